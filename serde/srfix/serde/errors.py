@@ -1,0 +1,172 @@
+"""Every error that srfix raises, one tree.
+
+    SrfixError
+    ├── WireError                     a payload's framing
+    │   ├── PayloadTooShortError      fewer bytes than the framing needs
+    │   ├── UnknownMagicByteError     the first byte is neither 0 nor 1
+    │   └── MalformedHeaderError      a schema id header that is not 0x01 + GUID
+    ├── SchemaError                   a schema text that is not one, or not of the kind asked for
+    ├── ColumnError                   a column list that cannot be read, or is not allowed
+    ├── CasingError
+    │   └── AmbiguousFieldError       several writer fields differ only by case and none is exact
+    ├── DecodeError                   a body that is not what its schema says
+    │   ├── TruncatedBodyError
+    │   ├── TrailingBytesError
+    │   └── IncompatibleTypeError     a writer type that cannot feed the column
+    ├── EncodeError                   a row that does not fit its columns
+    ├── ResolveError                  a schema id that the policy does not accept
+    │   ├── SubjectVersionError       not registered under the one subject (the incident)
+    │   └── DualSubjectError          under neither of two subjects
+    ├── SecretError                   a secret that cannot be had, or must not travel
+    ├── RegistryError
+    │   ├── RegistryUnreachableError  no URL of the list answered
+    │   ├── RegistryProtocolError     an answer that no schema registry gives (a proxy's page, say)
+    │   └── RegistryAnswerError       an error answer: status, error_code, message (leaves in registry.errors)
+    ├── ClusterError                  (recovery) the Kafka cluster could not be asked
+    ├── PlanError                     (recovery) a plan or journal that cannot be used
+    └── UsageError                    what was asked for makes no sense as it stands
+
+A message says what, where and what to do next, and never holds a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+__all__ = [
+    "AmbiguousFieldError",
+    "CasingError",
+    "ClusterError",
+    "ColumnError",
+    "DecodeError",
+    "DualSubjectError",
+    "EncodeError",
+    "IncompatibleTypeError",
+    "MalformedHeaderError",
+    "PayloadTooShortError",
+    "PlanError",
+    "RegistryError",
+    "ResolveError",
+    "SchemaError",
+    "SecretError",
+    "SrfixError",
+    "SubjectVersionError",
+    "TrailingBytesError",
+    "TruncatedBodyError",
+    "UnknownMagicByteError",
+    "UsageError",
+    "WireError",
+]
+
+
+class SrfixError(Exception):
+    """The root: everything that srfix raises on purpose.
+
+    Leaves may add keyword-only attributes; they survive pickling (process pools, Spark tasks), which a plain
+    exception with keyword-only arguments does not.
+    """
+
+    def __init__(self, message: str, **attributes: object) -> None:
+        super().__init__(message)
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    @property
+    def message(self) -> str:
+        """The sentence: what, where, what to do next."""
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[Callable[[], SrfixError], tuple[()], dict[str, Any]]:
+        return partial(_revive, type(self), self.args), (), dict(self.__dict__)
+
+
+def _revive(kind: type[SrfixError], args: tuple[object, ...]) -> SrfixError:
+    error = kind.__new__(kind)
+    error.args = args
+    return error
+
+
+class WireError(SrfixError, ValueError):
+    """A payload whose framing cannot be read."""
+
+
+class PayloadTooShortError(WireError):
+    """Fewer bytes than the framing that the first byte announces."""
+
+
+class UnknownMagicByteError(WireError):
+    """The first byte is neither 0 (schema id) nor 1 (schema GUID): the payload is not framed."""
+
+
+class MalformedHeaderError(WireError):
+    """A `__key_schema_id` / `__value_schema_id` header that is not 0x01 and 16 bytes of GUID."""
+
+
+class SchemaError(SrfixError, ValueError):
+    """A schema text that does not parse, or is not of the kind that is needed."""
+
+
+class ColumnError(SrfixError, ValueError):
+    """A column list that cannot be read, or holds what the format does not allow."""
+
+
+class CasingError(SrfixError, ValueError):
+    """Letter case leaves the match between fields and columns undecided."""
+
+
+class AmbiguousFieldError(CasingError):
+    """Several fields equal a column ignoring case, and none is exact."""
+
+
+class DecodeError(SrfixError, ValueError):
+    """A body that is not what its writer schema says."""
+
+
+class TruncatedBodyError(DecodeError):
+    """The body ends before its schema does."""
+
+
+class TrailingBytesError(DecodeError):
+    """Bytes are left over after the last field: the body was written under another schema, or is corrupt."""
+
+
+class IncompatibleTypeError(DecodeError):
+    """A writer's type cannot feed the column's type."""
+
+
+class EncodeError(SrfixError, ValueError):
+    """A row that does not fit its columns or its schema."""
+
+
+class ResolveError(SrfixError):
+    """A schema id that the policy does not accept."""
+
+
+class SubjectVersionError(ResolveError):
+    """The schema behind the id is not registered under the one subject that was asked: the incident."""
+
+
+class DualSubjectError(ResolveError):
+    """The schema behind the id is registered under neither of the two subjects."""
+
+
+class SecretError(SrfixError):
+    """A secret that cannot be read, or would have to travel in clear."""
+
+
+class RegistryError(SrfixError):
+    """The schema registry could not be asked, or said no. The leaves are in `srfix.serde.registry.errors`."""
+
+
+class ClusterError(SrfixError):
+    """The Kafka cluster could not be asked."""
+
+
+class PlanError(SrfixError):
+    """A plan or a journal that cannot be used as it is."""
+
+
+class UsageError(SrfixError, ValueError):
+    """What was asked for makes no sense as it stands."""

@@ -1,0 +1,94 @@
+"""What a schema registry answers, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+__all__ = [
+    "CompatibilityCheck",
+    "Json",
+    "RegisteredSchema",
+    "Schema",
+    "SchemaReference",
+    "SchemaVersion",
+    "SubjectConfig",
+]
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaReference:
+    """A name that a schema uses and another subject's version defines."""
+
+    name: str
+    """The name as the schema text uses it."""
+    subject: str
+    """The subject that defines it."""
+    version: int
+    """That subject's version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """A schema as it is sent to a registry."""
+
+    text: str
+    """The schema text, as it is sent or was answered: never re-serialised."""
+    schema_type: str = "AVRO"
+    """AVRO, JSON or PROTOBUF."""
+    references: tuple[SchemaReference, ...] = ()
+    """What the text refers to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredSchema:
+    """A schema and the id that a registry knows it by."""
+
+    schema_id: SchemaId
+    """The id that payloads carry."""
+    schema: Schema
+    """The schema."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaVersion:
+    """One version of a subject."""
+
+    subject: Subject
+    """The subject that the answer names: with contexts or an alias, not always the one that was asked."""
+    version: int
+    """The version's number, from 1."""
+    schema_id: SchemaId
+    """The id of its schema."""
+    schema: Schema
+    """Its schema."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectConfig:
+    """A subject's own configuration, field by field as the registry answered it."""
+
+    fields: Mapping[str, Json] = field(default_factory=dict)
+    """The fields by their REST names; a level stands under `compatibilityLevel`, as GET answers."""
+
+    @property
+    def compatibility(self) -> str | None:
+        """The compatibility level; None if the answer has none."""
+        level = self.fields.get("compatibilityLevel")
+        return level if isinstance(level, str) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompatibilityCheck:
+    """The registry's word on whether it would take a schema."""
+
+    is_compatible: bool
+    """True if it would."""
+    messages: tuple[str, ...] = ()
+    """Its reasons, where it gives any."""

@@ -1,0 +1,181 @@
+"""The framings of a payload: the one place that knows where a schema id stands.
+
+| framing | where | bytes |
+|---|---|---|
+| `PREFIX_ID`   | payload | `00`, 4-byte big-endian schema id, body |
+| `PREFIX_GUID` | payload | `01`, 16-byte GUID, body |
+| `HEADER_GUID` | record header `__key_schema_id` / `__value_schema_id` | `01`, 16-byte GUID; the payload is the body |
+
+The header wins over the payload, as in Confluent's dual deserializers (confluent-kafka 2.16, `schema_id.py`). A
+null payload is a tombstone, not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NewType, TypeAlias
+from uuid import UUID
+
+from srfix.serde.errors import MalformedHeaderError, PayloadTooShortError, UnknownMagicByteError, WireError
+from srfix.serde.subjects import Role
+
+__all__ = [
+    "Frame",
+    "Framing",
+    "Headers",
+    "MAX_SCHEMA_ID",
+    "PREFIX_ID_SIZE",
+    "SchemaId",
+    "frame_guid",
+    "frame_id",
+    "header_guid",
+    "parse",
+    "prefix_id_bytes",
+    "schema_id_header",
+]
+
+SchemaId = NewType("SchemaId", int)
+Headers: TypeAlias = "Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]] | None"
+
+PREFIX_ID_SIZE: Final = 5
+"""Bytes before the body in the `PREFIX_ID` framing."""
+MAX_SCHEMA_ID: Final = 2**31 - 1
+"""Schema ids are Java ints; a negative one is never given out."""
+
+_MAGIC_ID = 0
+_MAGIC_GUID = 1
+_PREFIX_GUID_SIZE = 17
+
+
+class Framing(Enum):
+    """Where the schema's identity stands."""
+
+    PREFIX_ID = "prefix id"
+    PREFIX_GUID = "prefix GUID"
+    HEADER_GUID = "header GUID"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """A payload, taken apart. Exactly one of `schema_id` and `guid` is set."""
+
+    framing: Framing
+    """Which of the three."""
+    schema_id: SchemaId | None
+    """The id, for `PREFIX_ID`."""
+    guid: UUID | None
+    """The GUID, for the other two."""
+    payload: bytes
+    """The whole payload, framing included."""
+    body_offset: int
+    """Where the body starts in `payload`: 5, 17 or 0."""
+
+    @property
+    def body(self) -> bytes:
+        """The encoded row, without framing."""
+        return self.payload[self.body_offset :]
+
+
+def schema_id_header(role: Role) -> str:
+    """The record header that carries the GUID in the `HEADER_GUID` framing."""
+    return f"__{role.value}_schema_id"
+
+
+def header_guid(headers: Headers, role: Role) -> UUID | None:
+    """The GUID in a record's headers; None if there is no such header. The last one counts, as in Kafka's Headers.lastHeader.
+
+    :raises MalformedHeaderError: if the header is there and is not 0x01 and 16 bytes.
+    """
+    if not headers:
+        return None
+    name = schema_id_header(role)
+    found: bytes | str | None = None
+    present = False
+    for key, value in headers.items() if isinstance(headers, Mapping) else headers:
+        if key == name:
+            found, present = value, True
+    if not present:
+        return None
+    if not isinstance(found, bytes) or len(found) != _PREFIX_GUID_SIZE or found[0] != _MAGIC_GUID:
+        size = "null" if found is None else f"{len(found)} bytes"
+        raise MalformedHeaderError(
+            f"The record header {name} holds {size}; it must hold the byte 01 and a 16-byte schema GUID. "
+            "The producer's header schema-id serializer did not write it."
+        )
+    return UUID(bytes=found[1:])
+
+
+def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.VALUE) -> Frame | None:
+    """Takes a payload apart; None for a tombstone.
+
+    :raises PayloadTooShortError: if it ends within the framing that its first byte announces.
+    :raises UnknownMagicByteError: if it is not framed at all.
+    :raises MalformedHeaderError: if a schema id header is there but cannot be read.
+    """
+    if payload is None:
+        return None
+    guid = header_guid(headers, role) if headers else None
+    if guid is not None:
+        return Frame(framing=Framing.HEADER_GUID, schema_id=None, guid=guid, payload=payload, body_offset=0)
+    if not payload:
+        raise PayloadTooShortError(
+            "The payload is empty (0 bytes), which is not a tombstone: a framed payload starts with a magic byte. "
+            "Its producer uses no schema registry serializer."
+        )
+    magic = payload[0]
+    if magic == _MAGIC_ID:
+        if len(payload) < PREFIX_ID_SIZE:
+            raise PayloadTooShortError(
+                f"The payload has {len(payload)} bytes; the byte 00 announces a 4-byte schema id, so it needs at least 5. "
+                "It was cut off, or its producer uses no schema registry serializer."
+            )
+        return Frame(
+            framing=Framing.PREFIX_ID,
+            schema_id=SchemaId(int.from_bytes(payload[1:PREFIX_ID_SIZE], "big")),
+            guid=None,
+            payload=payload,
+            body_offset=PREFIX_ID_SIZE,
+        )
+    if magic == _MAGIC_GUID:
+        if len(payload) < _PREFIX_GUID_SIZE:
+            raise PayloadTooShortError(
+                f"The payload has {len(payload)} bytes; the byte 01 announces a 16-byte schema GUID, so it needs at least "
+                "17. It was cut off, or its producer uses no schema registry serializer."
+            )
+        return Frame(
+            framing=Framing.PREFIX_GUID,
+            schema_id=None,
+            guid=UUID(bytes=payload[1:_PREFIX_GUID_SIZE]),
+            payload=payload,
+            body_offset=_PREFIX_GUID_SIZE,
+        )
+    looks = " It looks like plain JSON." if payload[:1] in b'{["' else ""
+    raise UnknownMagicByteError(
+        f"The payload starts with the byte {magic:02x}; a framed one starts with 00 (schema id) or 01 (schema GUID)."
+        f"{looks} Its producer uses no schema registry serializer."
+    )
+
+
+def prefix_id_bytes(schema_id: int) -> bytes:
+    """The 5 bytes before a body in the `PREFIX_ID` framing.
+
+    :raises WireError: if the id does not fit a Java int.
+    """
+    if not 0 <= schema_id <= MAX_SCHEMA_ID:
+        raise WireError(f"The schema id {schema_id} is outside 0 … 2147483647; no registry gives such an id.")
+    return bytes((_MAGIC_ID,)) + schema_id.to_bytes(4, "big")
+
+
+def frame_id(schema_id: int, body: bytes) -> bytes:
+    """A payload in the `PREFIX_ID` framing.
+
+    :raises WireError: if the id does not fit a Java int.
+    """
+    return prefix_id_bytes(schema_id) + body
+
+
+def frame_guid(guid: UUID, body: bytes = b"") -> bytes:
+    """A payload in the `PREFIX_GUID` framing; without a body, the header's value in `HEADER_GUID`."""
+    return bytes((_MAGIC_GUID,)) + guid.bytes + body
