@@ -1,0 +1,160 @@
+"""Which schema ids live where in a topic: what a census asks and answers.
+
+The counting rules are those of a Kafka Streams restore (2.0 to 2.6.3, a source topic reused as changelog): per
+partition the records from the log's start up to min(end, committed offset of the group); the latest of each
+(partition, key) counts; a tombstone removes; null keys are skipped; no committed offset means that nothing is
+restored. A global table restores everything up to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from srfix.serde.subjects import Role, Topic
+from srfix.serde.wire import SchemaId
+
+__all__ = [
+    "Census",
+    "CensusEngine",
+    "CensusProgress",
+    "CensusRequest",
+    "IdCount",
+    "Isolation",
+    "PartitionCensus",
+    "RoleCensus",
+]
+
+
+class Isolation(Enum):
+    """What a read does with records of aborted or open transactions. Set on every consumer, never left to a default."""
+
+    READ_UNCOMMITTED = "read_uncommitted"
+    READ_COMMITTED = "read_committed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CensusRequest:
+    """One topic to count."""
+
+    topic: Topic
+    """The topic."""
+    partitions: tuple[int, ...]
+    """Its partitions, all of them."""
+    committed: Mapping[int, int | None] | None
+    """Per partition the group's committed offset, None where it has none; None altogether for a global table
+    (then everything up to the end is restored)."""
+    isolation: Isolation = Isolation.READ_UNCOMMITTED
+    """How the restore consumer reads: Java's default; EOS forces READ_COMMITTED."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdCount:
+    """One schema id in the keys or the values of one partition."""
+
+    schema_id: SchemaId
+    """The id."""
+    records: int
+    """Records that carry it, live or not."""
+    live_keys: int | None
+    """Keys whose latest record before the restore limit carries it; None where nothing is restored."""
+    pending_keys: int
+    """Keys whose latest record between the restore limit (inclusive) and the end carries it."""
+    first_offset: int
+    """Offset of the first record that carries it."""
+    last_offset: int
+    """Offset of the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleCensus:
+    """The keys or the values of one partition."""
+
+    ids: tuple[IdCount, ...]
+    """By ascending schema id."""
+    guids: int
+    """Records that name their schema by GUID, in the payload or in a header."""
+    unframed: int
+    """Records whose payload is not framed."""
+    nulls: int
+    """Null payloads: tombstones among the values, null keys among the keys."""
+    first_unframed_offset: int | None
+    """Offset of the first record with an unframed payload."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionCensus:
+    """One partition."""
+
+    partition: int
+    """Its number."""
+    start_offset: int
+    """First offset of the log when the read began, inclusive."""
+    end_offset: int
+    """End of the log when the read began, exclusive (the high watermark)."""
+    committed_offset: int | None
+    """The group's committed offset; None if it has none."""
+    restore_limit: int | None
+    """Where a restore stops, exclusive: min(end, committed); the end for a global table; None if nothing is restored."""
+    records: int
+    """Records read."""
+    keys: RoleCensus
+    """The keys."""
+    values: RoleCensus
+    """The values."""
+    stopped_early: str | None = None
+    """Why the read stopped before the end; None if it did not."""
+
+    def of(self, role: Role) -> RoleCensus:
+        """The keys or the values."""
+        return self.keys if role is Role.KEY else self.values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Census:
+    """One topic, counted."""
+
+    topic: Topic
+    """The topic."""
+    isolation: Isolation
+    """How it was read."""
+    partitions: tuple[PartitionCensus, ...]
+    """By ascending number."""
+
+    @property
+    def is_partial(self) -> bool:
+        """True if some partition was not read to its end: such a census never calls anything healthy."""
+        return any(partition.stopped_early for partition in self.partitions)
+
+    def ids(self, role: Role) -> tuple[SchemaId, ...]:
+        """Every id still in the log, ascending."""
+        return tuple(sorted({count.schema_id for p in self.partitions for count in p.of(role).ids}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CensusProgress:
+    """How far a census is."""
+
+    topic: Topic
+    """The topic being read."""
+    records_done: int
+    """Records read so far."""
+    records_total: int
+    """Offsets between start and end when the read began: an upper bound."""
+    elapsed_s: float
+    """Seconds since the read began."""
+
+
+class CensusEngine(Protocol):
+    """Counts topics. Read-only: joins no group, commits nothing, creates no topic."""
+
+    def count(
+        self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None
+    ) -> Census:
+        """Reads every partition from its start to the end it had when the read began.
+
+        :raises ClusterError: if the cluster does not answer, or answers with an error that a retry does not heal.
+        """
+        ...
