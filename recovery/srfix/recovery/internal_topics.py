@@ -1,0 +1,225 @@
+"""Internal topic names of Kafka Streams and ksqlDB: the one place that takes them apart.
+
+| kind | form |
+|---|---|
+| `CHANGELOG` | `<application>-<store>-changelog` |
+| `REPARTITION` | `<application>-<name>-repartition` |
+| `SUBSCRIPTION_REGISTRATION` | `<application>-<name>-subscription-registration-topic`; unnamed, |
+| | `<application>-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-<digits>-topic` |
+| `SUBSCRIPTION_RESPONSE` | the same with `response` |
+| `PSEUDO` | a registration topic and `-pk`, `-fk` or `-vh`: a name that only serdes see, never a topic |
+
+The recogniser is that of `StreamsResetter.matchesInternalTopicFormat`; the pseudo-topics are those of
+`KTableImpl` (`decoratePseudoTopic`, KAFKA-9390). An `application.id` may contain `-` and be the prefix of
+another one, so a name cannot be split without knowing the application: `parse` is told it,
+`application_prefixes` lists the possible ones.
+
+With a named topology (ksqlDB's shared runtimes) the prefix is `<application>-<topology>`: pass that as the
+application.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from srfix.serde.subjects import CHANGELOG_SUFFIX, Topic, split_subject
+
+__all__ = [
+    "InternalTopic",
+    "Kind",
+    "KsqldbQuery",
+    "application_prefixes",
+    "automatic_store_source",
+    "is_internal",
+    "ksqldb_query",
+    "parse",
+    "recognise",
+    "record_name_subject",
+]
+
+
+class Kind(Enum):
+    """What an internal topic is for."""
+
+    CHANGELOG = "changelog"
+    REPARTITION = "repartition"
+    SUBSCRIPTION_REGISTRATION = "subscription registration"
+    SUBSCRIPTION_RESPONSE = "subscription response"
+    PSEUDO = "pseudo-topic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InternalTopic:
+    """An internal topic's name, taken apart for one application."""
+
+    topic: Topic
+    """The whole name."""
+    kind: Kind
+    """What it is for."""
+    application: str
+    """The `application.id` (or other prefix) that it was parsed for."""
+    name: str
+    """What stands between the application and the suffix; all that follows the application where there is no
+    suffix (an unnamed foreign-key join, a pseudo-topic)."""
+    store: str | None
+    """The state store, for a `CHANGELOG`; None for the other kinds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KsqldbQuery:
+    """The application id that ksqlDB gives to a query."""
+
+    application: str
+    """The `application.id`."""
+    service_id: str
+    """`ksql.service.id` as it stands in the name (`default_`; Confluent Cloud has no trailing `_`)."""
+    query_id: str
+    """The query's id, such as `CSAS_J_0`; for a transient query with its time stamp."""
+    is_transient: bool
+    """True for a push query or another one that leaves no state to restore."""
+
+
+_SUFFIXES: Final = {
+    CHANGELOG_SUFFIX: Kind.CHANGELOG,
+    "-repartition": Kind.REPARTITION,
+    "-subscription-registration-topic": Kind.SUBSCRIPTION_REGISTRATION,
+    "-subscription-response-topic": Kind.SUBSCRIPTION_RESPONSE,
+}
+_UNNAMED_JOIN: Final = re.compile(
+    r"(?:.+-)?KTABLE-FK-JOIN-SUBSCRIPTION-(REGISTRATION|RESPONSE)-\d+-topic", re.DOTALL
+)
+_PSEUDO_SUFFIXES: Final = ("-pk", "-fk", "-vh")
+
+_AUTOMATIC_STORE: Final = re.compile(r"(?P<owner>.+)-STATE-STORE-\d{10}", re.DOTALL)
+_OPERATORS: Final = frozenset(
+    {
+        "COGROUPKSTREAM-AGGREGATE",
+        "KSTREAM-AGGREGATE",
+        "KSTREAM-REDUCE",
+        "KSTREAM-TOTABLE",
+        "KTABLE-AGGREGATE",
+        "KTABLE-FK-JOIN-SUBSCRIPTION",
+        "KTABLE-MERGE",
+        "KTABLE-REDUCE",
+        "KTABLE-SUPPRESS",
+    }
+)
+
+_KSQLDB_KNOWN_QUERY: Final = r"(?:CSAS|CTAS|CST|INSERTQUERY|transient)_"
+_KSQLDB_QUERIES: Final = tuple(
+    re.compile(rf"(_confluent-ksql-(.*?)(query_|transient_)({start}[A-Za-z0-9_]+))(?=-|\Z)", re.DOTALL)
+    # A service id may itself contain "query_": the forms of generated query ids decide first.
+    for start in (_KSQLDB_KNOWN_QUERY, "")
+)
+
+
+def recognise(topic: str) -> Kind | None:
+    """The kind of an internal-looking name, whatever the application; None if it does not look internal."""
+    first = topic.find("-", 1)
+    return None if first < 0 else _kind_behind_prefix(topic, first)
+
+
+def parse(topic: str, *, application: str) -> InternalTopic | None:
+    """The parts of an application's internal topic; None if the name is not one of that application's."""
+    if not application or not topic.startswith(f"{application}-"):
+        return None
+    kind = _kind_behind_prefix(topic, len(application))
+    if kind is None:
+        return None
+    rest = topic[len(application) + 1 :]
+    name = next(
+        (
+            rest.removesuffix(suffix)
+            for suffix, of in _SUFFIXES.items()
+            if of is kind and rest.endswith(suffix)
+        ),
+        rest,
+    )
+    return InternalTopic(
+        topic=Topic(topic),
+        kind=kind,
+        application=application,
+        name=name,
+        store=name if kind is Kind.CHANGELOG else None,
+    )
+
+
+def application_prefixes(topic: str) -> tuple[str, ...]:
+    """Every application that an internal topic's name allows, longest first; none for other topics.
+
+    For each of them `parse(topic, application=…)` succeeds.
+    """
+    return tuple(
+        topic[:end]
+        for end in range(len(topic) - 1, 0, -1)
+        if topic[end] == "-" and _kind_behind_prefix(topic, end) is not None
+    )
+
+
+def record_name_subject(subject: str) -> Topic | None:
+    """The internal topic in a TopicRecordNameStrategy subject, `<topic>-<record full name>`.
+
+    None for other subjects. A record's full name never contains `-`, so the last one separates.
+    """
+    topic, dash, _record = subject.rpartition("-")
+    if not dash or split_subject(subject) is not None or recognise(topic) is None:
+        return None
+    return None if recognise(subject) is not None else Topic(topic)
+
+
+def is_internal(topic: str) -> bool:
+    """True for a topic that brokers and registries keep for themselves: no store is restored from it.
+
+    Changelogs and other Streams topics are not meant (`recognise`): a topic of the user's may look like one.
+    """
+    return topic.startswith("__") or topic == "_schemas"
+
+
+def automatic_store_source(store: str) -> Topic | None:
+    """The topic in the automatic store name of an unnamed `table(topic)` or `globalTable(topic)`,
+    `<topic>-STATE-STORE-<10 digits>` (`InternalStreamsBuilder.newStoreName`).
+
+    None for other names, and for the stores of operators (`KSTREAM-AGGREGATE-STATE-STORE-…`): no topic there.
+    """
+    match = _AUTOMATIC_STORE.fullmatch(store)
+    return None if match is None or match["owner"] in _OPERATORS else Topic(match["owner"])
+
+
+def ksqldb_query(name: str) -> KsqldbQuery | None:
+    """The query behind a ksqlDB application id, or behind a topic or subject that starts with one.
+
+    None for other names. A query id holds letters, digits and `_` only: the application id ends at the next `-`.
+    """
+    for pattern in _KSQLDB_QUERIES:
+        match = pattern.match(name)
+        if match is not None:
+            return KsqldbQuery(
+                application=match[1],
+                service_id=match[2],
+                query_id=match[4],
+                is_transient=match[3] == "transient_",
+            )
+    return None
+
+
+def _kind_behind_prefix(topic: str, end: int) -> Kind | None:
+    """The kind if `topic[:end]` is the application and `topic[end]` the `-` behind it."""
+    rest = topic[end + 1 :]
+    for pseudo in _PSEUDO_SUFFIXES:
+        if rest.endswith(pseudo):
+            registration = _kind_of_rest(rest.removesuffix(pseudo)) is Kind.SUBSCRIPTION_REGISTRATION
+            return Kind.PSEUDO if registration else None
+    return _kind_of_rest(rest)
+
+
+def _kind_of_rest(rest: str) -> Kind | None:
+    for suffix, kind in _SUFFIXES.items():
+        if rest.endswith(suffix):
+            return kind if len(rest) > len(suffix) else None
+    match = _UNNAMED_JOIN.fullmatch(rest)
+    if match is None:
+        return None
+    return Kind.SUBSCRIPTION_REGISTRATION if match[1] == "REGISTRATION" else Kind.SUBSCRIPTION_RESPONSE
