@@ -191,7 +191,7 @@ def automatic_store_source(store: str) -> Topic | None:
 def ksqldb_query(name: str) -> KsqldbQuery | None:
     """The query behind a ksqlDB application id, or behind a topic or subject that starts with one.
 
-    None for other names. A query id holds letters, digits and `_` only: the application id ends at the next `-`.
+    None for other names. A query id holds letters, digits and `_` only, so the id ends at the next `-`.
     """
     for pattern in _KSQLDB_QUERIES:
         match = pattern.match(name)
