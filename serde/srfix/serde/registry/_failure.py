@@ -1,0 +1,94 @@
+"""Why a request got no answer: the one place that knows the exceptions of requests, urllib3 and ssl.
+
+Only the kind of an exception and the system's words are taken over, never its text: it may quote URLs and
+headers.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import requests
+import urllib3.exceptions
+
+__all__ = ["Failure", "TRANSPORT_ERRORS", "failure_of"]
+
+TRANSPORT_ERRORS = (requests.RequestException, urllib3.exceptions.HTTPError, OSError)
+"""What sending can raise. OSError: a CA file that is not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A request that got no answer."""
+
+    reason: str
+    """Why, in a few words."""
+    worth_repeating: bool
+    """False for what stays as it is: a refused certificate."""
+    may_have_arrived: bool
+    """True if the registry may have got the request, and so may have carried it out."""
+
+
+def failure_of(error: BaseException, *, connect_timeout_s: float, read_timeout_s: float) -> Failure:
+    """What an exception of `TRANSPORT_ERRORS` means."""
+    chain = list(_chain(error))
+
+    def first(*kinds: type[BaseException]) -> BaseException | None:
+        return next((link for link in chain if isinstance(link, kinds)), None)
+
+    if found := first(ssl.SSLCertVerificationError):
+        words = getattr(found, "verify_message", "") or "it cannot be verified"
+        return _never_sent(
+            f"its TLS certificate is not accepted ({words}); name the CA that signed it", again=False
+        )
+    if found := first(ssl.SSLError, requests.exceptions.SSLError):
+        words = str(getattr(found, "reason", "") or "handshake failed").replace("_", " ").lower()
+        return _never_sent(f"TLS failed ({words}); is it http:// rather than https://?", again=False)
+    if first(urllib3.exceptions.NameResolutionError):
+        return _never_sent("its host name cannot be resolved (DNS)")
+    if first(ConnectionRefusedError):
+        return _never_sent("connection refused")
+    if first(requests.exceptions.ConnectTimeout):
+        return _never_sent(f"no connection within {connect_timeout_s:g} s (time-out)")
+    if found := first(urllib3.exceptions.NewConnectionError):
+        return _never_sent(f"no connection ({_system_words(chain) or 'it could not be opened'})")
+    if first(requests.exceptions.ReadTimeout, urllib3.exceptions.ReadTimeoutError, TimeoutError):
+        return _perhaps_sent(f"no answer within {read_timeout_s:g} s (time-out)")
+    if first(requests.exceptions.ContentDecodingError, urllib3.exceptions.DecodeError):
+        return _perhaps_sent("its answer could not be decompressed")
+    if first(
+        requests.ConnectionError, requests.exceptions.ChunkedEncodingError, urllib3.exceptions.ProtocolError
+    ):
+        return _perhaps_sent("the connection was cut before the answer was complete")
+    return _never_sent(
+        _system_words(chain) or f"the request could not be sent ({type(error).__name__})", again=False
+    )
+
+
+def _never_sent(reason: str, *, again: bool = True) -> Failure:
+    return Failure(reason=reason, worth_repeating=again, may_have_arrived=False)
+
+
+def _perhaps_sent(reason: str) -> Failure:
+    return Failure(reason=reason, worth_repeating=True, may_have_arrived=True)
+
+
+def _system_words(chain: list[BaseException]) -> str:
+    return next((link.strerror for link in chain if isinstance(link, OSError) and link.strerror), "").lower()
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and all it wraps: urllib3 and requests hand causes on as arguments and as `reason`,
+    too.
+    """
+    waiting: list[object] = [error]
+    seen: set[int] = set()
+    while waiting:
+        link = waiting.pop(0)
+        if not isinstance(link, BaseException) or id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        waiting += [*link.args, getattr(link, "reason", None), link.__cause__, link.__context__]

@@ -1,0 +1,152 @@
+"""From a registry's JSON to models: strict about what is needed, indifferent to what newer registries add."""
+
+from __future__ import annotations
+
+from typing import NoReturn, cast
+
+from srfix.serde.registry._answer import Answer
+from srfix.serde.registry.models import (
+    CompatibilityCheck,
+    Json,
+    RegisteredSchema,
+    Schema,
+    SchemaReference,
+    SchemaVersion,
+    SubjectConfig,
+)
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+__all__ = [
+    "compatibility_check",
+    "config",
+    "mode",
+    "registered_schema",
+    "schema_id",
+    "schema_version",
+    "subjects",
+    "versions",
+]
+
+
+def registered_schema(answer: Answer, asked_id: int) -> RegisteredSchema:
+    """`GET /schemas/ids/{id}`; the answer itself need not repeat the id."""
+    return RegisteredSchema(schema_id=SchemaId(asked_id), schema=_schema(answer, _object(answer)))
+
+
+def schema_version(answer: Answer) -> SchemaVersion:
+    """`GET /subjects/{s}/versions/{v}` and the look-up, `POST /subjects/{s}`."""
+    body = _object(answer)
+    return SchemaVersion(
+        subject=Subject(_text(answer, body, "subject")),
+        version=_number(answer, body, "version"),
+        schema_id=SchemaId(_number(answer, body, "id")),
+        schema=_schema(answer, body),
+    )
+
+
+def schema_id(answer: Answer) -> SchemaId:
+    """`POST /subjects/{s}/versions`."""
+    return SchemaId(_number(answer, _object(answer), "id"))
+
+
+def subjects(answer: Answer) -> tuple[Subject, ...]:
+    """`GET /subjects`; some registries say null for none."""
+    items = _list(answer)
+    if not all(isinstance(item, str) for item in items):
+        _refuse(answer, "it is a list of something else than subject names")
+    return tuple(Subject(str(item)) for item in items)
+
+
+def versions(answer: Answer) -> tuple[int, ...]:
+    """`GET /subjects/{s}/versions`; some registries say null for none."""
+    items = _list(answer)
+    if not all(_is_number(item) for item in items):
+        _refuse(answer, "it is a list of something else than version numbers")
+    return tuple(cast(list[int], items))
+
+
+def config(answer: Answer) -> SubjectConfig:
+    """`GET /config[/{s}]`."""
+    return SubjectConfig(fields=_object(answer))
+
+
+def mode(answer: Answer) -> str:
+    """`GET /mode[/{s}]`."""
+    return _text(answer, _object(answer), "mode")
+
+
+def compatibility_check(answer: Answer) -> CompatibilityCheck:
+    """`POST /compatibility/subjects/{s}/versions[/{v}]?verbose=true`; `messages` may be absent or null."""
+    body = _object(answer)
+    verdict = body.get("is_compatible")
+    if not isinstance(verdict, bool):
+        _refuse(answer, "its is_compatible is not true or false")
+    messages = body.get("messages")
+    listed = messages if isinstance(messages, list) else [] if messages is None else [messages]
+    return CompatibilityCheck(is_compatible=verdict, messages=tuple(str(message) for message in listed))
+
+
+def _schema(answer: Answer, body: dict[str, Json]) -> Schema:
+    return Schema(
+        text=_text(answer, body, "schema"),
+        schema_type=_text(answer, body, "schemaType") if body.get("schemaType") is not None else "AVRO",
+        references=_references(answer, body.get("references")),
+    )
+
+
+def _references(answer: Answer, items: Json) -> tuple[SchemaReference, ...]:
+    if items is None:
+        return ()
+    if not isinstance(items, list):
+        _refuse(answer, "its references are not a list")
+    references = []
+    for item in items:
+        if not isinstance(item, dict):
+            _refuse(answer, "one of its references is not an object")
+        references.append(
+            SchemaReference(
+                name=_text(answer, item, "name"),
+                subject=_text(answer, item, "subject"),
+                version=_number(answer, item, "version"),
+            )
+        )
+    return tuple(references)
+
+
+def _object(answer: Answer) -> dict[str, Json]:
+    body = answer.json()
+    if not isinstance(body, dict):
+        _refuse(answer, "its body is not a JSON object")
+    return body
+
+
+def _list(answer: Answer) -> list[Json]:
+    body = answer.json()
+    if body is None:
+        return []
+    if not isinstance(body, list):
+        _refuse(answer, "its body is not a JSON list")
+    return body
+
+
+def _text(answer: Answer, body: dict[str, Json], key: str) -> str:
+    value = body.get(key)
+    if not isinstance(value, str):
+        _refuse(answer, f"its {key} is missing or not a text")
+    return value
+
+
+def _number(answer: Answer, body: dict[str, Json], key: str) -> int:
+    value = body.get(key)
+    if not _is_number(value):
+        _refuse(answer, f"its {key} is missing or not a number")
+    return cast(int, value)
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _refuse(answer: Answer, problem: str) -> NoReturn:
+    raise answer.foreign(problem)

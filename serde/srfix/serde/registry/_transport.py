@@ -1,0 +1,231 @@
+"""Requests to a list of URLs: one attempt after the other until one answers for good."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import requests
+from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential
+
+from srfix.serde.registry._answer import Answer
+from srfix.serde.registry._failure import TRANSPORT_ERRORS, Failure, failure_of
+from srfix.serde.registry._urls import Endpoint, request_url
+from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.registry.models import Json
+from srfix.serde.registry.retry import RetryPolicy, retry_after_s
+
+__all__ = ["Settings", "Transport"]
+
+_GATEWAY_STATUSES = (502, 503, 504)
+"""The node is out of work, not the request: the next URL is asked at once."""
+_CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
+_HEADERS = {
+    "Accept": f"{_CONTENT_TYPE}, application/vnd.schemaregistry+json; q=0.9, application/json; q=0.5",
+    "User-Agent": "srfix",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All that a transport is made from; it pickles if no secret in it is a literal."""
+
+    endpoints: tuple[Endpoint, ...]
+    """The URLs, in the order in which they are tried first."""
+    ca_file: str | None
+    """PEM file of the certificate authorities to trust; None for those of certifi."""
+    connect_timeout_s: float
+    """Seconds for the connection."""
+    read_timeout_s: float
+    """Seconds of silence that end the wait for an answer."""
+    retry: RetryPolicy
+    """When to try again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Try:
+    """One URL, asked once."""
+
+    endpoint: Endpoint
+    answer: Answer | None
+    failure: Failure | None
+
+    @property
+    def is_final(self) -> bool:
+        """True for an answer that no other URL could better."""
+        return self.answer is not None and self.answer.status not in _GATEWAY_STATUSES
+
+    @property
+    def is_worth_repeating(self) -> bool:
+        if self.answer is not None:
+            return self.answer.is_worth_repeating
+        return self.failure is not None and self.failure.worth_repeating
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the registry may have done what was asked without having said so: cut off, timed out, or
+        5xx (a gateway's 502 and 504, the registry's own 50002 and 50003: the write may sit in its Kafka
+        topic).
+        """
+        if self.answer is not None:
+            return self.answer.status >= 500
+        return self.failure is not None and self.failure.may_have_arrived
+
+    @property
+    def reason(self) -> str:
+        if self.answer is not None:
+            return self.answer.summary()
+        return self.failure.reason if self.failure is not None else ""
+
+
+class Transport:
+    """Sends requests, each thread over its own connections. Thread-safe.
+
+    An attempt asks the URL that answered last; on a transport error and on 502, 503, 504 the next, once round
+    the list. Attempts follow the `RetryPolicy`. Redirects are not followed. Nothing is read from the
+    environment (proxies, .netrc): what counts is given.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._last_answered = 0
+        self._local = threading.local()
+        self._sessions: weakref.WeakSet[requests.Session] = weakref.WeakSet()
+        self._lock = threading.Lock()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Json = None,
+        write: bool = False,
+    ) -> Answer:
+        """The registry's good answer.
+
+        :raises RegistryAnswerError: if the registry answers with an error.
+        :raises RegistryProtocolError: if something answers that is no registry, or redirects.
+        :raises RegistryUnreachableError: if no URL answers.
+        :raises SecretError: if the password cannot be read.
+        """
+        retry = self.settings.retry
+        tries: list[_Try] = []
+        content = None if body is None else json.dumps(body, separators=(",", ":")).encode("ascii")
+
+        def attempt() -> list[_Try]:
+            before = len(tries)
+            start = self._last_answered
+            for step in range(len(self.settings.endpoints)):
+                index = (start + step) % len(self.settings.endpoints)
+                tries.append(self._send(self.settings.endpoints[index], method, path, query or {}, content))
+                if tries[-1].is_final:
+                    self._last_answered = index
+                    break
+            return tries[before:]
+
+        retrying = Retrying(
+            stop=stop_after_attempt(retry.max_attempts),
+            wait=self._wait_s,
+            sleep=retry.sleep,
+            retry=retry_if_result(_is_worth_repeating),
+            retry_error_callback=_last_result,
+        )
+        last = retrying(attempt)
+        final = last[-1]
+        if final.answer is not None and (final.is_final or len(self.settings.endpoints) == 1):
+            if final.answer.is_good:
+                return final.answer
+            raise final.answer.error(earlier_attempt_lost=any(one.is_lost for one in tries[:-1]))
+        raise RegistryUnreachableError(
+            [(one.endpoint.url, one.reason) for one in last],
+            request=f"{method} {path}",
+            rounds=retrying.statistics["attempt_number"],
+            outcome_unknown=any(one.is_lost for one in tries),
+            write=write,
+        )
+
+    def close(self) -> None:
+        """Closes the connections of all threads; a later request opens new ones."""
+        with self._lock:
+            sessions = list(self._sessions)
+        for session in sessions:
+            session.close()
+
+    def _send(
+        self, endpoint: Endpoint, method: str, path: str, query: Mapping[str, str], content: bytes | None
+    ) -> _Try:
+        session = self._session()
+        url = request_url(endpoint, path, query)
+        prepared = session.prepare_request(requests.Request(method, url, headers=_HEADERS, data=content))
+        # requests decodes %2E and urllib3 then resolves the dots: what goes out is the URL as it was built.
+        prepared.url = url
+        if content is not None:
+            prepared.headers["Content-Type"] = _CONTENT_TYPE
+        if endpoint.auth is not None:
+            prepared.headers["Authorization"] = endpoint.auth.header()
+        try:
+            response = session.send(
+                prepared,
+                timeout=(self.settings.connect_timeout_s, self.settings.read_timeout_s),
+                verify=self.settings.ca_file or True,
+                allow_redirects=False,
+            )
+        except TRANSPORT_ERRORS as error:
+            # Turned into a value, so that no later error drags this one along as its context: it holds the
+            # request.
+            failure = failure_of(
+                error,
+                connect_timeout_s=self.settings.connect_timeout_s,
+                read_timeout_s=self.settings.read_timeout_s,
+            )
+            return _Try(endpoint=endpoint, answer=None, failure=failure)
+        answer = Answer(
+            method=method,
+            url=url,
+            endpoint=endpoint,
+            status=response.status_code,
+            content_type=response.headers.get("Content-Type", ""),
+            location=response.headers.get("Location", ""),
+            retry_after_s=retry_after_s(response.headers, self.settings.retry.clock),
+            body=response.content,
+        )
+        return _Try(endpoint=endpoint, answer=answer, failure=None)
+
+    def _session(self) -> requests.Session:
+        """This thread's session; a new one after a fork, whose child must not share its parent's sockets."""
+        session: requests.Session | None = getattr(self._local, "session", None)
+        if session is None or self._local.pid != os.getpid():
+            session = requests.Session()
+            session.trust_env = False
+            self._local.session, self._local.pid = session, os.getpid()
+            with self._lock:
+                self._sessions.add(session)
+        return session
+
+    def _wait_s(self, state: RetryCallState) -> float:
+        retry = self.settings.retry
+        asked = [one.answer.retry_after_s for one in _result(state) if one.answer is not None]
+        wanted = [seconds for seconds in asked if seconds is not None]
+        if wanted:
+            return min(*wanted, retry.max_wait_s)
+        return wait_random_exponential(multiplier=retry.initial_wait_s, max=retry.max_wait_s)(state)
+
+
+def _is_worth_repeating(tries: list[_Try]) -> bool:
+    if tries[-1].is_final:
+        return tries[-1].is_worth_repeating
+    return any(one.is_worth_repeating for one in tries)
+
+
+def _result(state: RetryCallState) -> list[_Try]:
+    result: list[_Try] = state.outcome.result() if state.outcome is not None else []
+    return result
+
+
+_last_result = _result
+"""When the attempts are used up, the last one's outcome stands."""
