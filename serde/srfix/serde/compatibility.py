@@ -1,0 +1,160 @@
+"""Whether one Avro schema may follow another, by a registry's compatibility level.
+
+The rules are Apache Avro's (`avro.compatibility`, the twin of Java's `SchemaCompatibility`, which Confluent's registry
+asks). Where the Python library differs from the Java one, the schemas are put before it so that it answers as Java:
+
+- aliases of named types count by their full name in the reader's namespace (Java: `Schema.getAliases`); Python compares
+  the alias as it is written;
+- logical types play no part; Python warns about those it does not know, and an invalid decimal on a fixed is refused;
+- an `error` is a record; Python gives up on it.
+
+Both compare named types by their name without the namespace.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, cast
+
+from srfix.serde.errors import SchemaError, UsageError
+
+if TYPE_CHECKING:
+    from avro.schema import NamedSchema, RecordSchema, Schema
+
+__all__ = ["CompatibilityLevel", "incompatibilities"]
+
+_NAME = re.compile(r"[^\W\d]\w*")
+"""A name as Java's `Schema.validateName` takes it: letters of any script, digits and underscores, no digit first."""
+
+
+class CompatibilityLevel(Enum):
+    """A registry's compatibility levels (Confluent's `CompatibilityLevel`)."""
+
+    NONE = "NONE"
+    BACKWARD = "BACKWARD"
+    BACKWARD_TRANSITIVE = "BACKWARD_TRANSITIVE"
+    FORWARD = "FORWARD"
+    FORWARD_TRANSITIVE = "FORWARD_TRANSITIVE"
+    FULL = "FULL"
+    FULL_TRANSITIVE = "FULL_TRANSITIVE"
+
+    @property
+    def new_reads_old(self) -> bool:
+        """True if a reader with the new schema must be able to read what was written under an existing one."""
+        return self.name.startswith(("BACKWARD", "FULL"))
+
+    @property
+    def old_reads_new(self) -> bool:
+        """True if a reader with an existing schema must be able to read what is written under the new one."""
+        return self.name.startswith(("FORWARD", "FULL"))
+
+    @property
+    def transitive(self) -> bool:
+        """True if every existing schema counts, not the latest alone."""
+        return self.name.endswith("_TRANSITIVE")
+
+
+def incompatibilities(*, new: str, existing: Sequence[str], level: str) -> tuple[str, ...]:
+    """Why a registry would refuse the Avro schema `new` after `existing`; empty if it would accept it.
+
+    `existing` holds the texts of the subject's live versions, oldest first. Levels without `_TRANSITIVE` look at the
+    last one alone. Reasons are short sentences, the latest version's first, sorted within one version and direction.
+
+    :raises SchemaError: if a text that is looked at is not an Avro schema. `new` always is, even at NONE.
+    :raises UsageError: if `level` is none of `CompatibilityLevel`'s names.
+    """
+    rule = _level(level)
+    new_schema = _parse(new)
+    if rule is CompatibilityLevel.NONE or not existing:
+        return ()
+    reasons: list[str] = []
+    for text in reversed(existing if rule.transitive else existing[-1:]):
+        old_schema = _parse(text)
+        if rule.new_reads_old:
+            reasons += (
+                f"The new schema cannot read the existing one: {r}"
+                for r in _cannot_read(new_schema, old_schema)
+            )
+        if rule.old_reads_new:
+            reasons += (
+                f"The existing schema cannot read the new one: {r}"
+                for r in _cannot_read(old_schema, new_schema)
+            )
+    return tuple(reasons)
+
+
+def _level(level: str) -> CompatibilityLevel:
+    try:
+        return CompatibilityLevel(level)
+    except ValueError:
+        known = ", ".join(each.value for each in CompatibilityLevel)
+        raise UsageError(f"The compatibility level {level!r} is not known; the levels are {known}.") from None
+
+
+def _parse(text: str) -> Schema:
+    # Late, for it takes longer to load than all of srfix.serde, and few who import it compare schemas.
+    from avro.errors import AvroException
+    from avro.name import Names
+    from avro.schema import make_avsc_object
+
+    names = Names(validate_names=False)
+    try:
+        parsed = make_avsc_object(json.loads(text, object_hook=_without_logical_type), names, False, False)
+        for schema in names.names.values():
+            _as_java_sees_it(schema)
+    # The library lets a missing or misplaced key surface as whatever Python raises there.
+    except (AvroException, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise SchemaError(
+            f"The text is not an Avro schema ({_first_line(error)}); it begins {text[:80]!r}."
+        ) from error
+    return parsed
+
+
+def _without_logical_type(node: dict[str, object]) -> dict[str, object]:
+    node.pop("logicalType", None)
+    return node
+
+
+def _as_java_sees_it(schema: NamedSchema) -> None:
+    names = [schema.name]
+    if schema.type in ("record", "error"):
+        names += (field.name for field in cast("RecordSchema", schema).fields)
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise SchemaError(f"Illegal character in: {name}")
+    if schema.type == "error":
+        schema.type = "record"
+    aliases = schema.props.get("aliases")
+    if isinstance(aliases, list):
+        prefix = f"{schema.namespace}." if schema.namespace else ""
+        schema.set_prop("aliases", [a if "." in a else f"{prefix}{a}" for a in aliases])
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def _cannot_read(reader: Schema, writer: Schema) -> list[str]:
+    from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
+
+    checker = ReaderWriterCompatibilityChecker()  # type: ignore[no-untyped-call]
+    result = checker.get_compatibility(reader, writer)
+    if result.compatibility is not SchemaCompatibilityType.incompatible:
+        return []
+    # The library keeps messages and locations in two sets: only a single one of each can be told to belong together.
+    where = f" at {min(result.locations)}" if len(result.messages) == 1 == len(result.locations) else ""
+    return sorted(f"{_sentence(message)}{where}." for message in result.messages)
+
+
+def _sentence(message: str) -> str:
+    if message.startswith("expected: "):
+        return f"name or size differs, {message}"
+    if message.startswith("{"):
+        symbols = ", ".join(sorted(message.strip("{}").replace("'", "").split(", ")))
+        return f"the reader's enum lacks the symbols {symbols}"
+    if message.startswith("reader "):
+        return message
+    return f"the reader's field {message!r} has no default value and the writer lacks it"
