@@ -66,6 +66,8 @@ class IdCount:
     """Offset of the first record that carries it."""
     last_offset: int
     """Offset of the last one."""
+    live_offset: int | None
+    """Offset of one live record that carries it (the last one seen), for a verify to decode; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

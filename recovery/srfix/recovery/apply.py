@@ -1,0 +1,260 @@
+"""Carries out a plan: every write journalled before and after, taken up again where it was killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from srfix.recovery.actions import Action, Register, has_happened, new_version, perform
+from srfix.recovery.journal import Journal, JournalState, open_journal, set_aside
+from srfix.recovery.plan_file import Plan
+from srfix.recovery.subject_state import SubjectState, read_subject_state
+from srfix.serde.errors import PlanError, RegistryError
+from srfix.serde.registry import RegistryClient
+from srfix.serde.subjects import Subject
+
+__all__ = [
+    "AlreadyApplied",
+    "AppliedInPartError",
+    "JournalSetAside",
+    "StepDone",
+    "StepFound",
+    "apply_plan",
+    "difference",
+    "expected_states",
+    "settle_in_flight",
+]
+
+
+class AppliedInPartError(PlanError):
+    """The repair stopped after its first write: some steps are done, the journal says which."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDone:
+    """A step was carried out now."""
+
+    action: Action
+    """The step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFound:
+    """A step of an earlier, interrupted run was found done."""
+
+    action: Action
+    """The step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlreadyApplied:
+    """The journal says that the whole plan was carried out before; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalSetAside:
+    """The journal of an earlier repair, which was over, was renamed."""
+
+    path: Path
+    """Its new name."""
+
+
+Event = StepDone | StepFound | AlreadyApplied | JournalSetAside
+
+
+def apply_plan(
+    plan: Plan, registry: RegistryClient, journal_path: Path, *, clock: Callable[[], str]
+) -> Iterator[Event]:
+    """Carries out the plan, step by step, and yields each as it is done.
+
+    Before the first write the journal exists, is locked and carries the plan. Everything that the plan expects is
+    compared first. Killed at any instant, the same call goes on: the step in flight may be found in its before or its
+    after state, everything else must be as expected.
+
+    :param clock: says the time, ISO 8601, for the journal.
+    :raises PlanError: if the world has changed since the plan, the journal belongs to another plan or is in use;
+        nothing was written then.
+    :raises AppliedInPartError: if it stopped after a write.
+    :raises RegistryError: if the registry refused or did not answer before the first write.
+    """
+    with open_journal(journal_path, clock) as (journal, state):
+        if state is None or not _is_done_with(plan, state, journal_path):
+            if state is not None and state.finished:
+                yield AlreadyApplied()
+                return
+            yield from _Run(
+                plan, registry, journal, state or JournalState(plan=plan), is_new=state is None
+            ).steps()
+            return
+        aside = set_aside(journal_path)
+    yield JournalSetAside(path=aside)
+    with open_journal(journal_path, clock) as (journal, _nothing):
+        yield from _Run(plan, registry, journal, JournalState(plan=plan), is_new=True).steps()
+
+
+def _is_done_with(plan: Plan, state: JournalState, path: Path) -> bool:
+    """True if the journal tells of a repair that is over, and the plan needs a new one."""
+    is_same = state.plan.digest == plan.digest
+    if state.rolled_back or (state.finished and not state.rolling_back and not is_same):
+        return True
+    if state.rolling_back:
+        raise PlanError(
+            f"The journal {path} says that its repair was rolled back in part. Run srfix rollback again to finish that."
+        )
+    if not is_same:
+        raise PlanError(
+            f"The journal {path} belongs to another plan ({state.plan.digest}), which was carried out in part. Finish that one "
+            "with srfix apply or undo it with srfix rollback, or give this plan a journal of its own with --journal."
+        )
+    return False
+
+
+@dataclass(slots=True)
+class _Run:
+    plan: Plan
+    registry: RegistryClient
+    journal: Journal
+    state: JournalState
+    is_new: bool
+    now: dict[Subject, SubjectState] = field(default_factory=dict)
+
+    def steps(self) -> Iterator[Event]:
+        has_written = bool(self.state.before)
+        try:
+            in_flight = settle_in_flight(self.state, self.registry, self.journal)
+            self.now = expected_states(self.plan, self.state)
+            self._compare()
+            if self.is_new:
+                self.journal.begun(self.plan)
+            for action in self.plan.actions:
+                if action.step in self.state.after:
+                    if action.step == in_flight:
+                        yield StepFound(action=action)
+                    continue
+                has_written = True
+                self._carry_out(action)
+                yield StepDone(action=action)
+            self.journal.write("finished")
+        except (PlanError, RegistryError) as error:
+            if not has_written or isinstance(error, AppliedInPartError):
+                raise
+            done = len(self.state.after)
+            raise AppliedInPartError(
+                f"{error} The repair stopped after {done} of {len(self.plan.actions)} steps; the journal {self.journal.path} "
+                "says which. Mend the cause and run the same srfix apply again, or undo it with srfix rollback."
+            ) from error
+
+    def _compare(self) -> None:
+        for subject, expected in self.now.items():
+            found = read_subject_state(self.registry, subject)
+            if found != expected:
+                raise PlanError(
+                    f"The world has changed since the plan was made: {difference(expected, found)}. Nothing was written for "
+                    "it; make a new plan with srfix plan."
+                )
+
+    def _carry_out(self, action: Action) -> None:
+        before = self.now[action.subject]
+        self.journal.before(action.step, before)
+        self.state.before[action.step] = before
+        answer = perform(action, self.registry, before)
+        after = read_subject_state(self.registry, action.subject)
+        if not has_happened(action, before, after):
+            undo_wrong_id(action, before, after, self.registry)
+            raise PlanError(
+                f"Step {action.step} did not leave what the plan says: {difference(before, after)}. Somebody else writes to "
+                f"{action.subject} at the same time, or the registry follows other rules."
+            )
+        self.journal.after(action.step, after, answer)
+        self.state.after[action.step] = after
+        self.now[action.subject] = after
+
+
+def expected_states(plan: Plan, state: JournalState) -> dict[Subject, SubjectState]:
+    """What each subject must look like now: the plan's word, overtaken by the last step that was done to it."""
+    now = dict(plan.expects)
+    for action in plan.actions:
+        if action.step in state.after:
+            now[action.subject] = state.after[action.step]
+    return now
+
+
+def settle_in_flight(state: JournalState, registry: RegistryClient, journal: Journal) -> int | None:
+    """Looks whether the step that was begun and not seen to end has happened, and journals it if so.
+
+    :returns: the step, if it was found done; None if there was none, or it has not happened.
+    :raises PlanError: if the subject is in neither state.
+    """
+    step = state.in_flight
+    if step is None:
+        return None
+    action = next(action for action in state.plan.actions if action.step == step)
+    before = state.before[step]
+    found = read_subject_state(registry, action.subject)
+    if found == before:
+        return None
+    if has_happened(action, before, found):
+        journal.after(step, found, None)
+        state.after[step] = found
+        return step
+    if undo_wrong_id(action, before, found, registry):
+        raise PlanError(
+            f"Step {step} had registered {action.subject} under another id than the plan says; that was undone. The registry "
+            "gives this schema another id there (the subject's latest version may carry metadata)."
+        )
+    raise PlanError(
+        f"Step {step} ({action.kind}) was interrupted, and {action.subject} is now neither as before nor as after it: "
+        f"{difference(before, found)}. Somebody else changed it; compare it with the journal by hand."
+    )
+
+
+def undo_wrong_id(
+    action: Action, before: SubjectState, after: SubjectState, registry: RegistryClient
+) -> bool:
+    """Takes back a registration that came back with another id than the plan says. True if there was one."""
+    added = new_version(before, after)
+    if (
+        not isinstance(action, Register)
+        or added is None
+        or added.schema_id == action.schema_id
+        or added.deleted
+    ):
+        return False
+    registry.delete_version(action.subject, added.version)
+    registry.delete_version(action.subject, added.version, permanent=True)
+    return True
+
+
+def difference(expected: SubjectState, found: SubjectState) -> str:
+    """In words, what is not as expected."""
+    parts = []
+    if expected.versions != found.versions:
+        parts.append(f"it holds {_versions(found)} where {_versions(expected)} was expected")
+    if expected.config != found.config:
+        parts.append(
+            f"its own configuration is {_config(found.config)} where {_config(expected.config)} was expected"
+        )
+    if expected.mode != found.mode:
+        parts.append(
+            f"its own mode is {found.mode or 'not set'} where {expected.mode or 'not set'} was expected"
+        )
+    return f"{expected.subject}: {', and '.join(parts)}" if parts else f"{expected.subject}: nothing changed"
+
+
+def _versions(state: SubjectState) -> str:
+    return (
+        ", ".join(
+            f"version {v.version} = id {v.schema_id}{' (soft-deleted)' if v.deleted else ''}"
+            for v in state.versions
+        )
+        or "no version"
+    )
+
+
+def _config(config: Mapping[str, object] | None) -> str:
+    return (
+        "not set"
+        if config is None
+        else ", ".join(f"{name}={value}" for name, value in sorted(config.items()))
+    )

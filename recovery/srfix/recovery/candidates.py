@@ -1,0 +1,132 @@
+"""Which stores to look at: internal-looking subjects without a topic, and stores that the person names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from srfix.recovery.findings import Skipped
+from srfix.recovery.internal_topics import Kind, application_prefixes, parse, recognise, record_name_subject
+from srfix.recovery.stores import SuspectStore
+from srfix.recovery.survey import Survey
+from srfix.serde.errors import ClusterError, UsageError
+from srfix.serde.subjects import Topic, split_subject
+
+__all__ = ["Candidates", "find_candidates"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """What to look at, and what not."""
+
+    stores: tuple[SuspectStore, ...]
+    """By application and name."""
+    skipped: tuple[Skipped, ...]
+    """Subjects that could not be given to an application, and questions that the broker would not answer."""
+
+
+def find_candidates(survey: Survey, *, application: str | None, store: str | None) -> Candidates:
+    """Looks through all subjects, live and soft-deleted, for internal-looking ones whose topic is not listed.
+
+    The application is found among the listed groups, the one that is named, and every prefix of the subject that
+    ends before a `-`, asked as a group id; the longest that exists is taken, the others are remembered.
+
+    :raises UsageError: if the application that is named has neither a group nor a subject.
+    :raises ClusterError: if the broker does not answer at all.
+    :raises RegistryError: if the registry does not answer.
+    """
+    skipped: list[Skipped] = []
+    orphaned = _changelogs_without_topic(survey, skipped)
+    listing = survey.cluster.groups()
+    if listing.problem is not None:
+        skipped.append(
+            Skipped(
+                what="the list of consumer groups",
+                reason=f"{listing.problem}; application ids were looked for among the prefixes of subjects instead",
+                could_hide=False,
+            )
+        )
+    stores: dict[tuple[str, str], SuspectStore] = {}
+    for topic in orphaned:
+        found = _applications(survey, topic, application=application, listed=listing.groups)
+        if not found:
+            if application is None:
+                skipped.append(_without_application(topic))
+            continue
+        parsed = parse(topic, application=found[0])
+        if parsed is None or parsed.store is None or (store is not None and parsed.store != store):
+            continue
+        suspect = SuspectStore(application=found[0], name=parsed.store, other_applications=found[1:])
+        stores[suspect.application, suspect.name] = suspect
+    if application is not None and store is not None:
+        named = SuspectStore(application=application, name=store)
+        if named.changelog not in survey.topics():
+            stores.setdefault((application, store), named)
+    _refuse_unknown(survey, application, stores.values(), listing.groups)
+    return Candidates(stores=tuple(stores[name] for name in sorted(stores)), skipped=tuple(skipped))
+
+
+def _changelogs_without_topic(survey: Survey, skipped: list[Skipped]) -> list[Topic]:
+    topics = survey.topics()
+    found: dict[Topic, None] = {}
+    for subject in survey.subjects():
+        split = split_subject(subject)
+        if split is None:
+            record_named = record_name_subject(subject)
+            if record_named is not None and record_named not in topics:
+                skipped.append(
+                    Skipped(
+                        what=f"subject {subject}",
+                        reason="it follows TopicRecordNameStrategy, which this version does not examine",
+                        could_hide=True,
+                    )
+                )
+            continue
+        topic, _role = split
+        if topic not in topics and recognise(topic) is Kind.CHANGELOG:
+            found[topic] = None
+    return sorted(found)
+
+
+def _applications(
+    survey: Survey, topic: Topic, *, application: str | None, listed: Iterable[str]
+) -> tuple[str, ...]:
+    """The applications that the topic may belong to, the likeliest first."""
+    if application is not None:
+        return (application,) if parse(topic, application=application) is not None else ()
+    prefixes = application_prefixes(topic)
+    groups = frozenset(listed)
+    # A listing shows only the groups that one may describe, so its silence proves nothing.
+    return tuple(prefix for prefix in prefixes if prefix in groups) or tuple(
+        prefix for prefix in prefixes if survey.commits(prefix)
+    )
+
+
+def _without_application(topic: Topic) -> Skipped:
+    return Skipped(
+        what=f"the subjects of {topic}",
+        reason="the name is that of a changelog, no such topic exists, and no consumer group was found whose name it "
+        "starts with (it never existed, or its committed offsets expired); "
+        "name the application with --application to have it examined",
+        could_hide=True,
+    )
+
+
+def _refuse_unknown(
+    survey: Survey, application: str | None, stores: Iterable[SuspectStore], listed: Iterable[str]
+) -> None:
+    if application is None or any(True for _ in stores) or application in frozenset(listed):
+        return
+    try:
+        if survey.commits(application):
+            return
+    except ClusterError as error:
+        raise ClusterError(
+            f"The committed offsets of group {application!r} could not be read ({error}), and no internal-looking subject "
+            "starts with its name: whether the application exists cannot be told."
+        ) from error
+    raise UsageError(
+        f"There is no application {application!r}: no consumer group of that name has a committed offset on this cluster, "
+        "and no changelog-like subject in the registry starts with its name. Check the application.id (it is the group "
+        "id), the cluster (--bootstrap-servers) and the registry (--registry)."
+    )

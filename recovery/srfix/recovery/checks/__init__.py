@@ -1,0 +1,14 @@
+"""From what was learned of a store to findings."""
+
+from srfix.recovery.checks import srf001, srf003, srf011, srf012
+from srfix.recovery.checks.interface import Check, CheckContext, Reader, StreamsVersion
+
+__all__ = ["ALL", "Check", "CheckContext", "Reader", "StreamsVersion"]
+
+ALL: dict[str, Check] = {
+    srf001.CODE: srf001.check,
+    srf003.CODE: srf003.check,
+    srf011.CODE: srf011.check,
+    srf012.CODE: srf012.check,
+}
+"""Every check of this version, by code."""

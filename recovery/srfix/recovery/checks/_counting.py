@@ -1,0 +1,95 @@
+"""From a census to ids at fault, and to words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from srfix.recovery.census.interface import Census
+from srfix.recovery.findings import IdAtFault, PartitionAtFault
+from srfix.serde.subjects import Role
+from srfix.serde.wire import SchemaId
+
+__all__ = ["at_fault", "in_words", "keys_in_words", "listed", "restorable_ids"]
+
+
+def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtFault, ...]:
+    """Where these ids live, ascending."""
+    found = []
+    for schema_id in sorted(ids):
+        counts = [
+            (partition.partition, count)
+            for partition in census.partitions
+            for count in partition.of(role).ids
+            if count.schema_id == schema_id
+        ]
+        known = [count.live_keys for _partition, count in counts if count.live_keys is not None]
+        found.append(
+            IdAtFault(
+                schema_id=schema_id,
+                live_keys=sum(known) if known else None,
+                records=sum(count.records for _partition, count in counts),
+                partitions=tuple(
+                    PartitionAtFault(
+                        partition=partition,
+                        live_keys=count.live_keys,
+                        pending_keys=count.pending_keys,
+                        first_offset=count.first_offset,
+                        last_offset=count.last_offset,
+                    )
+                    for partition, count in counts
+                ),
+            )
+        )
+    return tuple(found)
+
+
+def restorable_ids(census: Census, role: Role) -> tuple[SchemaId, ...]:
+    """The ids that a restore puts in the store, now or after the next commits; ascending.
+
+    An id whose records are all superseded is in the log, but never in the store.
+    """
+    return tuple(
+        sorted(
+            {
+                count.schema_id
+                for partition in census.partitions
+                for count in partition.of(role).ids
+                if count.live_keys is None or count.live_keys or count.pending_keys
+            }
+        )
+    )
+
+
+def in_words(faults: Iterable[IdAtFault]) -> str:
+    """`schema id 1 (3 live keys: 2 in partition 0, 1 in partition 2)`, joined."""
+    return "; ".join(f"schema id {fault.schema_id} ({keys_in_words(fault)})" for fault in faults)
+
+
+def keys_in_words(fault: IdAtFault) -> str:
+    """The live keys of one id, partition by partition."""
+    pending = sum(partition.pending_keys for partition in fault.partitions)
+    behind = f"{_keys(pending)} behind the committed offset" if pending else ""
+    if fault.live_keys is None:
+        return f"nothing is restored yet: the group has no committed offset there; {_records(fault.records)} in the log"
+    if not fault.live_keys:
+        return behind or "no live key"
+    places = ", ".join(
+        f"{partition.live_keys} in partition {partition.partition}"
+        for partition in fault.partitions
+        if partition.live_keys
+    )
+    return f"{_keys(fault.live_keys, 'live ')}: {places}" + (f"; {behind}" if behind else "")
+
+
+def listed(ids: Iterable[SchemaId]) -> str:
+    """`1, 3 and 7`."""
+    texts = [str(schema_id) for schema_id in ids]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _keys(count: int, kind: str = "") -> str:
+    return f"1 {kind}key" if count == 1 else f"{count} {kind}keys"
+
+
+def _records(count: int) -> str:
+    return "1 record" if count == 1 else f"{count} records"

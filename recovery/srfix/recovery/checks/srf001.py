@@ -1,0 +1,121 @@
+"""SRF001, the incident (KAFKA-10179): ids that a restore puts in the store are not registered under the phantom subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from srfix.recovery.checks._counting import at_fault, in_words, restorable_ids
+from srfix.recovery.checks.interface import CheckContext, Reader
+from srfix.recovery.evidence import candidates
+from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
+from srfix.recovery.stores import RoleFacts, StoreFacts
+from srfix.serde.subjects import subject_for
+from srfix.serde.wire import SchemaId
+
+__all__ = ["CODE", "check", "missing_ids"]
+
+CODE = "SRF001"
+
+
+def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
+    """The restorable ids whose schema the registry knows, but not under the phantom subject; ascending."""
+    if facts.census is None:
+        return ()
+    return tuple(
+        schema_id
+        for schema_id in restorable_ids(facts.census, role.role)
+        if role.memberships[schema_id].is_missing
+    )
+
+
+def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role with missing ids."""
+    for role in facts.roles.values():
+        missing = missing_ids(facts, role)
+        if not missing or facts.census is None:
+            continue
+        faults = at_fault(facts.census, role.role, missing)
+        source = facts.source
+        yield Finding(
+            code=CODE,
+            severity=context.lookup_severity,
+            application=facts.store.application,
+            store=facts.store.name,
+            role=role.role,
+            subject=role.subject,
+            source=None
+            if source is None
+            else Source(topic=source.topic, subject=subject_for(source.topic, role.role)),
+            schema_ids=faults if source is not None else (),
+            registered_ids=role.state.schema_ids,
+            evidence=facts.evidence,
+            explanation=_explanation(facts, role, faults, context),
+            next=_next(facts, context),
+            repairable=source is not None,
+        )
+
+
+def _explanation(
+    facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext
+) -> str:
+    store = facts.store
+    if facts.source is None:
+        topics = ", ".join(candidates(facts.evidence))
+        return (
+            f"Store {store.name} of application {store.application} restores from one of {topics}, and the evidence does not "
+            f"say from which. At least one of them holds schema ids that are not registered under {role.subject}."
+        )
+    sentences = [
+        f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the bytes of "
+        f"topic {facts.source.topic} as they are. They carry {in_words(faults)}.",
+        _what_the_subject_lacks(role),
+        _what_happens(role, faults, context),
+    ]
+    return " ".join(sentences)
+
+
+def _what_the_subject_lacks(role: RoleFacts) -> str:
+    if not role.state.versions:
+        return f"The subject that the store's reader asks, {role.subject}, does not exist (40401)."
+    held = ", ".join(str(schema_id) for schema_id in role.state.schema_ids)
+    return f"The subject that the store's reader asks, {role.subject}, holds only {held} (40403)."
+
+
+def _what_happens(role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
+    if context.lookup_severity is Severity.NOTE:
+        why = (
+            "this Kafka Streams asks the source's subject"
+            if context.reader not in (Reader.PLAIN, Reader.DUAL)
+            else f"a {context.reader.value} reader does not need that version"
+        )
+        return f"As {why}, nothing fails because of it."
+    condition = (
+        "" if context.reader is Reader.CONNECT else "if the reader looks the version up under the subject, "
+    )
+    after = (
+        "those rows cannot be read"
+        if any(fault.live_keys for fault in faults)
+        else "its rows could not be read"
+    )
+    message = f'"Error retrieving Avro {role.role.value} schema version for id {faults[0].schema_id}"'
+    sentence = f"{condition}after a restore {after}: {message}."
+    return (
+        sentence[0].upper()
+        + sentence[1:]
+        + " Whether a restore has happened yet cannot be told from cluster and registry alone; the next one brings it about."
+    )
+
+
+def _next(facts: StoreFacts, context: CheckContext) -> str:
+    store = facts.store
+    if facts.source is None:
+        return (
+            f"Say which topic the table is built on: srfix diagnose --source {store.name}=TOPIC (candidates: "
+            f"{', '.join(candidates(facts.evidence))})."
+        )
+    if context.lookup_severity is Severity.NOTE:
+        return "Nothing to do while this reader stays; srfix plan can register the ids all the same."
+    return (
+        "Do not wipe the state directory and do not restart yet. Run: "
+        f"srfix plan --application {store.application} --store {store.name} -o plan.json, read it, then srfix apply plan.json."
+    )

@@ -1,0 +1,46 @@
+"""SRF003, masked: the phantom subject exists and every id that a restore loads is registered under it. A note."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from srfix.recovery.checks._counting import at_fault, listed, restorable_ids
+from srfix.recovery.checks.interface import CheckContext
+from srfix.recovery.findings import Finding, Severity, Source
+from srfix.recovery.stores import StoreFacts
+from srfix.serde.subjects import subject_for
+
+__all__ = ["CODE", "check"]
+
+CODE = "SRF003"
+
+
+def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One note per role whose ids are all there."""
+    if facts.source is None or facts.census is None:
+        return
+    for role in facts.roles.values():
+        ids = restorable_ids(facts.census, role.role)
+        if not ids or not role.state.versions or any(role.memberships[i].error_code is not None for i in ids):
+            continue
+        if not all(role.memberships[i].is_known for i in ids):
+            continue  # SRF011 speaks of them
+        yield Finding(
+            code=CODE,
+            severity=Severity.NOTE,
+            application=facts.store.application,
+            store=facts.store.name,
+            role=role.role,
+            subject=role.subject,
+            source=Source(topic=facts.source.topic, subject=subject_for(facts.source.topic, role.role)),
+            schema_ids=at_fault(facts.census, role.role, ids),
+            registered_ids=role.state.schema_ids,
+            evidence=facts.evidence,
+            explanation=f"Store {facts.store.name} of application {facts.store.application} restores from topic "
+            f"{facts.source.topic}, and its reader asks {role.subject}. All ids that a restore loads ({listed(ids)}) are "
+            "registered there, by luck or by a repair, so it can be read: until the next schema of "
+            f"{subject_for(facts.source.topic, role.role)} is in the topic.",
+            next="Run srfix diagnose again after every new schema of the source; to be rid of it, upgrade to Kafka Streams "
+            "2.7 or later, or give the store a changelog of its own.",
+            repairable=False,
+        )

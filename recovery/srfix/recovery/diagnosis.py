@@ -1,0 +1,180 @@
+"""Evidence, census and checks put together: what is wrong with which store, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from srfix.recovery import checks, evidence
+from srfix.recovery.candidates import find_candidates
+from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
+from srfix.recovery.checks import CheckContext
+from srfix.recovery.findings import Diagnosis, Evidence, Finding, Severity, Skipped, Source
+from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
+from srfix.recovery.subject_state import read_subject_state
+from srfix.recovery.survey import Survey
+from srfix.serde.subjects import Role, Topic, subject_for
+
+__all__ = ["Examination", "diagnose"]
+
+ProgressHook = Callable[[CensusProgress], None] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """A diagnosis together with the facts that it rests on, for those who plan a repair."""
+
+    diagnosis: Diagnosis
+    """The findings."""
+    facts: tuple[StoreFacts, ...]
+    """Per examined store all that was learned."""
+
+
+def diagnose(
+    survey: Survey,
+    engine: CensusEngine,
+    context: CheckContext,
+    *,
+    application: str | None = None,
+    store: str | None = None,
+    on_progress: ProgressHook = None,
+) -> Examination:
+    """Looks at every candidate store of the cluster, or at those of one application. Reads only.
+
+    :raises UsageError: if the application or a source that is named does not exist.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    found = find_candidates(survey, application=application, store=store)
+    counter = _Counter(survey, engine, on_progress)
+    findings: list[Finding] = []
+    skipped = list(found.skipped)
+    facts: list[StoreFacts] = []
+    for suspect in found.stores:
+        pieces = tuple(piece for gather in evidence.ALL for piece in gather(suspect, survey))
+        topic = evidence.choose(pieces)
+        if topic is not None:
+            learned = _learn(survey, counter, suspect, topic, pieces, decided=True)
+            facts.append(learned)
+            skipped.extend(_skipped(learned))
+            findings.extend(finding for check in checks.ALL.values() for finding in check(learned, context))
+        elif pieces:
+            findings.extend(_undecided(survey, counter, suspect, pieces, context))
+        else:
+            skipped.append(_without_source(suspect))
+    return Examination(
+        diagnosis=Diagnosis(
+            findings=tuple(sorted(findings, key=_order)),
+            skipped=tuple(skipped),
+            examined=tuple(str(suspect) for suspect in found.stores),
+        ),
+        facts=tuple(facts),
+    )
+
+
+@dataclass(slots=True)
+class _Counter:
+    """Counts a topic once per group: several stores never share a topic, but several candidates may be tried."""
+
+    survey: Survey
+    engine: CensusEngine
+    on_progress: ProgressHook
+
+    def __call__(self, topic: Topic, group: str) -> Census:
+        partitions = tuple(range(self.survey.topics()[topic]))
+        commits = self.survey.commits(group)
+        committed: Mapping[int, int | None] = {p: commits.get((topic, p)) for p in partitions}
+        request = CensusRequest(topic=topic, partitions=partitions, committed=committed)
+        return self.engine.count(request, on_progress=self.on_progress)
+
+
+def _learn(
+    survey: Survey,
+    counter: _Counter,
+    suspect: SuspectStore,
+    topic: Topic,
+    pieces: tuple[Evidence, ...],
+    *,
+    decided: bool,
+) -> StoreFacts:
+    census = counter(topic, suspect.application)
+    states = {role: read_subject_state(survey.registry, suspect.subject(role)) for role in Role}
+    roles: dict[Role, RoleFacts] = {}
+    for role, state in states.items():
+        ids = census.ids(role)
+        if not ids and not state.versions:
+            continue
+        if role is Role.KEY and not state.versions and states[Role.VALUE].versions:
+            continue  # rows were put, and no key schema was registered: the key serde asks no registry
+        subject = suspect.subject(role)
+        roles[role] = RoleFacts(
+            role=role,
+            subject=subject,
+            state=state,
+            memberships={schema_id: survey.membership(subject, schema_id) for schema_id in ids},
+        )
+    return StoreFacts(
+        store=suspect,
+        source=Source(topic=topic, subject=subject_for(topic, Role.VALUE)) if decided else None,
+        evidence=pieces,
+        census=census,
+        roles=roles,
+    )
+
+
+def _undecided(
+    survey: Survey,
+    counter: _Counter,
+    suspect: SuspectStore,
+    pieces: tuple[Evidence, ...],
+    context: CheckContext,
+) -> Iterator[Finding]:
+    """A finding without a source, if at least one of the candidates would give one."""
+    seen: set[tuple[str, Role]] = set()
+    for topic in evidence.candidates(pieces):
+        learned = _learn(survey, counter, suspect, topic, pieces, decided=False)
+        for finding in checks.ALL["SRF001"](learned, context):
+            if (finding.code, finding.role) not in seen:
+                seen.add((finding.code, finding.role))
+                yield finding
+
+
+def _skipped(facts: StoreFacts) -> Iterator[Skipped]:
+    census = facts.census
+    if census is None:
+        return
+    for partition in census.partitions:
+        where = f"topic {census.topic}, partition {partition.partition}"
+        if partition.stopped_early is not None:
+            yield Skipped(what=where, reason=partition.stopped_early, could_hide=True)
+        for role in facts.roles:
+            counted = partition.of(role)
+            if counted.guids:
+                yield Skipped(
+                    what=f"{counted.guids} {role.value}(s) of {where}",
+                    reason="they name their schema by GUID, which this version does not resolve",
+                    could_hide=True,
+                )
+            if role is Role.VALUE and counted.unframed:
+                yield Skipped(
+                    what=f"{counted.unframed} {role.value}(s) of {where}, the first at offset "
+                    f"{counted.first_unframed_offset}",
+                    reason="they are not framed by a schema registry serializer, so they carry no schema id",
+                    could_hide=True,
+                )
+
+
+def _without_source(suspect: SuspectStore) -> Skipped:
+    return Skipped(
+        what=f"store {suspect.name} of application {suspect.application}",
+        reason="nothing tells which topic it restores from (no committed offsets, no schema to compare); "
+        f"name it with --source {suspect.name}=TOPIC",
+        could_hide=True,
+    )
+
+
+_RANK = {severity: rank for rank, severity in enumerate(Severity)}
+
+
+def _order(finding: Finding) -> tuple[int, str, str, str, str]:
+    return (_RANK[finding.severity], finding.application, finding.store, finding.role.value, finding.code)

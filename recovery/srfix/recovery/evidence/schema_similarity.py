@@ -1,0 +1,68 @@
+"""The internal schema under the phantom subject is a projection of its source's: the field names tell which.
+
+A candidate is every topic that the application's group reads; where it reads none (its offsets expired), every topic
+that has a subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from srfix.recovery.findings import Evidence, Weight
+from srfix.recovery.internal_topics import parse
+from srfix.recovery.stores import SuspectStore
+from srfix.recovery.survey import Survey
+from srfix.serde.casing import fold
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.avro import field_names
+from srfix.serde.registry.models import SchemaVersion
+from srfix.serde.subjects import Role, Topic, subject_for
+
+__all__ = ["KIND", "gather"]
+
+KIND = "schema-similarity"
+
+
+def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
+    """Yields strong evidence where every field of the internal schema is one of the source's, ignoring case."""
+    internal = survey.latest(store.subject(Role.VALUE))
+    names = _names(internal)
+    if internal is None or not names:
+        return
+    for topic in _topics(store, survey):
+        writer = survey.latest(subject_for(topic, Role.VALUE))
+        if writer is None:
+            continue
+        shared = names & _names(writer)
+        if shared == names:
+            yield Evidence(
+                kind=KIND,
+                topic=topic,
+                weight=Weight.STRONG,
+                detail=f"all {len(names)} fields of the schema under {store.subject(Role.VALUE)} are fields of "
+                f"{writer.subject} version {writer.version}, ignoring case",
+            )
+        elif 2 * len(shared) >= len(names):
+            yield Evidence(
+                kind=KIND,
+                topic=topic,
+                weight=Weight.WEAK,
+                detail=f"{len(shared)} of the {len(names)} fields of the schema under {store.subject(Role.VALUE)} are "
+                f"fields of {writer.subject} version {writer.version}, ignoring case",
+            )
+
+
+def _topics(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
+    read = {topic for topic, _partition in survey.commits(store.application)}
+    subjects = frozenset(survey.subjects())
+    chosen = read or {topic for topic in survey.topics() if subject_for(topic, Role.VALUE) in subjects}
+    return tuple(sorted(topic for topic in chosen if parse(topic, application=store.application) is None))
+
+
+def _names(version: SchemaVersion | None) -> frozenset[str]:
+    if version is None or version.schema.schema_type != "AVRO":
+        return frozenset()
+    try:
+        return frozenset(fold(name) for name in field_names(version.schema.text))
+    except SchemaError:  # a schema that only a Java registry can read says nothing, and hides nothing
+        return frozenset()

@@ -1,0 +1,240 @@
+"""Findings, and the document they are written as (`srfix.diagnosis/1`).
+
+Keys of the document may be added, never renamed; ids are numbers, absent things are null, lists are sorted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from srfix.serde.registry.models import Json
+from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.wire import SchemaId
+
+__all__ = [
+    "Diagnosis",
+    "Evidence",
+    "Finding",
+    "IdAtFault",
+    "PartitionAtFault",
+    "Severity",
+    "Skipped",
+    "Source",
+    "Weight",
+    "diagnosis_document",
+]
+
+
+class Severity(Enum):
+    """How bad it is, worst first."""
+
+    BROKEN = "broken"
+    BREAKS_ON_RESTORE = "breaks on restore"
+    BREAKS_ON_UPGRADE = "breaks on upgrade"
+    SILENT = "silent wrong results"
+    LITTER = "litter"
+    NOTE = "note"
+
+
+class Weight(Enum):
+    """What a piece of evidence is worth, best first."""
+
+    CONCLUSIVE = "conclusive"
+    STRONG = "strong"
+    WEAK = "weak"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One reason to believe that a store restores from a topic."""
+
+    kind: str
+    """Which kind of evidence: the name of its module, with hyphens."""
+    topic: Topic
+    """The topic that it points to."""
+    weight: Weight
+    """What it is worth."""
+    detail: str
+    """The observation, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The topic that a store restores from."""
+
+    topic: Topic
+    """The topic."""
+    subject: Subject
+    """Its subject for the role at hand, by TopicNameStrategy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionAtFault:
+    """Where an id at fault lives in one partition."""
+
+    partition: int
+    """The partition."""
+    live_keys: int | None
+    """Keys that a restore puts in the store with this id; None where nothing is restored (no committed offset)."""
+    pending_keys: int
+    """Keys whose latest record at or behind the committed offset carries it."""
+    first_offset: int
+    """Offset of the first record that carries it."""
+    last_offset: int
+    """Offset of the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdAtFault:
+    """A schema id that the reader will not accept, and where it is."""
+
+    schema_id: SchemaId
+    """The id."""
+    live_keys: int | None
+    """Sum over the partitions; None if nothing is restored in any of them."""
+    records: int
+    """Records that carry it."""
+    partitions: tuple[PartitionAtFault, ...]
+    """By ascending number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong, or worth knowing. One per (code, application, store, role)."""
+
+    code: str
+    """SRF001 …; `srfix explain CODE` says what it means."""
+    severity: Severity
+    """How bad it is."""
+    application: str
+    """The Streams application.id."""
+    store: str
+    """The state store."""
+    role: Role
+    """Keys or values."""
+    subject: Subject
+    """The phantom subject, or the subject at fault."""
+    source: Source | None
+    """Where the store restores from; None while the evidence does not decide."""
+    schema_ids: tuple[IdAtFault, ...] = ()
+    """The ids at fault, ascending."""
+    registered_ids: tuple[SchemaId, ...] = ()
+    """What stands under `subject` now (soft-deleted versions too), ascending."""
+    evidence: tuple[Evidence, ...] = ()
+    """Why `source` is believed to be the source."""
+    explanation: str
+    """What broke, for how many keys in which partitions."""
+    next: str
+    """What to do."""
+    repairable: bool
+    """True if `srfix plan` has a repair for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """Something that was not looked at."""
+
+    what: str
+    """The thing."""
+    reason: str
+    """Why not."""
+    could_hide: bool
+    """True if it could hide a finding: then nothing found is not healthy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """The outcome of looking."""
+
+    findings: tuple[Finding, ...]
+    """Worst first, then by application, store, role, code."""
+    skipped: tuple[Skipped, ...]
+    """What was not looked at."""
+    examined: tuple[str, ...]
+    """The stores that were examined, as `application/store`."""
+
+    @property
+    def has_findings(self) -> bool:
+        """True if something other than notes was found."""
+        return any(finding.severity is not Severity.NOTE for finding in self.findings)
+
+    @property
+    def is_inconclusive(self) -> bool:
+        """True if nothing was found, but something that could hide a finding was not looked at."""
+        return not self.has_findings and any(skipped.could_hide for skipped in self.skipped)
+
+    def only(self, *, application: str | None, store: str | None) -> Diagnosis:
+        """The same, narrowed to an application and a store."""
+        kept = tuple(
+            f
+            for f in self.findings
+            if (application is None or f.application == application) and (store is None or f.store == store)
+        )
+        return replace(self, findings=kept)
+
+
+def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at: str) -> dict[str, Json]:
+    """The `srfix.diagnosis/1` document of a diagnosis; `generated_at` in ISO 8601, UTC."""
+    counts = {
+        severity.value: sum(1 for finding in diagnosis.findings if finding.severity is severity)
+        for severity in Severity
+    }
+    return {
+        "schema": "srfix.diagnosis/1",
+        "srfix": srfix_version,
+        "generated_at": generated_at,
+        "findings": [_finding(finding) for finding in diagnosis.findings],
+        "skipped": [
+            {"what": s.what, "reason": s.reason, "could_hide_a_finding": s.could_hide}
+            for s in diagnosis.skipped
+        ],
+        "summary": {
+            "findings": len(diagnosis.findings),
+            "by_severity": {name: count for name, count in counts.items() if count},
+            "stores_examined": list(diagnosis.examined),
+            "healthy": not diagnosis.has_findings and not diagnosis.is_inconclusive,
+        },
+    }
+
+
+def _finding(finding: Finding) -> Json:
+    source: Json = None
+    if finding.source is not None:
+        source = {"topic": finding.source.topic, "subject": finding.source.subject}
+    return {
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "application": finding.application,
+        "store": finding.store,
+        "role": finding.role.value,
+        "subject": finding.subject,
+        "source": source,
+        "schema_ids": [_id_at_fault(fault) for fault in finding.schema_ids],
+        "registered_ids": [int(schema_id) for schema_id in finding.registered_ids],
+        "evidence": [
+            {"kind": e.kind, "topic": e.topic, "weight": e.weight.value, "detail": e.detail}
+            for e in finding.evidence
+        ],
+        "explanation": finding.explanation,
+        "next": finding.next,
+        "repairable": finding.repairable,
+    }
+
+
+def _id_at_fault(fault: IdAtFault) -> Json:
+    return {
+        "id": int(fault.schema_id),
+        "live_keys": fault.live_keys,
+        "records": fault.records,
+        "partitions": [
+            {
+                "partition": p.partition,
+                "live_keys": p.live_keys,
+                "pending_keys": p.pending_keys,
+                "first_offset": p.first_offset,
+                "last_offset": p.last_offset,
+            }
+            for p in fault.partitions
+        ],
+    }

@@ -1,0 +1,214 @@
+"""The journal of a repair (`srfix.journal/1`): one JSON line per event, synced before the next thing happens.
+
+The first line carries the plan, digest included, so that a rollback needs nothing else. A line that was cut off by a
+crash is recognised by its missing end and dropped; anything else that cannot be read is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import portalocker
+
+from srfix.recovery.plan_file import Plan, plan_document, plan_from
+from srfix.recovery.subject_state import SubjectState, subject_state_document, subject_state_from
+from srfix.serde.errors import PlanError
+from srfix.serde.registry.models import Json
+
+__all__ = ["Journal", "JournalState", "default_journal_path", "open_journal", "read_journal", "set_aside"]
+
+SCHEMA = "srfix.journal/1"
+
+
+def default_journal_path(plan_path: Path) -> Path:
+    """Beside the plan: `<plan>.journal.jsonl`."""
+    return plan_path.with_name(plan_path.name + ".journal.jsonl")
+
+
+@dataclass(slots=True, kw_only=True)
+class JournalState:
+    """What a journal says has happened."""
+
+    plan: Plan
+    """The plan that it belongs to."""
+    before: dict[int, SubjectState] = field(default_factory=dict)
+    """Per step that was begun the subject's state right before."""
+    after: dict[int, SubjectState] = field(default_factory=dict)
+    """Per step that was done the subject's state right after."""
+    finished: bool = False
+    """True if the plan was carried out to its end."""
+    rolling_back: bool = False
+    """True if a rollback was begun."""
+    undone: set[int] = field(default_factory=set)
+    """The steps that a rollback is done with."""
+    rolled_back: bool = False
+    """True if a rollback came to its end."""
+
+    @property
+    def in_flight(self) -> int | None:
+        """The step that was begun and not seen to end."""
+        open_steps = [step for step in self.before if step not in self.after]
+        return max(open_steps, default=None)
+
+
+class Journal:
+    """An open, locked journal that is only ever appended to. Made by `open_journal`."""
+
+    def __init__(self, path: Path, stream: IO[bytes], clock: Callable[[], str]) -> None:
+        self.path = path
+        self._stream = stream
+        self._clock = clock
+
+    def write(self, event: str, **details: Json) -> None:
+        """Appends one line and syncs it: when this returns, the line survives a power cut.
+
+        :raises PlanError: if the disk does not take it.
+        """
+        line = {"event": event, "at": self._clock(), **details}
+        try:
+            self._stream.write(json.dumps(line, ensure_ascii=False, sort_keys=True).encode() + b"\n")
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+        except OSError as error:
+            raise PlanError(
+                f"The journal {self.path} cannot be written ({error.strerror or error}); nothing further was changed. "
+                "Make room or give another place with --journal, and run the same command again."
+            ) from error
+
+    def begun(self, plan: Plan) -> None:
+        """The first line."""
+        self.write("begun", schema=SCHEMA, digest=plan.digest, plan=plan_document(plan))
+
+    def before(self, step: int, state: SubjectState) -> None:
+        """A step is about to be carried out."""
+        self.write("before", step=step, state=subject_state_document(state))
+
+    def after(self, step: int, state: SubjectState, answer: Json) -> None:
+        """A step was carried out."""
+        self.write("after", step=step, state=subject_state_document(state), answer=answer)
+
+
+@contextmanager
+def open_journal(path: Path, clock: Callable[[], str]) -> Iterator[tuple[Journal, JournalState | None]]:
+    """Opens or creates a journal, locks it, drops a line that was cut off, and reads what it says.
+
+    :raises PlanError: if it cannot be created, another process holds it, or it cannot be read.
+    """
+    existed = path.exists()
+    try:
+        stream = path.open("a+b")
+    except OSError as error:
+        raise PlanError(
+            f"The journal {path} cannot be written ({error.strerror}). A repair is not begun without its journal; "
+            "give another place with --journal."
+        ) from error
+    with stream:
+        try:
+            portalocker.lock(stream, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        except portalocker.LockException as error:
+            raise PlanError(
+                f"The journal {path} is in use: another srfix carries out or rolls back this plan right now. Wait for it."
+            ) from error
+        if not existed:
+            _sync_directory(path.parent)
+        stream.seek(0)
+        content = stream.read()
+        whole = content[: content.rfind(b"\n") + 1]
+        if len(whole) != len(content):
+            stream.truncate(len(whole))
+            os.fsync(stream.fileno())
+        yield Journal(path, stream, clock), _replay(path, whole) if whole else None
+
+
+def read_journal(path: Path) -> JournalState:
+    """Reads a journal without touching it.
+
+    :raises PlanError: if there is none, or it cannot be read, or nothing was begun.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise PlanError(f"The journal {path} cannot be read ({error.strerror}).") from error
+    whole = content[: content.rfind(b"\n") + 1]
+    if not whole:
+        raise PlanError(
+            f"The journal {path} is empty: no repair was begun, so there is nothing to look at or undo."
+        )
+    return _replay(path, whole)
+
+
+def set_aside(path: Path) -> Path:
+    """Renames a journal that is done with to the first free `<path>.<n>`, so that a rollback can still be told of it."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.{number}")).exists():
+        number += 1
+    os.replace(path, aside)
+    _sync_directory(path.parent)
+    return aside
+
+
+def _replay(path: Path, content: bytes) -> JournalState:
+    lines = content.splitlines()
+    state = _begun(path, lines[0])
+    for number, line in enumerate(lines[1:], start=2):
+        match _line(path, number, line):
+            case {"event": "before", "step": int(step), "state": document}:
+                state.before[step] = subject_state_from(document)
+            case {"event": "after", "step": int(step), "state": document}:
+                state.after[step] = subject_state_from(document)
+            case {"event": "finished"}:
+                state.finished = True
+            case {"event": "rollback-begun"}:
+                state.rolling_back = True
+            case {"event": "undone", "step": int(step)}:
+                state.undone.add(step)
+            case {"event": "rolled-back"}:
+                state.rolled_back = True
+            case {"event": str()}:
+                pass  # a later version's event that changes nothing for this one
+            case _:
+                raise _unreadable(path, number)
+    return state
+
+
+def _begun(path: Path, line: bytes) -> JournalState:
+    match _line(path, 1, line):
+        case {"event": "begun", "schema": str(schema), "digest": str(digest), "plan": dict(document)}:
+            if schema != SCHEMA:
+                raise PlanError(f"The journal {path} is a {schema}; this version of srfix reads {SCHEMA}.")
+            plan = plan_from(document, where=f"the first line of {path}")
+            if plan.digest != digest:
+                raise PlanError(
+                    f"The journal {path} was edited: its plan does not have the digest that it names."
+                )
+            return JournalState(plan=plan)
+    raise PlanError(f"{path} is not a journal of srfix: its first line does not begin a repair.")
+
+
+def _line(path: Path, number: int, line: bytes) -> Json:
+    try:
+        document: Json = json.loads(line)
+    except ValueError as error:
+        raise _unreadable(path, number) from error
+    return document
+
+
+def _unreadable(path: Path, number: int) -> PlanError:
+    return PlanError(
+        f"Line {number} of the journal {path} cannot be read. It was damaged or edited; srfix does not guess what was done. "
+        "Restore it from a copy, or compare the registry with the plan by hand."
+    )
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,223 @@
+"""The plan as a value and as a file (`srfix.plan/1`): digest, reading, writing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from srfix.recovery.actions import Action, action_document, action_from
+from srfix.recovery.subject_state import SubjectState, subject_state_document, subject_state_from
+from srfix.serde.errors import PlanError
+from srfix.serde.registry.models import Json
+from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.wire import SchemaId
+
+__all__ = ["Plan", "PlannedFinding", "load_plan", "plan_digest", "plan_document", "plan_from", "save_plan"]
+
+SCHEMA = "srfix.plan/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedFinding:
+    """A finding that the plan repairs, with what a later verify needs."""
+
+    code: str
+    """Its code."""
+    application: str
+    """The application.id."""
+    store: str
+    """The store."""
+    role: Role
+    """Keys or values."""
+    subject: Subject
+    """The phantom subject."""
+    source_topic: Topic
+    """The topic that the store restores from."""
+    schema_ids: tuple[SchemaId, ...]
+    """The ids at fault, ascending."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What will be written, why, and what it costs."""
+
+    registry: str
+    """The registry's URLs, without secrets."""
+    bootstrap_servers: str | None
+    """The cluster that was looked at; a default for verify."""
+    created_at: str
+    """ISO 8601, UTC."""
+    srfix: str
+    """The version that made it."""
+    findings: tuple[PlannedFinding, ...]
+    """What it repairs."""
+    actions: tuple[Action, ...]
+    """What it writes, in order."""
+    expects: Mapping[Subject, SubjectState]
+    """The state of each subject when planned; apply refuses another one."""
+    price: tuple[str, ...]
+    """What changes for others, in words."""
+    playbook: tuple[str, ...]
+    """What to do around it, for the application at hand, in order."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the canonical JSON of everything but the digest itself."""
+        return plan_digest(plan_document(self))
+
+
+def plan_digest(document: Mapping[str, Json]) -> str:
+    """SHA-256 over the canonical JSON (sorted keys, no white space) of all keys but `digest`, as `sha256:` + hex."""
+    rest = {key: value for key, value in document.items() if key != "digest"}
+    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return "sha256:" + hashlib.sha256(canonical).hexdigest()
+
+
+def plan_document(plan: Plan) -> dict[str, Json]:
+    """The `srfix.plan/1` document, digest included."""
+    document: dict[str, Json] = {
+        "schema": SCHEMA,
+        "srfix": plan.srfix,
+        "created_at": plan.created_at,
+        "registry": plan.registry,
+        "bootstrap_servers": plan.bootstrap_servers,
+        "findings": [
+            {
+                "code": f.code,
+                "application": f.application,
+                "store": f.store,
+                "role": f.role.value,
+                "subject": f.subject,
+                "source_topic": f.source_topic,
+                "schema_ids": [int(schema_id) for schema_id in f.schema_ids],
+            }
+            for f in plan.findings
+        ],
+        "actions": [action_document(action) for action in plan.actions],
+        "expects": {
+            subject: subject_state_document(plan.expects[subject]) for subject in sorted(plan.expects)
+        },
+        "price": list(plan.price),
+        "playbook": list(plan.playbook),
+    }
+    return document | {"digest": plan_digest(document)}
+
+
+def plan_from(document: Json, *, where: str) -> Plan:
+    """Reads what `plan_document` wrote, and refuses it if it was edited.
+
+    :param where: what the document is, for messages.
+    :raises PlanError: if it is no plan, another version's, or edited.
+    """
+    if not isinstance(document, dict) or not str(document.get("schema", "")).startswith("srfix.plan/"):
+        raise PlanError(f"{_sentence(where)} is not a plan of srfix. Make one with srfix plan -o FILE.")
+    if document["schema"] != SCHEMA:
+        raise PlanError(
+            f"{_sentence(where)} is a {document['schema']}; this version of srfix reads {SCHEMA}. Plan again with it."
+        )
+    if document.get("digest") != plan_digest(document):
+        raise PlanError(
+            f"{_sentence(where)} was edited after it was made: its content does not have the digest that it names. A plan "
+            "does what was reviewed or nothing; make a new one with srfix plan."
+        )
+    try:
+        return _read(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise PlanError(
+            f"{_sentence(where)} lacks something that a plan has ({error}). Plan again."
+        ) from error
+
+
+def load_plan(path: Path) -> Plan:
+    """Reads a plan file.
+
+    :raises PlanError: if it cannot be read, is no plan, or was edited.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise PlanError(f"The plan {path} cannot be read ({error.strerror}).") from error
+    except ValueError as error:
+        raise PlanError(
+            f"The plan {path} is not JSON ({error}). Make one with srfix plan -o FILE."
+        ) from error
+    return plan_from(document, where=f"the plan {path}")
+
+
+def save_plan(plan: Plan, path: Path) -> None:
+    """Writes a plan file whole or not at all: temporary file, sync, rename.
+
+    :raises PlanError: if the disk does not take it.
+    """
+    content = json.dumps(plan_document(plan), indent=2, ensure_ascii=False).encode() + b"\n"
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
+            try:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+                os.replace(stream.name, path)
+            except BaseException:
+                os.unlink(stream.name)
+                raise
+    except OSError as error:
+        raise PlanError(f"The plan cannot be written to {path} ({error.strerror}).") from error
+
+
+def _read(document: dict[str, Json]) -> Plan:
+    match document:
+        case {
+            "srfix": str(version),
+            "created_at": str(created_at),
+            "registry": str(registry),
+            "bootstrap_servers": (None | str()) as bootstrap_servers,
+            "findings": list(findings),
+            "actions": list(actions),
+            "expects": dict(expects),
+            "price": list(price),
+            "playbook": list(playbook),
+        }:
+            return Plan(
+                registry=registry,
+                bootstrap_servers=bootstrap_servers,
+                created_at=created_at,
+                srfix=version,
+                findings=tuple(_finding(finding) for finding in findings),
+                actions=tuple(action_from(action) for action in actions),
+                expects={Subject(subject): subject_state_from(state) for subject, state in expects.items()},
+                price=tuple(str(line) for line in price),
+                playbook=tuple(str(line) for line in playbook),
+            )
+    raise ValueError("a key is missing or has another type")
+
+
+def _finding(document: Json) -> PlannedFinding:
+    match document:
+        case {
+            "code": str(code),
+            "application": str(application),
+            "store": str(store),
+            "role": str(role),
+            "subject": str(subject),
+            "source_topic": str(topic),
+            "schema_ids": list(schema_ids),
+        }:
+            return PlannedFinding(
+                code=code,
+                application=application,
+                store=store,
+                role=Role(role),
+                subject=Subject(subject),
+                source_topic=Topic(topic),
+                schema_ids=tuple(SchemaId(i) for i in schema_ids if isinstance(i, int)),
+            )
+    raise ValueError("a finding has another form")
+
+
+def _sentence(where: str) -> str:
+    return where[0].upper() + where[1:]

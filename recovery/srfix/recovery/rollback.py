@@ -1,0 +1,167 @@
+"""Undoes a repair, in reverse, from its journal. Touches nothing that others changed since, and says what it left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+
+from srfix.recovery.actions import (
+    Action,
+    Register,
+    RestoreCompatibility,
+    SetCompatibility,
+    SoftDelete,
+    new_version,
+    restore_config,
+)
+from srfix.recovery.apply import settle_in_flight
+from srfix.recovery.journal import JournalState, open_journal
+from srfix.recovery.subject_state import read_subject_state
+from srfix.serde.errors import PlanError
+from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.errors import ReferenceExistsError, SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.subjects import Subject
+
+__all__ = ["AlreadyRolledBack", "Left", "Undone", "roll_back"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """A step was undone."""
+
+    action: Action
+    """The step."""
+    what: str
+    """What was done, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """A step was not undone, on purpose."""
+
+    action: Action
+    """The step."""
+    why: str
+    """Why it was left, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlreadyRolledBack:
+    """The journal says that everything was undone before; nothing was written."""
+
+
+Event = Undone | Left | AlreadyRolledBack
+
+
+def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[], str]) -> Iterator[Event]:
+    """Undoes what the journal says was done, last step first, and yields each. Can be killed and called again.
+
+    :raises PlanError: if there is no journal, it cannot be read, or it is in use.
+    :raises RegistryError: if the registry refuses or does not answer.
+    """
+    if not journal_path.exists():
+        raise PlanError(
+            f"There is no journal {journal_path}: no repair was begun there, so there is nothing to undo."
+        )
+    with open_journal(journal_path, clock) as (journal, state):
+        if state is None:
+            raise PlanError(
+                f"The journal {journal_path} is empty: no repair was begun, so there is nothing to undo."
+            )
+        if state.rolled_back:
+            yield AlreadyRolledBack()
+            return
+        if not state.rolling_back:
+            settle_in_flight(state, registry, journal)
+            journal.write("rollback-begun")
+        for action in reversed(state.plan.actions):
+            if action.step not in state.after or action.step in state.undone:
+                continue
+            event = _undo(action, state, registry)
+            journal.write("undone", step=action.step, left=event.why if isinstance(event, Left) else None)
+            if event is not None:
+                yield event
+        journal.write("rolled-back")
+
+
+def _undo(action: Action, state: JournalState, registry: RegistryClient) -> Undone | Left | None:
+    match action:
+        case RestoreCompatibility() | SoftDelete():
+            return None  # the undo of set-compatibility and of the registration covers them
+        case Register():
+            return _unregister(action, state, registry)
+        case SetCompatibility():
+            return _unset(action, state, registry)
+        case _:
+            assert_never(action)
+
+
+def _unregister(action: Register, state: JournalState, registry: RegistryClient) -> Undone | Left:
+    ours = new_version(state.before[action.step], state.after[action.step])
+    if ours is None:
+        raise PlanError(
+            f"The journal does not say which version step {action.step} added to {action.subject}."
+        )
+    now = read_subject_state(registry, action.subject)
+    found = next(
+        (v for v in now.versions if v.version == ours.version and v.schema_id == ours.schema_id), None
+    )
+    if found is None:
+        if now.version_of(action.schema_id) is not None:
+            return Left(
+                action=action,
+                why=f"somebody registered schema id {action.schema_id} under {action.subject} again since; that version is "
+                "theirs",
+            )
+        return Undone(action=action, what=f"version {ours.version} of {action.subject} was gone already")
+    if not _has_other_holder(action, registry):
+        return Left(
+            action=action,
+            why=f"{action.subject} version {ours.version} is the last holder of schema id {action.schema_id}: deleting it for "
+            "good would make every record with that id unreadable",
+        )
+    try:
+        if not found.deleted:
+            registry.delete_version(action.subject, ours.version)
+        registry.delete_version(action.subject, ours.version, permanent=True)
+    except ReferenceExistsError:
+        return Left(
+            action=action, why=f"another schema refers to version {ours.version} of {action.subject} now"
+        )
+    return Undone(
+        action=action,
+        what=f"version {ours.version} (schema id {action.schema_id}) of {action.subject} deleted for good",
+    )
+
+
+def _has_other_holder(action: Register, registry: RegistryClient) -> bool:
+    """True if another subject holds the id: the known holders are asked first, then all others, by content."""
+    return any(_holds(subject, action, registry) for subject in _other_subjects(action, registry))
+
+
+def _other_subjects(action: Register, registry: RegistryClient) -> Iterator[Subject]:
+    yield from action.holders
+    known: Iterable[Subject] = {*action.holders, action.subject}
+    for subject in registry.subjects(deleted=True):
+        if subject not in known:
+            yield subject
+
+
+def _holds(subject: Subject, action: Register, registry: RegistryClient) -> bool:
+    try:
+        answer = registry.lookup(subject, action.schema, deleted=True)
+    except (SubjectNotFoundError, SchemaNotFoundError):
+        return False
+    return answer.schema_id == action.schema_id and answer.subject == subject
+
+
+def _unset(action: SetCompatibility, state: JournalState, registry: RegistryClient) -> Undone | Left | None:
+    now = read_subject_state(registry, action.subject)
+    if now.config == action.previous:
+        return None  # put back by the plan's own last step
+    if now.config != state.after[action.step].config:
+        return Left(action=action, why=f"somebody changed the configuration of {action.subject} since")
+    restore_config(registry, action.subject, action.previous)
+    return Undone(action=action, what=f"compatibility of {action.subject} put back")

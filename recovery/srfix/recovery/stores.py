@@ -1,0 +1,93 @@
+"""A store under suspicion, and what was learned of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from srfix.recovery.census.interface import Census
+from srfix.recovery.findings import Evidence, Source
+from srfix.recovery.subject_state import SubjectState
+from srfix.serde.registry.models import Schema
+from srfix.serde.subjects import Role, Subject, Topic, changelog_topic, subject_for
+from srfix.serde.wire import SchemaId
+
+__all__ = ["Membership", "RoleFacts", "StoreFacts", "SuspectStore"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspectStore:
+    """A store whose changelog topic does not exist although a subject was, or would be, named after it."""
+
+    application: str
+    """The application.id."""
+    name: str
+    """The store's name."""
+    other_applications: tuple[str, ...] = ()
+    """Other groups whose name is a prefix of the subject too: the split into application and store is a guess then."""
+
+    @property
+    def changelog(self) -> Topic:
+        """The changelog topic that does not exist."""
+        return changelog_topic(self.application, self.name)
+
+    def subject(self, role: Role) -> Subject:
+        """The phantom subject of its keys or values."""
+        return subject_for(self.changelog, role)
+
+    def __str__(self) -> str:
+        return f"{self.application}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """Whether the schema behind an id is registered under the phantom subject, asked by content as the reader asks."""
+
+    schema_id: SchemaId
+    """The id in the records."""
+    schema: Schema | None
+    """Its schema; None if the registry does not know the id at all."""
+    error_code: int | None
+    """40401 or 40403 if it is not registered there; None if it is."""
+    answered_id: SchemaId | None
+    """The id that the look-up answered with; by content, so it may differ from `schema_id`."""
+
+    @property
+    def is_known(self) -> bool:
+        """True if the registry knows the id."""
+        return self.schema is not None
+
+    @property
+    def is_missing(self) -> bool:
+        """True if the id is known, but its schema is not registered under the phantom subject."""
+        return self.schema is not None and self.error_code is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleFacts:
+    """The keys or the values of a store."""
+
+    role: Role
+    """Which."""
+    subject: Subject
+    """The phantom subject."""
+    state: SubjectState
+    """What stands under it."""
+    memberships: Mapping[SchemaId, Membership]
+    """Per id in the log of the source topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreFacts:
+    """All that was learned of one suspect store."""
+
+    store: SuspectStore
+    """The store."""
+    source: Source | None
+    """Where it restores from (the value subject); None while undecided."""
+    evidence: tuple[Evidence, ...]
+    """The evidence for every candidate source."""
+    census: Census | None
+    """The ids in the source topic; None while the source is undecided."""
+    roles: Mapping[Role, RoleFacts]
+    """The roles that carry schema ids or have a phantom subject."""

@@ -1,0 +1,134 @@
+"""What stands under a subject, in a form that can be compared, written down and compared again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from srfix.serde.errors import PlanError
+from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.errors import SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.registry.models import Json
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+__all__ = [
+    "SubjectState",
+    "VersionState",
+    "read_subject_state",
+    "subject_state_document",
+    "subject_state_from",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class VersionState:
+    """One version of a subject."""
+
+    version: int
+    """Its number."""
+    schema_id: SchemaId
+    """The id of its schema."""
+    deleted: bool
+    """True if it is soft-deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectState:
+    """A subject's versions, own configuration and own mode."""
+
+    subject: Subject
+    """The subject."""
+    versions: tuple[VersionState, ...]
+    """Soft-deleted ones too, ascending; empty if the subject does not exist."""
+    config: Mapping[str, Json] | None
+    """Its own configuration as GET answers it; None if it has none (40408)."""
+    mode: str | None
+    """Its own mode; None if it has none (40409)."""
+
+    @property
+    def schema_ids(self) -> tuple[SchemaId, ...]:
+        """The ids of all versions, soft-deleted ones too, ascending and without repetition."""
+        return tuple(sorted({version.schema_id for version in self.versions}))
+
+    @property
+    def live(self) -> tuple[VersionState, ...]:
+        """The versions that are not soft-deleted."""
+        return tuple(version for version in self.versions if not version.deleted)
+
+    def version_of(self, schema_id: int) -> VersionState | None:
+        """The highest version that holds an id; None if none does."""
+        return max((v for v in self.versions if v.schema_id == schema_id), default=None)
+
+
+def read_subject_state(registry: RegistryClient, subject: Subject) -> SubjectState:
+    """Asks the registry for all of it. Read-only.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    try:
+        every = registry.versions(subject, deleted=True)
+    except SubjectNotFoundError:
+        every = ()
+    try:
+        live = frozenset(registry.versions(subject)) if every else frozenset()
+    except SubjectNotFoundError:  # every version is soft-deleted
+        live = frozenset()
+    versions = []
+    for number in every:
+        try:
+            answer = registry.version(subject, number, deleted=True)
+        except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
+            continue
+        versions.append(VersionState(version=number, schema_id=answer.schema_id, deleted=number not in live))
+    config = registry.config(subject)
+    return SubjectState(
+        subject=subject,
+        versions=tuple(sorted(versions)),
+        config=None if config is None else dict(config.fields),
+        mode=registry.mode(subject),
+    )
+
+
+def subject_state_document(state: SubjectState) -> dict[str, Json]:
+    """The state as it stands in plans and journals."""
+    return {
+        "subject": state.subject,
+        "versions": [
+            {"version": v.version, "id": int(v.schema_id), "deleted": v.deleted}
+            for v in sorted(state.versions)
+        ],
+        "config": None if state.config is None else dict(state.config),
+        "mode": state.mode,
+    }
+
+
+def subject_state_from(document: Json) -> SubjectState:
+    """Reads what `subject_state_document` wrote.
+
+    :raises PlanError: if it is something else.
+    """
+    try:
+        match document:
+            case {
+                "subject": str(subject),
+                "versions": list(versions),
+                "config": config,
+                "mode": (None | str()) as mode,
+            }:
+                return SubjectState(
+                    subject=Subject(subject),
+                    versions=tuple(sorted(_version(version) for version in versions)),
+                    config=config if isinstance(config, dict) else None,
+                    mode=mode,
+                )
+    except (KeyError, TypeError, ValueError) as error:
+        raise PlanError(f"The state of a subject cannot be read from {document!r}: {error}.") from error
+    raise PlanError(f"The state of a subject cannot be read from {document!r}.")
+
+
+def _version(document: Json) -> VersionState:
+    match document:
+        case {"version": int(version), "id": int(schema_id), "deleted": bool(deleted)}:
+            return VersionState(version=version, schema_id=SchemaId(schema_id), deleted=deleted)
+    raise ValueError(f"{document!r} is not a version")

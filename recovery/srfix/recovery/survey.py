@@ -1,0 +1,106 @@
+"""The cluster and the registry as one diagnosis sees them: asked once, read-only, remembered for its length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.internal_topics import is_internal
+from srfix.recovery.stores import Membership
+from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.registry.models import Schema, SchemaVersion
+from srfix.serde.subjects import Subject, Topic
+from srfix.serde.wire import SchemaId
+
+__all__ = ["Survey", "ask_membership"]
+
+
+@dataclass(slots=True)
+class Survey:
+    """What is there. Answers are remembered: one diagnosis never contradicts itself."""
+
+    cluster: Cluster
+    """Where the topics and groups are."""
+    registry: RegistryClient
+    """Where the subjects are."""
+    sources: Mapping[str, Topic] = field(default_factory=dict)
+    """Per store the source topic that the person named."""
+    _topics: Mapping[Topic, int] | None = None
+    _subjects: tuple[Subject, ...] | None = None
+    _commits: dict[str, Mapping[tuple[Topic, int], int]] = field(default_factory=dict)
+    _memberships: dict[tuple[Subject, SchemaId], Membership] = field(default_factory=dict)
+    _latest: dict[Subject, SchemaVersion | None] = field(default_factory=dict)
+
+    def topics(self) -> Mapping[Topic, int]:
+        """Every topic and its number of partitions, from the full listing: asking for one by name can create it."""
+        if self._topics is None:
+            self._topics = self.cluster.topics()
+        return self._topics
+
+    def subjects(self) -> tuple[Subject, ...]:
+        """Every subject, soft-deleted ones too."""
+        if self._subjects is None:
+            self._subjects = self.registry.subjects(deleted=True)
+        return self._subjects
+
+    def commits(self, group: str) -> Mapping[tuple[Topic, int], int]:
+        """A group's committed offsets, wherever it has any. All partitions are named: some brokers answer nothing else.
+
+        :raises ClusterError: if the broker does not answer.
+        """
+        if group not in self._commits:
+            partitions = [
+                (topic, partition)
+                for topic, count in self.topics().items()
+                for partition in range(count)
+                if not is_internal(topic)
+            ]
+            answers = self.cluster.committed(group, partitions)
+            self._commits[group] = {where: offset for where, offset in answers.items() if offset is not None}
+        return self._commits[group]
+
+    def latest(self, subject: Subject) -> SchemaVersion | None:
+        """A subject's latest version, a soft-deleted one if there is no other; None if there is none at all."""
+        if subject not in self._latest:
+            self._latest[subject] = self._ask_latest(subject)
+        return self._latest[subject]
+
+    def _ask_latest(self, subject: Subject) -> SchemaVersion | None:
+        try:
+            return self.registry.version(subject, "latest")
+        except SubjectNotFoundError:
+            pass
+        try:
+            numbers = self.registry.versions(subject, deleted=True)
+        except SubjectNotFoundError:
+            return None
+        return self.registry.version(subject, max(numbers), deleted=True) if numbers else None
+
+    def membership(self, subject: Subject, schema_id: SchemaId) -> Membership:
+        """Whether the schema behind an id is registered under a subject, asked by content with `deleted=true`.
+
+        :raises RegistryError: if the registry does not answer, or answers something else than yes or 40401 / 40403.
+        """
+        known = self._memberships.get((subject, schema_id))
+        if known is None:
+            known = self._memberships[subject, schema_id] = ask_membership(self.registry, subject, schema_id)
+        return known
+
+
+def ask_membership(registry: RegistryClient, subject: Subject, schema_id: SchemaId) -> Membership:
+    """One content look-up, as the failing reader makes it (`AbstractKafkaAvroDeserializer.schemaVersion`).
+
+    :raises RegistryError: if the registry does not answer, or answers something else than yes or 40401 / 40403.
+    """
+    schema: Schema | None = None
+    try:
+        schema = registry.schema_by_id(schema_id).schema
+    except SchemaNotFoundError:
+        return Membership(schema_id=schema_id, schema=None, error_code=None, answered_id=None)
+    try:
+        answer = registry.lookup(subject, schema, deleted=True)
+    except (SubjectNotFoundError, SchemaNotFoundError) as error:
+        return Membership(schema_id=schema_id, schema=schema, error_code=error.error_code, answered_id=None)
+    return Membership(schema_id=schema_id, schema=schema, error_code=None, answered_id=answer.schema_id)
