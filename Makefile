@@ -1,0 +1,51 @@
+# srfix. `make help` says what there is; every target sets up what it needs.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format stack-smoke jars bench wheel clean
+
+help: ## Say what there is
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "srfix needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version). Try make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## The whole incident, told on the embedded broker and registry
+	$(BIN)/srfix demo
+
+test: $(STAMP) ## The tests (no Java, no Docker)
+	$(BIN)/python -m pytest
+
+lint: $(STAMP) ## ruff and mypy (strict), code and tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP) ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+jars: $(STAMP) ## Fetch real Kafka, Kafka Streams and Connect by name (Java 17 and Maven)
+	$(BIN)/python -m srfix.fixtures.jars
+
+stack-smoke: jars ## The incident and its repair on real Kafka and Kafka Streams 2.6.3
+	$(BIN)/python -m pytest tests/stack
+
+bench: $(STAMP) ## Speed, as ratios against named peers in the same run
+	$(BIN)/python tests/bench/bench_codec.py
+	$(BIN)/python tests/bench/bench_census.py
+
+wheel: $(STAMP) ## Build the wheel into dist/
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean: ## Remove what was built and fetched
+	rm -rf $(VENV) .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
