@@ -1,11 +1,13 @@
 """Whether one Avro schema may follow another, by a registry's compatibility level.
 
-The rules are Apache Avro's (`avro.compatibility`, the twin of Java's `SchemaCompatibility`, which Confluent's registry
-asks). Where the Python library differs from the Java one, the schemas are put before it so that it answers as Java:
+The rules are Apache Avro's (`avro.compatibility`, the twin of Java's `SchemaCompatibility`, which Confluent's
+registry asks). Where the Python library differs from the Java one, the schemas are put before it so that it
+answers as Java:
 
-- aliases of named types count by their full name in the reader's namespace (Java: `Schema.getAliases`); Python compares
-  the alias as it is written;
-- logical types play no part; Python warns about those it does not know, and an invalid decimal on a fixed is refused;
+- aliases of named types count by their full name in the reader's namespace (Java: `Schema.getAliases`);
+  Python compares the alias as it is written;
+- logical types play no part; Python warns about unknown ones and refuses an invalid decimal on a fixed;
+- names may be in any script (Java's `Schema.validateName`); Python takes ASCII only;
 - an `error` is a record; Python gives up on it.
 
 Both compare named types by their name without the namespace.
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["CompatibilityLevel", "incompatibilities"]
 
 _NAME = re.compile(r"[^\W\d]\w*")
-"""A name as Java's `Schema.validateName` takes it: letters of any script, digits and underscores, no digit first."""
+"""Letters of any script, digits and underscores, no digit first (Java's `Schema.validateName`)."""
 
 
 class CompatibilityLevel(Enum):
@@ -43,7 +45,7 @@ class CompatibilityLevel(Enum):
 
     @property
     def new_reads_old(self) -> bool:
-        """True if a reader with the new schema must be able to read what was written under an existing one."""
+        """True if readers with the new schema must be able to read what was written under an existing one."""
         return self.name.startswith(("BACKWARD", "FULL"))
 
     @property
@@ -60,8 +62,8 @@ class CompatibilityLevel(Enum):
 def incompatibilities(*, new: str, existing: Sequence[str], level: str) -> tuple[str, ...]:
     """Why a registry would refuse the Avro schema `new` after `existing`; empty if it would accept it.
 
-    `existing` holds the texts of the subject's live versions, oldest first. Levels without `_TRANSITIVE` look at the
-    last one alone. Reasons are short sentences, the latest version's first, sorted within one version and direction.
+    `existing` holds the texts of the subject's live versions, oldest first. Levels without `_TRANSITIVE` look at
+    the last one alone. Reasons are short sentences: the latest first, sorted within one direction.
 
     :raises SchemaError: if a text that is looked at is not an Avro schema. `new` always is, even at NONE.
     :raises UsageError: if `level` is none of `CompatibilityLevel`'s names.
@@ -144,7 +146,7 @@ def _cannot_read(reader: Schema, writer: Schema) -> list[str]:
     result = checker.get_compatibility(reader, writer)
     if result.compatibility is not SchemaCompatibilityType.incompatible:
         return []
-    # The library keeps messages and locations in two sets: only a single one of each can be told to belong together.
+    # The library keeps messages and locations in two sets: only where each has one do they belong together.
     where = f" at {min(result.locations)}" if len(result.messages) == 1 == len(result.locations) else ""
     return sorted(f"{_sentence(message)}{where}." for message in result.messages)
 
