@@ -1,0 +1,1 @@
+"""Find out which stores cannot be read, decide, repair, verify, and undo."""

@@ -1,0 +1,142 @@
+"""How srfix talks to a Kafka cluster: a client configuration that cannot write, and errors in words.
+
+Shared by `cluster` and `census.local`. Whatever the user's configuration says, no group is joined, nothing is
+committed, no topic is created, and librdkafka prints nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde.errors import ClusterError, UsageError
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
+__all__ = ["ReadOnlyClient"]
+
+_UNUSED_GROUP: Final = "srfix-reads-only"
+"""librdkafka wants a group.id on every consumer; this one is never joined and never committed to."""
+
+_REFUSED: Final = frozenset(
+    {
+        # group membership and its offsets
+        "group.id",
+        "group.instance.id",
+        "group.protocol",
+        "group.remote.assignor",
+        "partition.assignment.strategy",
+        "enable.auto.commit",
+        "auto.commit.enable",
+        "auto.commit.interval.ms",
+        "enable.auto.offset.store",
+        "offset.store.method",
+        # what this side decides
+        "allow.auto.create.topics",
+        "auto.offset.reset",
+        "isolation.level",
+        "enable.partition.eof",
+        # writing, and a cluster that is not the user's
+        "transactional.id",
+        "test.mock.num.brokers",
+        "test.mock.broker.rtt",
+        # noise on stderr
+        "debug",
+        "log_level",
+        "log.queue",
+        "statistics.interval.ms",
+    }
+)
+_FORCED: Final[Mapping[str, str]] = {
+    "group.id": _UNUSED_GROUP,
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "allow.auto.create.topics": "false",
+    "log_level": "0",
+}
+_SECRET_WORDS: Final = (
+    "password",
+    "secret",
+    "passphrase",
+    "private.key",
+    "key.pem",
+    "oauthbearer.config",
+    "jaas",
+)
+_MOST_REASONS: Final = 3
+
+
+class ReadOnlyClient:
+    """The user's configuration made harmless, and what librdkafka complained about since.
+
+    :raises UsageError: if the configuration names no bootstrap servers.
+    """
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        servers = config.get("bootstrap.servers") or config.get("metadata.broker.list")
+        if not servers:
+            raise UsageError(
+                "The Kafka configuration names no bootstrap.servers; give --bootstrap-servers HOST:PORT[,…]."
+            )
+        self.bootstrap_servers: Final = servers
+        self._config = {name: value for name, value in config.items() if name not in _REFUSED}
+        self._secrets = tuple(
+            value for name, value in config.items() if value and any(word in name for word in _SECRET_WORDS)
+        )
+        self._reasons: dict[str, None] = {}
+        self.authentication_failed = False
+
+    def __repr__(self) -> str:
+        return f"ReadOnlyClient({self.bootstrap_servers})"
+
+    def config(self, **settings: str) -> dict[str, object]:
+        """For a client's constructor; `settings` are librdkafka's names with `_` for `.`."""
+        extra = {name.replace("_", "."): value for name, value in settings.items()}
+        return {**self._config, **_FORCED, **extra, "error_cb": self._on_error}
+
+    def _on_error(self, error: KafkaError) -> None:
+        from confluent_kafka import KafkaError
+
+        if error.code() == KafkaError._AUTHENTICATION:
+            self.authentication_failed = True
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            # "(after 12ms in state CONNECT)" differs from one attempt to the next
+            self._reasons[error.str().partition(" (after ")[0]] = None
+
+    def refused_config(self, error: Exception) -> UsageError:
+        """What librdkafka says about a configuration that it does not take."""
+        return UsageError(
+            f"librdkafka refuses the Kafka configuration: {self._redacted(_text(error))}. "
+            "Its names are those of librdkafka's CONFIGURATION.md."
+        )
+
+    def failed(self, doing: str, error: Exception | str) -> ClusterError:
+        """The error to raise when something that was asked of the cluster failed.
+
+        :param doing: what was being done, as in "listing the topics".
+        """
+        where = f"the Kafka cluster at {self.bootstrap_servers}"
+        text = error if isinstance(error, str) else _text(error)
+        reasons = self._redacted("; ".join(dict.fromkeys([*list(self._reasons)[-_MOST_REASONS:], text])))
+        if self.authentication_failed:
+            return ClusterError(
+                f"Authentication failed at {where} while {doing}: {reasons}. Check security.protocol, "
+                "sasl.mechanism and the credentials."
+            )
+        return ClusterError(
+            f"Failed at {where} while {doing}: {reasons}. Check the addresses (advertised listeners too), "
+            "security.protocol, and that this machine may connect and this user may read."
+        )
+
+    def _redacted(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "[hidden]")
+        return text
+
+
+def _text(error: Exception) -> str:
+    reason: object = error.args[0] if error.args else error
+    said = getattr(reason, "str", None)
+    text = str(said()) if callable(said) else str(reason)
+    return text or type(error).__name__

@@ -1,0 +1,279 @@
+"""A read-only look at a Kafka cluster: topics, groups, committed offsets, watermarks, single records.
+
+It joins no group, commits nothing and creates no topic: whether a topic exists is read from the full listing,
+for asking a broker about a topic by name can create it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar, cast
+
+from srfix.recovery._kafka_client import ReadOnlyClient
+from srfix.serde.errors import ClusterError
+from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+    from confluent_kafka.admin import AdminClient
+
+__all__ = ["Cluster", "GroupListing", "RawRecord"]
+
+_Answer = TypeVar("_Answer")
+_FIRST_TRY_S: Final = 1.0
+
+
+class _Offset(Protocol):
+    @property
+    def offset(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupListing:
+    """The consumer groups that a cluster lists."""
+
+    groups: tuple[str, ...]
+    """Their ids, sorted; what could be listed where there is a problem."""
+    problem: str | None
+    """Why the list is missing or incomplete (an old or embedded broker, an ACL); None if it is complete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRecord:
+    """One record as the broker holds it."""
+
+    partition: int
+    """Its partition."""
+    offset: int
+    """Its offset."""
+    key: bytes | None
+    """The key's bytes; None for a null key."""
+    value: bytes | None = field(repr=False)
+    """The value's bytes; None for a tombstone."""
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    """Its headers, in order."""
+    timestamp: int | None = None
+    """Milliseconds since the epoch; None if it has none."""
+
+
+class Cluster:
+    """Reads what a cluster says about itself.
+
+    :param config: librdkafka's configuration names; what would join, commit, create or print is left out.
+    :param timeout_s: how long any one question may take.
+    :raises UsageError: if librdkafka does not take the configuration, or it names no bootstrap servers.
+    """
+
+    def __init__(self, config: Mapping[str, str], *, timeout_s: float = 15.0) -> None:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        self._client = ReadOnlyClient(config)
+        self._timeout_s = timeout_s
+        self._reader: Consumer | None = None
+        try:
+            self._admin: AdminClient | None = AdminClient(self._client.config())
+        except (KafkaException, TypeError, ValueError) as error:
+            raise self._client.refused_config(error) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Cluster({self._client.bootstrap_servers})"
+
+    def topics(self) -> Mapping[Topic, int]:
+        """Every topic that this user may see, with its number of partitions; by name.
+
+        :raises ClusterError: if no broker answers in time, or authentication fails.
+        """
+        from confluent_kafka import KafkaException
+
+        admin = self._open_admin()
+        deadline = time.monotonic() + self._timeout_s
+        # Short first, then longer: librdkafka reports a failed log-in only between the tries.
+        patience = _FIRST_TRY_S
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                listing = admin.list_topics(timeout=max(0.1, min(patience, left)))
+            except KafkaException as error:
+                admin.poll(0)
+                if left <= patience or self._client.authentication_failed:
+                    raise self._client.failed("listing the topics", error) from None
+                patience *= 2
+            else:
+                return {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
+
+    def groups(self) -> GroupListing:
+        """The consumer groups, as far as the cluster lists them.
+
+        :raises ClusterError: if no broker answers in time.
+        """
+        self.topics()  # a cluster out of reach is an error, not a list with a problem
+        answer = self._answer(
+            "listing the consumer groups",
+            self._open_admin().list_consumer_groups(request_timeout=self._timeout_s),
+        )
+        problems = dict.fromkeys(str(getattr(error, "str", error.__str__)()) for error in answer.errors)
+        problem = f"the cluster does not list its groups ({'; '.join(problems)})" if problems else None
+        return GroupListing(groups=tuple(sorted(group.group_id for group in answer.valid)), problem=problem)
+
+    def committed(
+        self, group: str, topic_partitions: Iterable[tuple[str, int]]
+    ) -> Mapping[tuple[Topic, int], int | None]:
+        """The offsets that a group has committed for these partitions; None where it has none.
+
+        A group that nobody knows has none. All partitions are named in the question: some brokers
+        answer nothing else.
+
+        :raises ClusterError: if no broker answers in time, or this user may not read the group.
+        """
+        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, TopicPartition
+
+        wanted = [TopicPartition(topic, partition) for topic, partition in dict.fromkeys(topic_partitions)]
+        if not wanted:
+            return {}
+        doing = f"reading the committed offsets of the group {group!r}"
+        futures = self._open_admin().list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, wanted)], request_timeout=self._timeout_s
+        )
+        offsets: dict[tuple[Topic, int], int | None] = {
+            (Topic(entry.topic), entry.partition): None for entry in wanted
+        }
+        for entry in self._answer(doing, futures[group]).topic_partitions or []:
+            if entry.error is not None and entry.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise self._client.failed(f"{doing} for {entry.topic}[{entry.partition}]", entry.error.str())
+            offsets[Topic(entry.topic), entry.partition] = entry.offset if entry.offset >= 0 else None
+        return offsets
+
+    def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
+        """Per partition where its log starts (inclusive) and ends (exclusive, the high watermark).
+
+        :raises ClusterError: if the topic or a partition does not exist, or no broker answers in time.
+        """
+        from confluent_kafka import IsolationLevel, TopicPartition
+        from confluent_kafka.admin import OffsetSpec
+
+        wanted = list(dict.fromkeys(partitions))
+        self._require(topic, wanted)
+        if not wanted:
+            return {}
+        doing = f"reading the watermarks of the topic {topic!r}"
+        ends: list[dict[int, int]] = []
+        for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):
+            futures = self._open_admin().list_offsets(
+                {TopicPartition(topic, partition): spec for partition in wanted},
+                isolation_level=IsolationLevel.READ_UNCOMMITTED,
+                request_timeout=self._timeout_s,
+            )
+            ends.append(
+                {
+                    entry.partition: self._answer(doing, cast("Future[_Offset]", future)).offset
+                    for entry, future in futures.items()
+                }
+            )
+        starts, latest = ends
+        return {partition: (starts[partition], latest[partition]) for partition in wanted}
+
+    def record_at(self, topic: str, partition: int, offset: int) -> RawRecord | None:
+        """The record at one offset; None if the broker has none there (any more).
+
+        :raises ClusterError: if the topic or partition does not exist, or no broker answers in time.
+        """
+        from confluent_kafka import KafkaError, TopicPartition
+
+        self._require(topic, [partition])
+        doing = f"reading the record at {topic}[{partition}] offset {offset}"
+        reader = self._open_reader()
+        reader.assign([TopicPartition(topic, partition, offset)])
+        deadline = time.monotonic() + self._timeout_s
+        try:
+            while (left := deadline - time.monotonic()) > 0:
+                message = reader.poll(left)
+                if message is None:
+                    continue
+                error = message.error()
+                if error is None:
+                    if message.offset() != offset:
+                        return None
+                    _, timestamp = message.timestamp()
+                    return RawRecord(
+                        partition=partition,
+                        offset=offset,
+                        key=message.key(),
+                        value=message.value(),
+                        headers=tuple(message.headers() or ()),
+                        timestamp=timestamp if timestamp >= 0 else None,
+                    )
+                if error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
+                    return None
+                if error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not error.retriable():
+                    raise self._client.failed(doing, error.str())
+        finally:
+            reader.unassign()
+        raise self._client.failed(doing, f"no answer in {self._timeout_s:g} s")
+
+    def close(self) -> None:
+        """Closes the connections. Calling it again does nothing."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        self._admin = None
+
+    def _require(self, topic: str, partitions: Iterable[int]) -> None:
+        count = self.topics().get(Topic(topic))
+        where = f"the Kafka cluster at {self._client.bootstrap_servers}"
+        if count is None:
+            raise ClusterError(
+                f"There is no topic {topic!r} on {where}, or this user may not see it. Check its spelling, "
+                "letter case, the cluster and the right to describe it."
+            )
+        missing = sorted(partition for partition in partitions if not 0 <= partition < count)
+        if missing:
+            raise ClusterError(
+                f"The topic {topic!r} on {where} has {count} partitions, 0 to {count - 1}; "
+                f"{', '.join(map(str, missing))} was asked for. Check whether the topic was recreated."
+            )
+
+    def _open_admin(self) -> AdminClient:
+        if self._admin is None:
+            raise ClusterError(f"{self!r} is closed; open a new one to ask the cluster.")
+        return self._admin
+
+    def _open_reader(self) -> Consumer:
+        from confluent_kafka import Consumer
+
+        if self._reader is None:
+            self._reader = Consumer(
+                self._client.config(
+                    auto_offset_reset="error",
+                    enable_partition_eof="true",
+                    isolation_level="read_uncommitted",
+                    # one record is wanted, now: fetch little, and never wait for more to gather
+                    queued_min_messages="1",
+                    fetch_message_max_bytes="65536",
+                    fetch_wait_max_ms="10",
+                    fetch_queue_backoff_ms="10",
+                )
+            )
+        return self._reader
+
+    def _answer(self, doing: str, future: Future[_Answer]) -> _Answer:
+        from confluent_kafka import KafkaException
+
+        try:
+            # librdkafka keeps the time-out; the second more is for its own answer to arrive.
+            return future.result(self._timeout_s + 1)
+        except (KafkaException, TimeoutError) as error:
+            self._open_admin().poll(0)
+            raise self._client.failed(doing, error) from None
