@@ -62,8 +62,8 @@ class CompatibilityLevel(Enum):
 def incompatibilities(*, new: str, existing: Sequence[str], level: str) -> tuple[str, ...]:
     """Why a registry would refuse the Avro schema `new` after `existing`; empty if it would accept it.
 
-    `existing` holds the texts of the subject's live versions, oldest first. Levels without `_TRANSITIVE` look at
-    the last one alone. Reasons are short sentences: the latest first, sorted within one direction.
+    `existing` holds the texts of the subject's live versions, oldest first. Levels without `_TRANSITIVE` look
+    at the last one alone. Reasons are short sentences: the latest first, sorted within one direction.
 
     :raises SchemaError: if a text that is looked at is not an Avro schema. `new` always is, even at NONE.
     :raises UsageError: if `level` is none of `CompatibilityLevel`'s names.
@@ -147,13 +147,15 @@ def _cannot_read(reader: Schema, writer: Schema) -> list[str]:
     if result.compatibility is not SchemaCompatibilityType.incompatible:
         return []
     # The library keeps messages and locations in two sets: only where each has one do they belong together.
-    where = f" at {min(result.locations)}" if len(result.messages) == 1 == len(result.locations) else ""
+    # "/" comes from merging with a part that is fine.
+    locations = result.locations - {"/"} or {"/"}
+    where = f" at {min(locations)}" if len(result.messages) == 1 == len(locations) else ""
     return sorted(f"{_sentence(message)}{where}." for message in result.messages)
 
 
 def _sentence(message: str) -> str:
     if message.startswith("expected: "):
-        return f"name or size differs, {message}"
+        return f"the {'size' if ', found: ' in message else 'name'} differs, {message}"
     if message.startswith("{"):
         symbols = ", ".join(sorted(message.strip("{}").replace("'", "").split(", ")))
         return f"the reader's enum lacks the symbols {symbols}"

@@ -1,0 +1,270 @@
+"""Which Avro schema may follow which: the rules of Java's SchemaCompatibility, where Python differs too.
+
+| the reader's                         | may read the writer's                                  |
+|--------------------------------------|--------------------------------------------------------|
+| long, float, double                  | narrower numbers: int; int, long; int, long, float     |
+| string / bytes                       | bytes / string                                         |
+| field with a default                 | a record without the field                             |
+| field without a default              | a record that has it, by name or by the reader's alias |
+| enum with a default                  | any symbols                                            |
+| named type, a namespace apart        | the same name: the namespace plays no part             |
+| named type with an alias             | the type that the alias names in full                  |
+| union                                | what one of its branches reads; each branch of a union |
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.serde.compatibility import CompatibilityLevel, incompatibilities
+from srfix.serde.errors import SchemaError, UsageError
+from srfix.serde.registry.models import Json
+
+LEVELS = st.sampled_from([level.value for level in CompatibilityLevel])
+
+
+def record(*fields: Json, name: str = "R", **more: Json) -> str:
+    return json.dumps({"type": "record", "name": name, "fields": [*fields], **more})
+
+
+def field(name: str, kind: Json = "string", **more: Json) -> Json:
+    return {"name": name, "type": kind, **more}
+
+
+def reads(reader: str, writer: str) -> bool:
+    return not incompatibilities(new=reader, existing=[writer], level="BACKWARD")
+
+
+class TestPromotions:
+    READABLE: Final = {
+        "long": {"int"},
+        "float": {"int", "long"},
+        "double": {"int", "long", "float"},
+        "string": {"bytes"},
+        "bytes": {"string"},
+    }
+    PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+
+    @pytest.mark.parametrize("reader", PRIMITIVES)
+    @pytest.mark.parametrize("writer", PRIMITIVES)
+    def test_a_primitive_reads_itself_and_what_is_promoted_to_it(self, reader: str, writer: str) -> None:
+        assert reads(json.dumps(reader), json.dumps(writer)) == (
+            reader == writer or writer in self.READABLE.get(reader, set())
+        )
+
+
+class TestFields:
+    def test_a_new_field_needs_a_default(self) -> None:
+        old = record(field("f1"))
+        assert incompatibilities(
+            new=record(field("f1"), field("f3", "int")), existing=[old], level="BACKWARD"
+        ) == (
+            "The new schema cannot read the existing one: "
+            "the reader's field 'f3' has no default value and the writer lacks it at /fields/1.",
+        )
+        assert reads(record(field("f1"), field("f3", ["null", "int"], default=None)), old)
+
+    def test_a_bad_default_is_a_default(self) -> None:
+        assert reads(record(field("f1"), field("f3", "int", default="x")), record(field("f1")))
+
+    def test_a_removed_field_is_no_matter(self) -> None:
+        assert reads(record(field("f1")), record(field("f1"), field("f2")))
+
+    def test_letter_case_tells_fields_apart(self) -> None:
+        assert not reads(record(field("F1")), record(field("f1")))
+
+    def test_an_alias_of_the_reader_finds_the_field(self) -> None:
+        assert reads(record(field("new", aliases=["old"])), record(field("old")))
+        assert not reads(record(field("new")), record(field("old", aliases=["new"])))
+
+    def test_every_reason_is_given_in_a_stable_order(self) -> None:
+        reasons = incompatibilities(
+            new=record(field("a", "int"), field("c"), field("b")),
+            existing=[record(field("a"))],
+            level="BACKWARD",
+        )
+        assert reasons == tuple(sorted(reasons))
+        assert len(reasons) == 3
+
+
+class TestNames:
+    def test_another_name_is_refused(self) -> None:
+        assert incompatibilities(new=record(name="Q"), existing=[record(name="A")], level="BACKWARD") == (
+            "The new schema cannot read the existing one: the name differs, expected: A at /name.",
+        )
+
+    def test_the_namespace_plays_no_part(self) -> None:
+        assert reads(record(name="a.R"), record(name="b.R"))
+        assert reads(record(namespace="a"), record())
+
+    def test_an_alias_counts_by_its_full_name_in_the_readers_namespace(self) -> None:
+        reader = record(name="n.New", aliases=["Old"])
+        assert reads(reader, record(name="n.Old"))
+        assert not reads(reader, record(name="other.Old"))
+        assert reads(record(name="n.New", aliases=["other.Old"]), record(name="other.Old"))
+
+    def test_an_alias_without_a_namespace_is_in_none(self) -> None:
+        assert reads(record(name="New", aliases=["Old"]), record(name="Old"))
+
+    def test_names_in_any_script_are_names(self) -> None:
+        assert reads(record(name="Ž"), record(name="Ž"))
+
+
+class TestEnumsAndFixed:
+    def test_a_missing_symbol_needs_a_default(self) -> None:
+        writer = '{"type":"enum","name":"E","symbols":["A","B","C"]}'
+        assert incompatibilities(
+            new='{"type":"enum","name":"E","symbols":["A"]}', existing=[writer], level="BACKWARD"
+        ) == (
+            "The new schema cannot read the existing one: "
+            "the reader's enum lacks the symbols B, C at /symbols.",
+        )
+        assert reads('{"type":"enum","name":"E","symbols":["A"],"default":"A"}', writer)
+
+    def test_a_fixed_keeps_its_size(self) -> None:
+        one, two = (f'{{"type":"fixed","name":"F","size":{size}}}' for size in (1, 2))
+        assert reads(one, one)
+        assert incompatibilities(new=two, existing=[one], level="BACKWARD") == (
+            "The new schema cannot read the existing one: the size differs, expected: 1, found: 2 at /size.",
+        )
+
+
+class TestUnions:
+    def test_a_union_reads_what_a_branch_reads(self) -> None:
+        assert reads('["null","long"]', '"int"')
+        assert not reads('["null","long"]', '"string"')
+
+    def test_each_branch_of_the_writer_must_be_read(self) -> None:
+        assert reads('["null","long","string"]', '["null","int"]')
+        assert not reads('["null","long"]', '["null","string"]')
+        assert not reads('"string"', '["null","string"]')
+
+
+class TestWherePythonsLibraryDiffers:
+    def test_an_error_is_a_record(self) -> None:
+        error = json.dumps({"type": "error", "name": "R", "fields": []})
+        assert reads(error, error)
+        assert reads(record(), error)
+
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            {"type": "string", "logicalType": "made-up"},
+            {"type": "string", "logicalType": "date"},
+            {"type": "fixed", "name": "D", "size": 1, "logicalType": "decimal", "precision": 99},
+        ],
+    )
+    def test_a_logical_type_neither_warns_nor_counts(self, kind: Json) -> None:
+        assert reads(record(field("f", kind)), record(field("f", kind)))
+
+    def test_a_recursive_schema_ends(self) -> None:
+        node = record(field("next", ["null", "R"]))
+        assert reads(node, node)
+
+
+class TestLevels:
+    V1 = record(field("a"))
+    V2 = record(field("a"), field("b", default=""))
+    V3_WITHOUT_DEFAULT = record(field("a"), field("b"))
+
+    @pytest.mark.parametrize(
+        ("level", "accepted"),
+        [
+            ("NONE", True),
+            ("BACKWARD", True),  # V2 has the field
+            ("BACKWARD_TRANSITIVE", False),  # V1 has not
+            ("FORWARD", True),
+            ("FORWARD_TRANSITIVE", True),
+            ("FULL", True),
+            ("FULL_TRANSITIVE", False),
+        ],
+    )
+    def test_only_transitive_levels_look_past_the_latest(self, level: str, accepted: bool) -> None:
+        reasons = incompatibilities(new=self.V3_WITHOUT_DEFAULT, existing=[self.V1, self.V2], level=level)
+        assert (not reasons) == accepted
+
+    def test_forward_asks_the_other_way_round(self) -> None:
+        assert incompatibilities(new=record(), existing=[self.V1], level="FORWARD") == (
+            "The existing schema cannot read the new one: "
+            "the reader's field 'a' has no default value and the writer lacks it at /fields/0.",
+        )
+        assert incompatibilities(new=record(), existing=[self.V1], level="BACKWARD") == ()
+
+    @given(LEVELS)
+    def test_the_first_schema_is_always_accepted(self, level: str) -> None:
+        assert incompatibilities(new='"int"', existing=[], level=level) == ()
+
+    @given(LEVELS, st.sampled_from([V1, V2, V3_WITHOUT_DEFAULT]))
+    def test_a_schema_may_follow_itself(self, level: str, text: str) -> None:
+        assert incompatibilities(new=text, existing=[text, text], level=level) == ()
+
+    def test_an_unknown_level_is_named(self) -> None:
+        with pytest.raises(
+            UsageError, match=r"^The compatibility level 'backward' is not known; the levels are NONE, "
+        ):
+            incompatibilities(new='"int"', existing=[], level="backward")
+
+
+class TestBadSchemas:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "not json",
+            "1",
+            "null",
+            "[1]",
+            '{"type":"recor"}',
+            '{"type":"record","name":"A"}',
+            '{"type":"record","name":"A","fields":[1]}',
+            '{"type":"record","name":"A","fields":[{"name":"f"}]}',
+            '{"type":"record","name":"B-D","fields":[]}',
+            '{"type":"record","name":"A","fields":[{"name":"f-g","type":"int"}]}',
+            '{"type":"enum","name":"E","symbols":1}',
+        ],
+    )
+    def test_each_is_a_schema_error_on_either_side(self, text: str) -> None:
+        with pytest.raises(SchemaError):
+            incompatibilities(new=text, existing=[], level="NONE")
+        with pytest.raises(SchemaError):
+            incompatibilities(new='"int"', existing=[text], level="FULL")
+
+    def test_the_message_shows_where_the_text_begins(self) -> None:
+        with pytest.raises(
+            SchemaError, match=r"^The text is not an Avro schema \(.*\); it begins 'not json'\.$"
+        ):
+            incompatibilities(new="not json", existing=[], level="NONE")
+
+    @given(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(),
+            lambda inner: (
+                st.lists(inner)
+                | st.dictionaries(
+                    st.sampled_from(
+                        ["type", "name", "fields", "items", "symbols", "size", "aliases", "namespace"]
+                    ),
+                    inner,
+                )
+            ),
+            max_leaves=12,
+        )
+    )
+    def test_any_json_is_taken_or_refused_in_one_way(self, value: Json) -> None:
+        try:
+            incompatibilities(new=json.dumps(value), existing=[], level="NONE")
+        except SchemaError:
+            return
+
+
+class TestImport:
+    def test_importing_the_module_does_not_load_avro(self) -> None:
+        code = "import sys, srfix.serde.compatibility; sys.exit('avro' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
