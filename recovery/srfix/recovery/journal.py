@@ -71,15 +71,10 @@ class Journal:
         :raises PlanError: if the disk does not take it.
         """
         line = {"event": event, "at": self._clock(), **details}
-        try:
+        with _disk_errors(self.path):
             self._stream.write(json.dumps(line, ensure_ascii=False, sort_keys=True).encode() + b"\n")
             self._stream.flush()
             os.fsync(self._stream.fileno())
-        except OSError as error:
-            raise PlanError(
-                f"The journal {self.path} cannot be written ({error.strerror or error}); nothing further was changed. "
-                "Make room or give another place with --journal, and run the same command again."
-            ) from error
 
     def begun(self, plan: Plan) -> None:
         """The first line."""
@@ -101,13 +96,8 @@ def open_journal(path: Path, clock: Callable[[], str]) -> Iterator[tuple[Journal
     :raises PlanError: if it cannot be created, another process holds it, or it cannot be read.
     """
     existed = path.exists()
-    try:
+    with _disk_errors(path):
         stream = path.open("a+b")
-    except OSError as error:
-        raise PlanError(
-            f"The journal {path} cannot be written ({error.strerror}). A repair is not begun without its journal; "
-            "give another place with --journal."
-        ) from error
     with stream:
         try:
             portalocker.lock(stream, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
@@ -115,15 +105,33 @@ def open_journal(path: Path, clock: Callable[[], str]) -> Iterator[tuple[Journal
             raise PlanError(
                 f"The journal {path} is in use: another srfix carries out or rolls back this plan right now. Wait for it."
             ) from error
-        if not existed:
-            _sync_directory(path.parent)
-        stream.seek(0)
-        content = stream.read()
-        whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) != len(content):
-            stream.truncate(len(whole))
-            os.fsync(stream.fileno())
+        with _disk_errors(path):
+            if not existed:
+                _sync_directory(path.parent)
+            whole = _drop_cut_off_line(stream)
         yield Journal(path, stream, clock), _replay(path, whole) if whole else None
+
+
+@contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PlanError(
+            f"The journal {path} cannot be written ({error.strerror or error}), and nothing is changed that it does not tell "
+            "of. Make room or give another place with --journal, and run the same command again."
+        ) from error
+
+
+def _drop_cut_off_line(stream: IO[bytes]) -> bytes:
+    """What the journal holds, without a last line that a crash cut off; the file is cut to that."""
+    stream.seek(0)
+    content = stream.read()
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) != len(content):
+        stream.truncate(len(whole))
+        os.fsync(stream.fileno())
+    return whole
 
 
 def read_journal(path: Path) -> JournalState:

@@ -1,0 +1,34 @@
+"""A registry with the incident in it, and a plan that repairs it with every kind of action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.registry import RegistryClient, RetryPolicy
+from tests.recovery.staging import PHANTOM, R, SOURCE_SUBJECT, W1, W2
+
+
+@pytest.fixture
+def registry() -> Iterator[FixtureRegistry]:
+    """W1 and W2 under the source's subject, and only R under the phantom one."""
+    with FixtureRegistry() as running:
+        running.seed(SOURCE_SUBJECT, W1)
+        running.seed(SOURCE_SUBJECT, W2)
+        running.seed(PHANTOM, R)
+        running.forget_requests()
+        yield running
+
+
+@pytest.fixture
+def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
+    with RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def journal_path(tmp_path: Path) -> Path:
+    return tmp_path / "plan.json.journal.jsonl"

@@ -1,0 +1,127 @@
+"""What the recovery tests stage: schemas, a plan with every kind of action, and death at a wanted point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from srfix.recovery.actions import Action, Register, RestoreCompatibility, SetCompatibility, SoftDelete
+from srfix.recovery.journal import Journal
+from srfix.recovery.plan_file import Plan, PlannedFinding
+from srfix.recovery.subject_state import read_subject_state
+from srfix.serde.registry import RegistryClient, Schema
+from srfix.serde.subjects import ChangelogSubject, Role, Topic, subject_for
+from srfix.serde.wire import SchemaId
+
+APPLICATION = "shop"
+STORE = "users-store"
+SOURCE = Topic("users")
+SOURCE_SUBJECT = subject_for(SOURCE, Role.VALUE)
+PHANTOM = ChangelogSubject(application=APPLICATION, store=STORE)("", Role.VALUE)
+
+W1 = '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"}]}'
+W2 = (
+    '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"},'
+    '{"name":"tier","type":["null","string"],"default":null}]}'
+)
+R = '{"type":"record","name":"KsqlDataSourceSchema","fields":[{"name":"USERID","type":["null","long"],"default":null}]}'
+
+STEPS = 6
+"""Actions in the plan of `plan_of`: NONE, register, soft-delete, register, soft-delete, put back."""
+
+
+def clock() -> str:
+    return "2020-06-16T03:00:00+00:00"
+
+
+def plan_of(client: RegistryClient) -> Plan:
+    """NONE, then W1 and W2 registered and soft-deleted, then the configuration put back."""
+    state = read_subject_state(client, PHANTOM)
+    actions: list[Action] = [SetCompatibility(step=1, subject=PHANTOM, level="NONE", previous=state.config)]
+    for number, text in enumerate((W1, W2)):
+        schema_id = SchemaId(number + 1)
+        actions.append(
+            Register(
+                step=2 * number + 2,
+                subject=PHANTOM,
+                schema_id=schema_id,
+                schema=Schema(text=text),
+                holders=(SOURCE_SUBJECT,),
+            )
+        )
+        actions.append(SoftDelete(step=2 * number + 3, subject=PHANTOM, schema_id=schema_id))
+    actions.append(RestoreCompatibility(step=STEPS, subject=PHANTOM, previous=state.config))
+    return Plan(
+        registry=client.url,
+        bootstrap_servers=None,
+        created_at=clock(),
+        srfix="0",
+        findings=(
+            PlannedFinding(
+                code="SRF001",
+                application=APPLICATION,
+                store=STORE,
+                role=Role.VALUE,
+                subject=PHANTOM,
+                source_topic=SOURCE,
+                schema_ids=(SchemaId(1), SchemaId(2)),
+            ),
+        ),
+        actions=tuple(actions),
+        expects={PHANTOM: state},
+        price=("one more version each",),
+        playbook=("do not wipe",),
+    )
+
+
+class Killed(BaseException):
+    """The process dies here. No handler of ours may catch it."""
+
+
+WRITES = ("register", "set_config", "delete_config", "delete_version")
+"""The methods of the client that write; each sends one request."""
+
+
+@contextmanager
+def killed_at(monkeypatch: pytest.MonkeyPatch, moment: str, number: int) -> Iterator[None]:
+    """Dies before, after or in the middle of journal line `number`, or before or after write `number`, from 1.
+
+    :param moment: `"before line"`, `"within line"`, `"after line"`, `"before write"` or `"after write"`.
+    """
+    when, _, what = moment.partition(" ")
+    seen = 0
+
+    def dies() -> bool:
+        nonlocal seen
+        seen += 1
+        return seen == number
+
+    def around(call: Callable[..., object]) -> Callable[..., object]:
+        def wrapped(*args: object, **kwargs: object) -> object:
+            mine = dies()
+            if mine and when == "before":
+                raise Killed
+            result = call(*args, **kwargs)
+            if mine:
+                raise Killed
+            return result
+
+        return wrapped
+
+    with monkeypatch.context() as patch:
+        if what == "write":
+            for name in WRITES:
+                patch.setattr(RegistryClient, name, around(getattr(RegistryClient, name)))
+        else:
+            patch.setattr(Journal, "write", around(Journal.write))
+        with pytest.raises(Killed):
+            yield
+
+
+def cut_last_line(journal: bytes) -> bytes:
+    """What a crash in the middle of the last line leaves."""
+    body = journal.removesuffix(b"\n")
+    start = body.rfind(b"\n") + 1
+    return body[: start + (len(body) - start) // 2]
