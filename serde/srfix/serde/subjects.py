@@ -57,12 +57,14 @@ def role_of(field: str | Role) -> Role:
         return Role(field)
     except ValueError:
         raise UsageError(
-            f"A serde is called for the field {field!r}; it knows 'key' and 'value' (confluent_kafka's MessageField)."
+            f"A serde is called for the field {field!r}; it knows 'key' and 'value' (confluent_kafka's "
+            "MessageField)."
         ) from None
 
 
 def subject_for(topic: str, role: Role) -> Subject:
-    """The subject of a topic's keys or values: TopicNameStrategy, and ksqlDB's `KsqlConstants.getSRSubject`."""
+    """The subject of a topic's keys or values: TopicNameStrategy, and ksqlDB's
+    `KsqlConstants.getSRSubject`."""
     return Subject(f"{topic}-{role.value}")
 
 
@@ -76,7 +78,8 @@ def split_subject(subject: str) -> tuple[Topic, Role] | None:
 
 
 def changelog_topic(application: str, store: str) -> Topic:
-    """The changelog topic's name, whether or not the topic exists (`ProcessorStateManager.storeChangelogTopic`)."""
+    """The changelog topic's name, whether or not the topic exists
+    (`ProcessorStateManager.storeChangelogTopic`)."""
     return Topic(f"{application}-{store}{CHANGELOG_SUFFIX}")
 
 
@@ -101,7 +104,8 @@ class FixedSubject:
         subject = self.value if role is Role.VALUE else self.key
         if subject is None:
             raise UsageError(
-                f"No fixed subject was given for the {role.value} of topic {topic!r}: pass FixedSubject({role.value}=…)."
+                f"No fixed subject was given for the {role.value} of topic {topic!r}: pass "
+                f"FixedSubject({role.value}=…)."
             )
         return Subject(subject)
 

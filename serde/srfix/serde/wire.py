@@ -4,17 +4,18 @@
 |---|---|---|
 | `PREFIX_ID`   | payload | `00`, 4-byte big-endian schema id, body |
 | `PREFIX_GUID` | payload | `01`, 16-byte GUID, body |
-| `HEADER_GUID` | record header `__key_schema_id` / `__value_schema_id` | `01`, 16-byte GUID; the payload is the body |
+| `HEADER_GUID` | header `__key_schema_id` / `__value_schema_id` | `01`, 16-byte GUID; the payload is the body |
 
-The header wins over the payload, as in Confluent's dual deserializers (confluent-kafka 2.16, `schema_id.py`). A
-null payload is a tombstone, not an error.
+The header wins over the payload, as in Confluent's dual deserializers (confluent-kafka 2.16, `schema_id.py`).
+A null payload is a tombstone, not an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from operator import itemgetter
 from typing import Final, NewType, TypeAlias
 from uuid import UUID
 
@@ -33,7 +34,9 @@ __all__ = [
     "header_guid",
     "parse",
     "prefix_id_bytes",
+    "prefix_of",
     "schema_id_header",
+    "schema_id_of",
 ]
 
 SchemaId = NewType("SchemaId", int)
@@ -43,6 +46,10 @@ PREFIX_ID_SIZE: Final = 5
 """Bytes before the body in the `PREFIX_ID` framing."""
 MAX_SCHEMA_ID: Final = 2**31 - 1
 """Schema ids are Java ints; a negative one is never given out."""
+
+prefix_of: Final[Callable[[bytes], bytes]] = itemgetter(slice(PREFIX_ID_SIZE))
+"""The bytes before the body in the `PREFIX_ID` framing: what readers remember their plans by. In C, because
+it runs once per record; it checks nothing, `parse` does."""
 
 _MAGIC_ID = 0
 _MAGIC_GUID = 1
@@ -84,7 +91,8 @@ def schema_id_header(role: Role) -> str:
 
 
 def header_guid(headers: Headers, role: Role) -> UUID | None:
-    """The GUID in a record's headers; None if there is no such header. The last one counts, as in Kafka's Headers.lastHeader.
+    """The GUID in a record's headers; None if there is no such header. The last one counts, as in Kafka's
+    Headers.lastHeader.
 
     :raises MalformedHeaderError: if the header is there and is not 0x01 and 16 bytes.
     """
@@ -121,19 +129,21 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
         return Frame(framing=Framing.HEADER_GUID, schema_id=None, guid=guid, payload=payload, body_offset=0)
     if not payload:
         raise PayloadTooShortError(
-            "The payload is empty (0 bytes), which is not a tombstone: a framed payload starts with a magic byte. "
+            "The payload is empty (0 bytes), which is not a tombstone: a framed payload starts with a magic "
+            "byte. "
             "Its producer uses no schema registry serializer."
         )
     magic = payload[0]
     if magic == _MAGIC_ID:
         if len(payload) < PREFIX_ID_SIZE:
             raise PayloadTooShortError(
-                f"The payload has {len(payload)} bytes; the byte 00 announces a 4-byte schema id, so it needs at least 5. "
+                f"The payload has {len(payload)} bytes; the byte 00 announces a 4-byte schema id, so it "
+                "needs at least 5. "
                 "It was cut off, or its producer uses no schema registry serializer."
             )
         return Frame(
             framing=Framing.PREFIX_ID,
-            schema_id=SchemaId(int.from_bytes(payload[1:PREFIX_ID_SIZE], "big")),
+            schema_id=schema_id_of(payload),
             guid=None,
             payload=payload,
             body_offset=PREFIX_ID_SIZE,
@@ -141,7 +151,8 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
     if magic == _MAGIC_GUID:
         if len(payload) < _PREFIX_GUID_SIZE:
             raise PayloadTooShortError(
-                f"The payload has {len(payload)} bytes; the byte 01 announces a 16-byte schema GUID, so it needs at least "
+                f"The payload has {len(payload)} bytes; the byte 01 announces a 16-byte schema GUID, so it "
+                "needs at least "
                 "17. It was cut off, or its producer uses no schema registry serializer."
             )
         return Frame(
@@ -153,9 +164,16 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
         )
     looks = " It looks like plain JSON." if payload[:1] in b'{["' else ""
     raise UnknownMagicByteError(
-        f"The payload starts with the byte {magic:02x}; a framed one starts with 00 (schema id) or 01 (schema GUID)."
+        f"The payload starts with the byte {magic:02x}; a framed one starts with 00 (schema id) or 01 "
+        "(schema GUID)."
         f"{looks} Its producer uses no schema registry serializer."
     )
+
+
+def schema_id_of(payload: bytes) -> SchemaId:
+    """The schema id of a payload that is known to be in the `PREFIX_ID` framing. It checks nothing, `parse`
+    does."""
+    return SchemaId(int.from_bytes(payload[1:PREFIX_ID_SIZE], "big"))
 
 
 def prefix_id_bytes(schema_id: int) -> bytes:

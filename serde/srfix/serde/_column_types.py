@@ -1,0 +1,174 @@
+"""The logical column types, without any text form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias
+
+from srfix.serde.errors import ColumnError
+
+MAX_NESTING: Final = 64
+"""How deep types may nest. Far beyond any real table, and safe for every recursive reader of them."""
+
+
+class ScalarType(Enum):
+    """The types without parts, by their ksqlDB names."""
+
+    BOOLEAN = "BOOLEAN"
+    INTEGER = "INTEGER"
+    BIGINT = "BIGINT"
+    DOUBLE = "DOUBLE"
+    STRING = "STRING"
+    BYTES = "BYTES"
+    DATE = "DATE"
+    TIME = "TIME"
+    TIMESTAMP = "TIMESTAMP"
+
+
+BOOLEAN: Final = ScalarType.BOOLEAN
+INTEGER: Final = ScalarType.INTEGER
+BIGINT: Final = ScalarType.BIGINT
+DOUBLE: Final = ScalarType.DOUBLE
+STRING: Final = ScalarType.STRING
+BYTES: Final = ScalarType.BYTES
+DATE: Final = ScalarType.DATE
+TIME: Final = ScalarType.TIME
+TIMESTAMP: Final = ScalarType.TIMESTAMP
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """An exact number.
+
+    :raises ColumnError: unless precision ≥ 1 and 0 ≤ scale ≤ precision.
+    """
+
+    precision: int
+    """Digits altogether."""
+    scale: int
+    """Digits behind the point."""
+
+    def __post_init__(self) -> None:
+        if self.precision < 1 or not 0 <= self.scale <= self.precision:
+            raise ColumnError(
+                f"DECIMAL({self.precision}, {self.scale}) is not a type: the precision must be at least 1 "
+                "and the scale "
+                "between 0 and the precision."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list of values of one type; items may be null."""
+
+    items: ColumnType
+    """The type of the items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Values by STRING keys; values may be null."""
+
+    values: ColumnType
+    """The type of the values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named fields; each may be null.
+
+    :raises ColumnError: if two fields have the same name.
+    """
+
+    fields: tuple[Column, ...]
+    """The fields, in order."""
+
+    def __post_init__(self) -> None:
+        check_columns(self.fields, what="field of a STRUCT")
+
+
+ColumnType: TypeAlias = ScalarType | Decimal | Array | Map | Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column, or a field of a STRUCT.
+
+    :raises ColumnError: if the name is empty.
+    """
+
+    name: str
+    """The name as declared: upper case unless it was quoted."""
+    type: ColumnType
+    """Its type."""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ColumnError("A column has an empty name. Give it one.")
+
+
+Columns: TypeAlias = tuple[Column, ...]
+
+
+def check_columns(columns: Columns, *, what: str) -> None:
+    """:raises ColumnError: if two of them have the same name."""
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            raise ColumnError(
+                f"There are two {what}s named {column.name!r}. Names must differ, if only by case (quoted)."
+            )
+        seen.add(column.name)
+
+
+def nesting(columns: Columns) -> int:
+    """How deep the types nest: 1 for flat columns. Needs no recursion."""
+    deepest = 0
+    stack: list[tuple[ColumnType, int]] = [(column.type, 1) for column in columns]
+    while stack:
+        type_, depth = stack.pop()
+        deepest = max(deepest, depth)
+        stack.extend((part, depth + 1) for part in _parts(type_))
+    return deepest
+
+
+def _parts(type_: ColumnType) -> Iterator[ColumnType]:
+    match type_:
+        case Array(items):
+            yield items
+        case Map(values):
+            yield values
+        case Struct(fields):
+            yield from (field.type for field in fields)
+
+
+def usable_columns(columns: Columns) -> Columns:
+    """The columns, checked as a whole: at least one, names differ, nesting bounded.
+
+    :raises ColumnError: if not.
+    """
+    if not columns:
+        raise ColumnError('The column list is empty. Give at least one column, such as "ID BIGINT".')
+    if nesting(columns) > MAX_NESTING:
+        raise ColumnError(
+            f"The column types nest deeper than {MAX_NESTING} levels. Flatten the innermost ones."
+        )
+    check_columns(columns, what="column")
+    return columns
+
+
+def type_name(type_: ColumnType) -> str:
+    """The head of a type, for error sentences: `STRUCT`, not its fields."""
+    match type_:
+        case ScalarType():
+            return type_.value
+        case Decimal(precision, scale):
+            return f"DECIMAL({precision}, {scale})"
+        case Array():
+            return "ARRAY"
+        case Map():
+            return "MAP"
+        case Struct():
+            return "STRUCT"

@@ -1,0 +1,112 @@
+"""The seam behind which a compiled codec can stand: what turns a body into a value and a value into a
+payload.
+
+Today fastavro does. An engine gets a schema that is planned (fields renamed, guards decided) and gives a
+callable; what it owes its caller is in the two protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Protocol, TypeAlias, cast
+
+import fastavro
+
+from srfix.serde.errors import DecodeError, EncodeError, TrailingBytesError
+from srfix.serde.interface import Value
+
+__all__ = ["BodyCheck", "Decode", "Encode", "ParsedSchema", "fastavro_decoder", "fastavro_encoder"]
+
+ParsedSchema: TypeAlias = dict[str | int, object]
+"""A type in fastavro's parsed form; a root is marked as parsed."""
+BodyCheck: TypeAlias = Callable[[bytes, int], object]
+"""Called with a payload and the body's offset; raises a DecodeError if the body must not be, or could not be,
+read."""
+
+
+class Decode(Protocol):
+    """Body → value."""
+
+    def __call__(self, payload: bytes, body_offset: int, /) -> Value:
+        """The value whose body starts at the offset and fills the rest of the payload.
+
+        :raises TruncatedBodyError: if the payload ends too early.
+        :raises TrailingBytesError: if bytes are left over.
+        :raises DecodeError: if the body is not what its schema says in any other way.
+        """
+
+
+class Encode(Protocol):
+    """Value → payload."""
+
+    def __call__(self, value: object, prefix: bytes, /) -> bytes:
+        """The prefix and the encoded value.
+
+        :raises EncodeError: if the value does not fit the schema.
+        """
+
+
+def fastavro_decoder(
+    schema: ParsedSchema,
+    *,
+    explain: BodyCheck,
+    guard: BodyCheck | None = None,
+    finish: Callable[[Value], Value] | None = None,
+) -> Decode:
+    """A decoder on fastavro's reader.
+
+    `guard` runs before the reader, `explain` after it failed: it raises what it finds wrong. `finish` makes
+    the row out of what the reader gives.
+    """
+    # Locals of a closure are the cheapest names that Python has; this runs once per record.
+    read = fastavro.schemaless_reader
+    parsed = cast("dict[object, object]", schema)
+
+    def decode(payload: bytes, body_offset: int) -> Value:
+        if guard is not None:
+            guard(payload, body_offset)
+        body = BytesIO(payload)
+        body.seek(body_offset)
+        try:
+            value = cast("Value", read(body, parsed, None))
+            if body.tell() == len(payload):
+                return value if finish is None else finish(value)
+        except Exception as error:
+            explain(payload, body_offset)
+            # The bytes are well-formed: a logical type's value is out of Python's range.
+            raise DecodeError(
+                f"The body is well-formed, but a value of it cannot be represented ({type(error).__name__}: "
+                f"{error})."
+            ) from error
+        left = len(payload) - body.tell()
+        raise TrailingBytesError(
+            f"{left} bytes are left over behind the last field, of a body of {len(payload) - body_offset}: "
+            "it was written under "
+            "another schema, or is corrupt."
+        )
+
+    return decode
+
+
+def fastavro_encoder(
+    schema: ParsedSchema | list[ParsedSchema], *, prepare: Callable[[object], object]
+) -> Encode:
+    """An encoder on fastavro's writer. `prepare` checks the value and says which branch of each union it
+    takes."""
+    write = fastavro.schemaless_writer
+    parsed = cast("dict[object, object]", schema)
+
+    def encode(value: object, prefix: bytes) -> bytes:
+        prepared = prepare(value)
+        out = BytesIO()
+        out.write(prefix)
+        try:
+            write(out, parsed, prepared)
+        except Exception as error:
+            raise EncodeError(
+                f"The row does not fit its schema ({type(error).__name__}: {error})."
+            ) from error
+        return out.getvalue()
+
+    return encode

@@ -1,0 +1,189 @@
+"""Walks an Avro body without making values: the bounds that fastavro lacks, and the words for what it found
+wrong.
+
+Not on the way of ordinary reads. It runs before fastavro for the rare schemas that need a guard (recursive
+ones, arrays whose items can take no bytes), and after fastavro failed, to say what is wrong at which byte of
+which field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.serde.errors import DecodeError, TruncatedBodyError
+from srfix.serde.formats._avro_schema import MAX_LEVELS, AvroNode
+
+__all__ = ["MAX_EMPTY_ITEMS", "skim"]
+
+MAX_EMPTY_ITEMS: Final = 65_536
+"""How many array items that take no bytes one body may claim altogether."""
+
+_SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
+_MAX_VARINT_BYTES: Final = 10
+
+
+@dataclass(slots=True)
+class _Path:
+    above: _Path | None
+    label: str
+
+    def __str__(self) -> str:
+        labels = []
+        at: _Path | None = self
+        while at is not None:
+            labels.append(at.label)
+            at = at.above
+        return "".join(f"->{label}" for label in reversed(labels) if label) or "the root"
+
+
+@dataclass(slots=True)
+class _Task:
+    node: AvroNode
+    level: int
+    path: _Path
+    items_left: int | None = None
+    """None: read the whole value. Otherwise so many items of the open block of this array or map are left."""
+
+
+def skim(payload: bytes, offset: int, root: AvroNode) -> int:
+    """The offset behind the value that starts at `offset`. The work is bounded by the payload's size.
+
+    :raises TruncatedBodyError: if the payload ends within the value.
+    :raises DecodeError: if the bytes cannot be a value of that type, or go beyond the bounds.
+    """
+    return _Skimmer(payload, offset).run(root)
+
+
+class _Skimmer:
+    def __init__(self, payload: bytes, offset: int) -> None:
+        self._payload = payload
+        self._start = offset
+        self._at = offset
+        self._empty_items = 0
+
+    def run(self, root: AvroNode) -> int:
+        stack = [_Task(root, 1, _Path(None, ""))]
+        while stack:
+            task = stack.pop()
+            if task.level > MAX_LEVELS:
+                raise DecodeError(
+                    f"The body nests deeper than {MAX_LEVELS} levels at byte {self._at - self._start}, at "
+                    f"{task.path}; a "
+                    "reader that follows it would exhaust its stack."
+                )
+            self._step(task, stack)
+        return self._at
+
+    def _step(self, task: _Task, stack: list[_Task]) -> None:
+        node, path = task.node, task.path
+        if node.kind == "record":
+            below = task.level + 1
+            stack.extend(_Task(part.node, below, _Path(path, part.name)) for part in reversed(node.fields))
+        elif node.kind == "union":
+            index = self._index(len(node.branches), "union has branches", path)
+            stack.append(_Task(node.branches[index], task.level + 1, path))
+        elif node.kind == "enum":
+            self._index(len(node.symbols), "enum has symbols", path)
+        elif node.kind in ("array", "map"):
+            self._items(task, stack)
+        elif node.kind in ("string", "bytes"):
+            self._text(node.kind, path)
+        elif node.kind in ("int", "long"):
+            self._varint(path)
+        else:
+            self._skip(node.size if node.kind == "fixed" else _SIZES[node.kind], path)
+
+    def _items(self, task: _Task, stack: list[_Task]) -> None:
+        if not task.items_left:
+            count = self._varint(task.path)
+            if count == 0:
+                return
+            if count < 0:
+                count = -count
+                self._varint(task.path)  # the block's size in bytes: nobody relies on it
+            task.items_left = count
+        item = task.node.items
+        assert item is not None
+        if task.node.kind == "map":
+            self._text("string", task.path)
+        before = self._at
+        if task.node.kind == "array" and _takes_no_bytes(item):
+            self._empty_items += task.items_left
+            if self._empty_items > MAX_EMPTY_ITEMS:
+                raise DecodeError(
+                    f"The body claims {self._empty_items:,} array items that take no bytes, at {task.path}, "
+                    "byte "
+                    f"{before - self._start}; at most {MAX_EMPTY_ITEMS:,} are read."
+                )
+            task.items_left = 0
+            stack.append(task)
+            return
+        task.items_left -= 1
+        stack.append(task)
+        stack.append(_Task(item, task.level + 1, _Path(task.path, task.node.kind.upper())))
+
+    def _index(self, count: int, what: str, path: _Path) -> int:
+        before = self._at
+        index = self._varint(path)
+        if not 0 <= index < count:
+            raise DecodeError(
+                f"At byte {before - self._start}, at {path}, the body has the index {index}, but the {what} "
+                f"0 to {count - 1}."
+            )
+        return index
+
+    def _text(self, kind: str, path: _Path) -> None:
+        before = self._at
+        size = self._varint(path)
+        if size < 0:
+            raise DecodeError(
+                f"At byte {before - self._start}, at {path}, the body has a {kind} of {size} bytes."
+            )
+        begin = self._at
+        self._skip(size, path)
+        if kind == "string":
+            try:
+                self._payload[begin : self._at].decode()
+            except UnicodeDecodeError as error:
+                raise DecodeError(
+                    f"At byte {begin - self._start + error.start}, at {path}, the body has a string that is "
+                    "not UTF-8."
+                ) from error
+
+    def _varint(self, path: _Path) -> int:
+        value = shift = 0
+        for _ in range(_MAX_VARINT_BYTES):
+            byte = self._byte(path)
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                value &= 0xFFFF_FFFF_FFFF_FFFF
+                return (value >> 1) ^ -(value & 1)
+        raise DecodeError(
+            f"At byte {self._at - self._start - _MAX_VARINT_BYTES}, at {path}, the body has a number of "
+            "more than "
+            f"{_MAX_VARINT_BYTES} bytes; no int or long is that long."
+        )
+
+    def _byte(self, path: _Path) -> int:
+        self._skip(1, path)
+        return self._payload[self._at - 1]
+
+    def _skip(self, size: int, path: _Path) -> None:
+        left = len(self._payload) - self._at
+        if size > left:
+            raise TruncatedBodyError(
+                f"The body ends at byte {len(self._payload) - self._start}, within {path}: {size} bytes "
+                "should follow byte "
+                f"{self._at - self._start}, {left} do."
+            )
+        self._at += size
+
+
+def _takes_no_bytes(node: AvroNode) -> bool:
+    if node.kind == "fixed":
+        return node.size == 0
+    return node.kind == "null" or (
+        node.kind == "record" and all(_takes_no_bytes(part.node) for part in node.fields)
+    )

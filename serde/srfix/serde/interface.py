@@ -1,0 +1,94 @@
+"""What the serde room asks of others and what it is called with."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Protocol, TypeAlias
+
+from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
+from srfix.serde.subjects import Role
+from srfix.serde.wire import Headers, SchemaId
+
+__all__ = [
+    "Context",
+    "Row",
+    "SchemaLookup",
+    "SchemaRegistrar",
+    "SchemaSource",
+    "SerdeContext",
+    "SerdeRegistry",
+    "Value",
+]
+
+Value: TypeAlias = (
+    "bool | int | float | str | bytes | decimal.Decimal | datetime.date | datetime.time | datetime.datetime"
+    " | uuid.UUID | list[Value] | dict[str, Value] | None"
+)
+"""A decoded value. TIMESTAMP is an aware datetime in UTC with milliseconds, DATE a date, TIME a time without
+zone."""
+Row: TypeAlias = dict[str, Value]
+"""A decoded record: its fields, or the columns that were asked for, in order."""
+
+
+class Context(Protocol):
+    """What a serde is called with beside the data: confluent_kafka's SerializationContext, or
+    `SerdeContext`."""
+
+    @property
+    def topic(self) -> str:
+        """The topic."""
+
+    @property
+    def field(self) -> str:
+        """`"key"` or `"value"`."""
+
+    @property
+    def headers(self) -> Headers:
+        """The record's headers, or None."""
+
+
+class SerdeContext:
+    """A `Context` without confluent_kafka."""
+
+    __slots__ = ("field", "headers", "topic")
+
+    def __init__(
+        self,
+        topic: str,
+        role: Role = Role.VALUE,
+        headers: Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]] | None = None,
+    ) -> None:
+        self.topic: str = topic
+        self.field: str = role.value
+        self.headers: Headers = headers
+
+    def __repr__(self) -> str:
+        return f"SerdeContext({self.topic!r}, {self.field!r})"
+
+
+class SchemaSource(Protocol):
+    """A registry that gives schemas by id. `srfix.serde.registry.RegistryClient` is one."""
+
+    def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
+        """The schema behind an id."""
+
+
+class SchemaLookup(SchemaSource, Protocol):
+    """A registry that also says whether a schema is registered under a subject."""
+
+    def lookup(self, subject: str, schema: Schema, *, deleted: bool = False) -> SchemaVersion:
+        """The version of the subject that holds this content."""
+
+
+class SchemaRegistrar(Protocol):
+    """A registry that takes schemas."""
+
+    def register(self, subject: str, schema: Schema) -> SchemaId:
+        """Registers, and gives the id. Never answered from a cache."""
+
+
+class SerdeRegistry(SchemaLookup, SchemaRegistrar, Protocol):
+    """All of it."""
