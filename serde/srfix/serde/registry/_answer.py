@@ -30,9 +30,9 @@ class Answer:
     """The URL of the list that it went to."""
     status: int
     """The HTTP status."""
-    content_type: str
-    """The Content-Type header, or nothing."""
-    location: str
+    content_type: str = field(repr=False)
+    """The Content-Type header, or nothing. Not in the repr, as the next two: they are not scrubbed."""
+    location: str = field(repr=False)
     """The Location header, or nothing."""
     retry_after_s: float | None
     """The wait in seconds that the answer asks for."""
@@ -96,9 +96,8 @@ class Answer:
         if isinstance(document, dict) and isinstance(document.get("error_code"), int):
             words = self._scrub(_sentence(document.get("message")))[:_BEGINNING].rstrip(". ")
             return f"HTTP {self.status}, error {document['error_code']} {words}".rstrip()
-        return (
-            f"HTTP {self.status}, not a schema registry's answer ({self.content_type or 'no content type'})"
-        )
+        kind = self._scrub(self.content_type) or "no content type"
+        return f"HTTP {self.status}, not a schema registry's answer ({kind})"
 
     def _document(self) -> object:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import requests
 import urllib3.exceptions
@@ -31,7 +32,9 @@ class Failure:
     """True if the registry may have got the request, and so may have carried it out."""
 
 
-def failure_of(error: BaseException, *, connect_timeout_s: float, read_timeout_s: float) -> Failure:
+def failure_of(
+    error: BaseException, *, connect_timeout_s: float, read_timeout_s: float, ca_file: str | None
+) -> Failure:
     """What an exception of `TRANSPORT_ERRORS` means."""
     chain = list(_chain(error))
 
@@ -62,6 +65,8 @@ def failure_of(error: BaseException, *, connect_timeout_s: float, read_timeout_s
         requests.ConnectionError, requests.exceptions.ChunkedEncodingError, urllib3.exceptions.ProtocolError
     ):
         return _perhaps_sent("the connection was cut before the answer was complete")
+    if ca_file is not None and not Path(ca_file).is_file():
+        return _never_sent(f"the CA file {ca_file!r} is not there any more", again=False)
     return _never_sent(
         _system_words(chain) or f"the request could not be sent ({type(error).__name__})", again=False
     )

@@ -182,6 +182,7 @@ class Transport:
                 error,
                 connect_timeout_s=self.settings.connect_timeout_s,
                 read_timeout_s=self.settings.read_timeout_s,
+                ca_file=self.settings.ca_file,
             )
             return _Try(endpoint=endpoint, answer=None, failure=failure)
         answer = Answer(

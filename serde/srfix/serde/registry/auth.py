@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import quote
 
 from srfix.serde.errors import SecretError, UsageError
 
@@ -154,7 +155,7 @@ class BasicAuth:
         token.
         """
         password = self.password.reveal()
-        for secret in (_token(self.username, password), password):
+        for secret in (_token(self.username, password), password, quote(password, safe="")):
             if secret:
                 text = text.replace(secret, _HIDDEN)
         return text

@@ -22,9 +22,9 @@ are no lost attempts: the request was certainly not carried out.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
@@ -90,16 +90,16 @@ class RegistryClient:
         credentials for that URL and are shown nowhere. Neither proxies nor .netrc are taken from the
         environment.
 
-        :raises UsageError: if a URL cannot be used, credentials are given twice, `ca_file` is not a file, or
-            a time-out is not positive.
+        :raises UsageError: if a URL cannot be used, credentials are given twice, `ca_file` is not a PEM file,
+            or a time-out is not positive.
         """
         if min(connect_timeout_s, read_timeout_s) <= 0:
             raise UsageError(
                 f"The registry's time-outs must be longer than 0 s: connect {connect_timeout_s:g} s, "
                 f"read {read_timeout_s:g} s."
             )
-        if ca_file is not None and not Path(ca_file).is_file():
-            raise UsageError(f"The CA file {ca_file!r} for the registry does not exist. Check the path.")
+        if ca_file is not None:
+            _check_ca_file(ca_file)
         self._start(
             Settings(
                 endpoints=parse_urls(urls, auth),
@@ -334,6 +334,17 @@ class RegistryClient:
 
     def __setstate__(self, state: tuple[Settings, int]) -> None:
         self._start(*state)
+
+
+def _check_ca_file(ca_file: str) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
+    except OSError as error:  # ssl.SSLError is one
+        reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+        raise UsageError(
+            f"The CA file {ca_file!r} for the registry cannot be used ({reason}). "
+            "It must be a PEM file of certificates."
+        ) from error
 
 
 def _fetch_schema(transport: Transport, schema_id: int, subject: str | None) -> RegisteredSchema:

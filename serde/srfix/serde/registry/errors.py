@@ -101,7 +101,7 @@ class RegistryUnreachableError(RegistryError):
         reasons = "; ".join(f"{url}: {reason}" for url, reason in failures)
         times = "" if rounds == 1 else f" in {rounds} attempts"
         super().__init__(
-            f"No schema registry answered {request}{times}. {reasons}. "
+            f"No schema registry answered {request}{times}: {reasons}. "
             "Check that the registry runs and that the URL is right (scheme, host and port)."
             + (
                 " The write may have taken effect: look before you repeat it."

@@ -1,0 +1,207 @@
+"""From an error answer to its class, and what is no registry's answer at all."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from srfix.serde.registry import (
+    ERRORS_BY_CODE,
+    ForbiddenError,
+    IncompatibleSchemaError,
+    RegistryAnswerError,
+    RegistryClient,
+    RegistryProtocolError,
+    Schema,
+    SubjectNotFoundError,
+    SubjectNotSoftDeletedError,
+    UnauthorizedError,
+)
+from srfix.serde.registry.errors import answer_error_class
+
+if TYPE_CHECKING:
+    from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
+
+DOCUMENTED = [
+    401, 403, 409,
+    *range(40401, 40411),
+    40901, 40902, 40903, 40904, 40905, 40907, 40908,
+    *range(42201, 42213),
+    *range(50001, 50005),
+]  # fmt: skip
+
+
+class TestAnswerErrorClass:
+    @pytest.mark.parametrize("code", DOCUMENTED)
+    def test_every_documented_code_has_a_class_with_advice(self, code: int) -> None:
+        kind = answer_error_class(code if code < 1000 else code // 100, code)
+        assert kind is not RegistryAnswerError
+        assert kind.advice.endswith(".")
+
+    def test_the_table_holds_nothing_else(self) -> None:
+        assert sorted(ERRORS_BY_CODE) == DOCUMENTED
+
+    def test_the_bodys_code_decides_before_the_status(self) -> None:
+        """Apicurio sends 40405 with HTTP 409."""
+        assert answer_error_class(409, 40405) is SubjectNotSoftDeletedError
+
+    @pytest.mark.parametrize("code", [409, 40901])
+    def test_incompatible_has_two_codes(self, code: int) -> None:
+        assert answer_error_class(409, code) is IncompatibleSchemaError
+
+    @pytest.mark.parametrize(
+        ("status", "code", "kind"), [(401, 40101, UnauthorizedError), (403, 40301, ForbiddenError)]
+    )
+    def test_an_unknown_code_falls_back_to_the_status(
+        self, status: int, code: int, kind: type[RegistryAnswerError]
+    ) -> None:
+        assert answer_error_class(status, code) is kind
+
+    @pytest.mark.parametrize(("status", "code"), [(404, 404), (405, 405), (418, 41801), (500, 0)])
+    def test_a_code_without_a_class_is_an_answer_error(self, status: int, code: int) -> None:
+        assert answer_error_class(status, code) is RegistryAnswerError
+
+
+class TestErrorAnswers:
+    def test_the_message_says_what_where_and_what_next(
+        self, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.fails(404, 40401, "Subject 'a/b-value' not found.")
+        with pytest.raises(SubjectNotFoundError) as caught:
+            client.versions("a/b-value")
+        assert str(caught.value) == (
+            f"GET {server.url}/subjects/a%2Fb-value/versions was answered with error 40401 (HTTP 404): "
+            "Subject 'a/b-value' not found. "
+            "Check the subject's name, letter case included; soft-deleted subjects count as not found."
+        )
+        assert caught.value.status == 404
+        assert caught.value.error_code == 40401
+        assert caught.value.registry_message == "Subject 'a/b-value' not found."
+        assert caught.value.url == f"{server.url}/subjects/a%2Fb-value/versions"
+
+    def test_a_code_without_a_class_shows_the_registrys_words(
+        self, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.fails(404, 404, "HTTP 404 Not Found")
+        with pytest.raises(
+            RegistryAnswerError,
+            match=rf"^GET {re.escape(server.url)}/subjects was answered with error 404 \(HTTP 404\): "
+            r"HTTP 404 Not Found\.$",
+        ):
+            client.subjects()
+
+    def test_a_message_that_is_a_list_is_shown_as_json(
+        self, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        """Karapace's 422 for a body that it does not know."""
+        server.answers(
+            {"error_code": 422, "message": [{"loc": ["body", "schema"], "msg": "Missing"}]}, status=422
+        )
+        with pytest.raises(
+            RegistryAnswerError,
+            match=r'\(HTTP 422\): \[\{"loc": \["body", "schema"\], "msg": "Missing"\}\]\.$',
+        ):
+            client.register("s", Schema(text=""))
+
+    def test_a_long_message_is_cut_in_the_sentence_and_kept_in_the_attribute(
+        self, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.fails(409, 409, "x" * 5000)
+        with pytest.raises(IncompatibleSchemaError) as caught:
+            client.register("s", Schema(text='"string"'))
+        assert caught.value.registry_message == "x" * 5000
+        assert len(str(caught.value)) < 900
+
+    def test_an_answer_without_words_is_a_sentence_all_the_same(
+        self, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.answers({"error_code": 40908}, status=409)
+        with pytest.raises(
+            RegistryAnswerError,
+            match=r"/subjects was answered with error 40908 \(HTTP 409\)\. "
+            r"List the associations of the subject\.$",
+        ):
+            client.subjects()
+
+    @pytest.mark.parametrize(("status", "kind"), [(401, UnauthorizedError), (403, ForbiddenError)])
+    @pytest.mark.parametrize("body", [b"", b"<html>Log in</html>", b"null"])
+    def test_401_and_403_speak_for_themselves_whatever_the_body(
+        self,
+        status: int,
+        kind: type[Exception],
+        body: bytes,
+        server: ScriptedRegistry,
+        client: RegistryClient,
+    ) -> None:
+        server.answers(body, status=status, content_type="text/html")
+        with pytest.raises(kind, match=rf"/subjects was answered with error {status} \(HTTP {status}\)\. "):
+            client.subjects()
+
+
+class TestForeignAnswers:
+    def test_a_proxys_page_is_shown_with_status_type_and_beginning(
+        self, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        page = b"<!DOCTYPE html>\r\n<html>\n  <title>Corporate\x00 proxy</title>" + b"x" * 500
+        server.answers(page, content_type="text/html; charset=utf-8")
+        with pytest.raises(RegistryProtocolError) as caught:
+            client.subjects()
+        assert str(caught.value) == (
+            f"The answer to GET {server.url}/subjects is not a schema registry's: its body is not JSON "
+            "(HTTP 200, text/html; charset=utf-8). "
+            "It begins '<!DOCTYPE html> <html> <title>Corporate proxy</title>"
+            + 27
+            * "x"
+            + "'. Check that the URL is the registry's REST address, base path included, and that no proxy, "
+            "log-in page or web console answers in its place."
+        )
+        assert caught.value.status == 200
+        assert caught.value.content_type == "text/html; charset=utf-8"
+        assert len(caught.value.beginning) == 80
+
+    def test_an_empty_404_is_no_registrys(self, server: ScriptedRegistry, client: RegistryClient) -> None:
+        """Apicurio's answer to a path that it does not know."""
+        server.answers(b"", status=404, content_type=None)
+        with pytest.raises(
+            RegistryProtocolError,
+            match=r": it is an error without a body \(HTTP 404, without a content type\)\. "
+            r"Its body is empty\. Check ",
+        ):
+            client.subjects()
+
+    def test_a_json_string_is_no_error_answer(self, server: ScriptedRegistry, client: RegistryClient) -> None:
+        """Karapace's answer to a path that it does not know."""
+        server.answers("Not Found", status=404)
+        with pytest.raises(
+            RegistryProtocolError,
+            match=r": it is an error without an error_code \(HTTP 404, .*It begins '\"Not Found\"'\. ",
+        ):
+            client.subjects()
+
+    @pytest.mark.parametrize("code", [None, "40401", [40401]])
+    def test_a_code_that_is_no_number_is_none(
+        self, code: object, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.answers({"error_code": code, "message": "no"}, status=404)
+        with pytest.raises(RegistryProtocolError, match=r": it is an error without an error_code \(HTTP 404"):
+            client.subjects()
+
+    @pytest.mark.parametrize("body", [b"\xff\xfe\x00", b"[" * 100_000, b"", b"NaN,"])
+    def test_what_is_no_json_is_no_registrys(
+        self, body: bytes, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.answers(body)
+        with pytest.raises(RegistryProtocolError, match=r": its body is not JSON \(HTTP 200"):
+            client.subjects()
+
+    def test_a_gateways_page_is_shown_when_the_attempts_are_used_up(
+        self, server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        server.answers(b"<html>Bad Gateway", status=502, content_type="text/html")
+        with pytest.raises(
+            RegistryProtocolError,
+            match=r": it is an error whose body is not JSON \(HTTP 502, text/html\)\. It begins '<html>Bad",
+        ):
+            make_client(attempts=1).subjects()

@@ -1,0 +1,138 @@
+"""Whatever goes wrong, no error shows a password: not in its text, its pickle, its chain, nor a traceback
+with locals.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import traceback
+from base64 import b64encode
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from srfix.serde.errors import SrfixError
+from srfix.serde.registry import BasicAuth, RegistryClient, RegistryUnreachableError, Schema, Secret
+
+if TYPE_CHECKING:
+    from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
+
+PASSWORD = "s3cret@pass/word"
+NEEDLES = [
+    PASSWORD,
+    "s3cret%40pass%2Fword",
+    "s3cret",
+    b64encode(f"reader:{PASSWORD}".encode()).decode(),
+]
+
+ECHO = f"<html>Your request: Authorization: Basic {NEEDLES[3]} ({PASSWORD})</html>".encode()
+
+
+def refused(server: ScriptedRegistry) -> None:
+    server.stop()
+
+
+def cut(server: ScriptedRegistry) -> None:
+    for _ in range(2):
+        server.cuts()
+
+
+def silent(server: ScriptedRegistry) -> None:
+    for _ in range(2):
+        server.answers([], held_until=threading.Event())
+
+
+def echoed_page(server: ScriptedRegistry) -> None:
+    server.answers(ECHO, content_type="text/html")
+
+
+def echoed_gateway_page(server: ScriptedRegistry) -> None:
+    for _ in range(2):
+        server.answers(ECHO, status=502, content_type=f"text/html; x={PASSWORD}")
+
+
+def echoed_error(server: ScriptedRegistry) -> None:
+    server.fails(422, 42201, ECHO.decode())
+
+
+def unauthorized(server: ScriptedRegistry) -> None:
+    server.answers(ECHO, status=401, content_type="text/html")
+
+
+def redirected(server: ScriptedRegistry) -> None:
+    server.answers(
+        b"", status=302, headers={"Location": f"http://reader:{NEEDLES[1]}@elsewhere/?p={PASSWORD}"}
+    )
+
+
+def incomplete(server: ScriptedRegistry) -> None:
+    server.answers({"subject": "s"})
+
+
+def everything_shown_of(error: BaseException) -> str:
+    shown = [
+        "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format()),
+        repr(pickle.dumps(error)),
+    ]
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        link = waiting.pop()
+        if link is not None:
+            shown += [str(link), repr(link), repr(link.args), repr(vars(link))]
+            waiting += [link.__cause__, link.__context__]
+    return "\n".join(shown)
+
+
+def given_in_the_url(server: ScriptedRegistry, make_client: MakeClient) -> RegistryClient:
+    return make_client(
+        server.url.replace("http://", f"http://reader:{NEEDLES[1]}@"), attempts=2, read_timeout_s=0.2
+    )
+
+
+def given_apart(server: ScriptedRegistry, make_client: MakeClient) -> RegistryClient:
+    return make_client(server.url, auth=BasicAuth("reader", Secret(PASSWORD)), attempts=2, read_timeout_s=0.2)
+
+
+@pytest.mark.parametrize("client_of", [given_in_the_url, given_apart])
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        refused,
+        cut,
+        silent,
+        echoed_page,
+        echoed_gateway_page,
+        echoed_error,
+        unauthorized,
+        redirected,
+        incomplete,
+    ],
+)
+def test_no_error_shows_the_password(
+    trouble: Callable[[ScriptedRegistry], None],
+    client_of: Callable[[ScriptedRegistry, MakeClient], RegistryClient],
+    server: ScriptedRegistry,
+    make_client: MakeClient,
+) -> None:
+    client = client_of(server, make_client)
+    trouble(server)
+    with pytest.raises(SrfixError) as caught:
+        client.lookup("orders-value", Schema(text='"string"'))
+    shown = everything_shown_of(caught.value)
+    assert "orders-value" in shown, "the error does not say what was asked"
+    assert [needle for needle in NEEDLES if needle in shown] == []
+
+
+def test_the_list_of_what_each_url_answered_does_not_show_it_either(
+    server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
+) -> None:
+    echoed_gateway_page(server)
+    other_server.fails(503, 50004, ECHO.decode())
+    client = make_client(server.url, other_server.url, auth=BasicAuth("reader", Secret(PASSWORD)), attempts=1)
+    with pytest.raises(RegistryUnreachableError) as caught:
+        client.subjects()
+    shown = everything_shown_of(caught.value)
+    assert "(text/html; x=***)" in shown
+    assert [needle for needle in NEEDLES if needle in shown] == []

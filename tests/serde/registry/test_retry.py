@@ -1,0 +1,320 @@
+"""Attempts, waits, fail-over: what happens when a URL does not answer, or says to come back later."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import (
+    RegistryAnswerError,
+    RegistryClient,
+    RegistryProtocolError,
+    RegistryUnreachableError,
+    RetryPolicy,
+    StoreError,
+    SubjectNotFoundError,
+    UnknownLeaderError,
+)
+from srfix.serde.registry.retry import retry_after_s
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import trustme
+    from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
+
+
+class TestRetryPolicy:
+    @pytest.mark.parametrize("wrong", [{"max_attempts": 0}, {"initial_wait_s": -1.0}, {"max_wait_s": -0.5}])
+    def test_numbers_that_make_no_sense_are_refused(self, wrong: dict[str, float]) -> None:
+        with pytest.raises(
+            UsageError, match=r"^A retry policy needs at least one attempt and waits of 0 s or more; "
+        ):
+            RetryPolicy(**wrong)  # type: ignore[arg-type]
+
+
+class TestAttempts:
+    @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 507])
+    def test_a_status_that_may_pass_is_repeated(
+        self, status: int, server: ScriptedRegistry, client: RegistryClient, waits: list[float]
+    ) -> None:
+        server.fails(status, status)
+        server.answers(["a-value"])
+        assert client.subjects() == ("a-value",)
+        assert len(waits) == 1
+
+    @pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 406, 409, 413, 422])
+    def test_a_status_that_stays_is_not_repeated(
+        self, status: int, server: ScriptedRegistry, client: RegistryClient, waits: list[float]
+    ) -> None:
+        server.fails(status, status)
+        with pytest.raises(RegistryAnswerError):
+            client.subjects()
+        assert (len(server.seen), waits) == (1, [])
+
+    def test_a_cut_connection_is_repeated(self, server: ScriptedRegistry, client: RegistryClient) -> None:
+        server.cuts()
+        server.answers(["a-val"], cut="within")
+        server.answers(["a-value"])
+        assert client.subjects() == ("a-value",)
+        assert len(server.seen) == 3
+
+    def test_the_last_error_is_raised_when_the_attempts_are_used_up(
+        self, server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
+    ) -> None:
+        server.fails(500, 50001, "Error in the backend data store")
+        server.fails(503, 50004, "Unknown leader")
+        with pytest.raises(
+            UnknownLeaderError, match=r"^GET http://\S+/subjects was answered with error 50004 \(HTTP 503\): "
+        ):
+            make_client(attempts=2).subjects()
+        assert len(waits) == 1
+
+    def test_the_wait_is_random_up_to_a_doubling_limit(
+        self, server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
+    ) -> None:
+        server.always({"error_code": 50001, "message": "no"}, status=500)
+        client = make_client(attempts=6, max_wait_s=5.0)
+        for _ in range(20):
+            with pytest.raises(StoreError):
+                client.subjects()
+        for repetition, limit in enumerate([1, 2, 4, 5, 5]):
+            drawn = waits[repetition::5]
+            assert all(0 <= wait <= limit for wait in drawn)
+            assert max(drawn) > 0.6 * limit, "waits do not use the window"
+            assert min(drawn) < 0.4 * limit, "waits have no full jitter"
+
+
+class TestRetryAfter:
+    @pytest.mark.parametrize(("header", "wait"), [("3", 3.0), ("0", 0.0), ("86400", 20.0)])
+    def test_seconds_replace_the_random_wait_up_to_the_longest(
+        self, header: str, wait: float, server: ScriptedRegistry, client: RegistryClient, waits: list[float]
+    ) -> None:
+        server.fails(429, 429, headers={"Retry-After": header})
+        server.answers([])
+        client.subjects()
+        assert waits == [wait]
+
+    def test_a_date_is_measured_from_the_answers_own_date(self) -> None:
+        headers = {"Date": "Wed, 21 Oct 2015 07:28:00 GMT", "Retry-After": "Wed, 21 Oct 2015 07:28:07 GMT"}
+        assert retry_after_s(headers, clock=lambda: 0.0) == 7.0
+
+    def test_a_date_is_measured_from_the_clock_where_the_answer_has_none(self) -> None:
+        assert retry_after_s({"Retry-After": "Thu, 01 Jan 1970 00:01:40 GMT"}, clock=lambda: 90.0) == 10.0
+
+    def test_a_date_in_the_past_asks_for_no_wait(self) -> None:
+        assert retry_after_s({"Retry-After": "Thu, 01 Jan 1970 00:01:40 GMT"}, clock=lambda: 900.0) == 0.0
+
+    @given(header=st.text(alphabet=st.characters(codec="latin-1"), max_size=30))
+    def test_whatever_a_server_sends_is_a_wait_or_nothing(self, header: str) -> None:
+        asked = retry_after_s({"Retry-After": header}, clock=lambda: 0.0)
+        assert asked is None or asked >= 0
+
+    def test_a_date_over_http_is_honoured(
+        self, server: ScriptedRegistry, client: RegistryClient, waits: list[float]
+    ) -> None:
+        server.fails(503, 503, headers={"Retry-After": "Fri, 31 Dec 2100 23:59:59 GMT"})
+        server.answers([])
+        client.subjects()
+        assert waits == [20.0]
+
+
+class TestFailOver:
+    def test_the_next_url_is_asked_at_once_when_one_refuses(
+        self, closed_port: int, server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
+    ) -> None:
+        server.answers(["a-value"])
+        assert make_client(f"http://127.0.0.1:{closed_port}", server.url).subjects() == ("a-value",)
+        assert waits == []
+
+    @pytest.mark.parametrize("status", [502, 503, 504])
+    def test_the_next_url_is_asked_at_once_when_one_is_out_of_work(
+        self,
+        status: int,
+        server: ScriptedRegistry,
+        other_server: ScriptedRegistry,
+        make_client: MakeClient,
+        waits: list[float],
+    ) -> None:
+        server.answers(b"<html>Bad Gateway</html>", status=status, content_type="text/html")
+        other_server.answers(["a-value"])
+        assert make_client(server.url, other_server.url).subjects() == ("a-value",)
+        assert waits == []
+
+    def test_it_stays_with_the_url_that_answered_last(
+        self, server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        client = make_client(server.url, other_server.url)
+        server.cuts()
+        other_server.always([])
+        client.subjects()
+        client.subjects()
+        assert (len(server.seen), len(other_server.seen)) == (1, 2)
+        other_server.cuts()
+        server.always([])
+        client.subjects()
+        client.subjects()
+        assert (len(server.seen), len(other_server.seen)) == (3, 3)
+
+    def test_an_error_answer_is_an_answer_and_no_reason_to_ask_another(
+        self, server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        server.fails(404, 40401)
+        with pytest.raises(SubjectNotFoundError):
+            make_client(server.url, other_server.url).versions("a-value")
+        assert other_server.seen == []
+
+    def test_every_url_is_listed_with_its_reason_when_none_answers(
+        self,
+        closed_port: int,
+        server: ScriptedRegistry,
+        other_server: ScriptedRegistry,
+        make_client: MakeClient,
+    ) -> None:
+        server.fails(503, 50004, "Unknown leader.")
+        other_server.answers(b"<html>", status=502, content_type="text/html")
+        urls = f"http://127.0.0.1:{closed_port}", server.url, other_server.url, "http://registry.invalid:8081"
+        with pytest.raises(RegistryUnreachableError) as caught:
+            make_client(*urls, attempts=1).subjects()
+        assert str(caught.value) == (
+            f"No schema registry answered GET /subjects: {urls[0]}: connection refused; "
+            f"{urls[1]}: HTTP 503, error 50004 Unknown leader; "
+            f"{urls[2]}: HTTP 502, not a schema registry's answer (text/html); "
+            f"{urls[3]}: its host name cannot be resolved (DNS). "
+            "Check that the registry runs and that the URL is right (scheme, host and port)."
+        )
+        assert [url for url, _ in caught.value.failures] == list(urls)
+
+    def test_each_attempt_goes_round_the_list_once(
+        self,
+        server: ScriptedRegistry,
+        other_server: ScriptedRegistry,
+        make_client: MakeClient,
+        waits: list[float],
+    ) -> None:
+        for _ in range(3):
+            server.fails(503, 503)
+            other_server.fails(503, 503)
+        with pytest.raises(
+            RegistryUnreachableError, match=r"^No schema registry answered GET /subjects in 3 attempts: "
+        ):
+            make_client(server.url, other_server.url, attempts=3).subjects()
+        assert (len(server.seen), len(other_server.seen), len(waits)) == (3, 3, 2)
+
+
+class TestUnreachable:
+    def test_a_refused_connection_says_so(
+        self, closed_port: int, make_client: MakeClient, waits: list[float]
+    ) -> None:
+        with pytest.raises(
+            RegistryUnreachableError,
+            match=r"^No schema registry answered GET /subjects in 4 attempts: http://127\.0\.0\.1:\d+: "
+            r"connection refused\. Check that the registry runs "
+            r"and that the URL is right \(scheme, host and port\)\.$",
+        ) as caught:
+            make_client(f"http://127.0.0.1:{closed_port}").subjects()
+        assert len(waits) == 3
+        assert not caught.value.outcome_unknown
+
+    def test_silence_is_a_time_out(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
+        server.answers([], held_until=threading.Event())
+        with pytest.raises(
+            RegistryUnreachableError, match=r": no answer within 0\.2 s \(time-out\)\. "
+        ) as caught:
+            make_client(attempts=1, read_timeout_s=0.2).subjects()
+        assert caught.value.outcome_unknown
+
+    def test_a_cut_connection_says_so(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
+        server.answers([], cut="within")
+        with pytest.raises(
+            RegistryUnreachableError, match=r": the connection was cut before the answer was complete\. "
+        ):
+            make_client(attempts=1).subjects()
+
+    def test_a_body_that_does_not_decompress_says_so(
+        self, server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        server.answers(b"no gzip", headers={"Content-Encoding": "gzip"})
+        with pytest.raises(RegistryUnreachableError, match=r": its answer could not be decompressed\. "):
+            make_client(attempts=1).subjects()
+
+    def test_a_write_without_an_answer_says_that_it_may_have_taken_effect(
+        self, server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        server.cuts()
+        with pytest.raises(
+            RegistryUnreachableError, match=r" The write may have taken effect: look before you repeat it\.$"
+        ):
+            make_client(attempts=1).delete_config("a-value")
+
+    def test_a_write_that_was_never_sent_does_not_say_so(
+        self, closed_port: int, make_client: MakeClient
+    ) -> None:
+        with pytest.raises(RegistryUnreachableError, match=r"\(scheme, host and port\)\.$"):
+            make_client(f"http://127.0.0.1:{closed_port}").delete_config("a-value")
+
+
+class TestTls:
+    def test_a_ca_file_makes_its_certificates_good(
+        self, tls_server: ScriptedRegistry, authority: trustme.CA, tmp_path: Path, make_client: MakeClient
+    ) -> None:
+        authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+        tls_server.answers(["a-value"])
+        assert make_client(tls_server.url, ca_file=str(tmp_path / "ca.pem")).subjects() == ("a-value",)
+
+    def test_an_unknown_certificate_is_named_and_not_tried_again(
+        self, tls_server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
+    ) -> None:
+        with pytest.raises(
+            RegistryUnreachableError,
+            match=r": its TLS certificate is not accepted \(unable to get local issuer certificate\); "
+            r"name the CA that signed it\. ",
+        ):
+            make_client(tls_server.url).subjects()
+        assert waits == []
+
+    def test_https_to_a_plain_port_asks_for_http(
+        self, server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        with pytest.raises(
+            RegistryUnreachableError, match=r": TLS failed \(.+\); is it http:// rather than https://\?"
+        ):
+            make_client(server.url.replace("http:", "https:")).subjects()
+
+    def test_a_ca_file_that_went_away_is_named(
+        self,
+        tls_server: ScriptedRegistry,
+        authority: trustme.CA,
+        tmp_path: Path,
+        make_client: MakeClient,
+        waits: list[float],
+    ) -> None:
+        ca_file = tmp_path / "ca.pem"
+        authority.cert_pem.write_to_path(ca_file)
+        client = make_client(tls_server.url, ca_file=str(ca_file))
+        ca_file.unlink()
+        with pytest.raises(RegistryUnreachableError, match=re.escape(str(ca_file))):
+            client.subjects()
+        assert waits == []
+
+
+class TestRedirects:
+    @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+    def test_a_redirect_is_not_followed_and_its_target_is_named(
+        self, status: int, server: ScriptedRegistry, other_server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.answers(
+            b"", status=status, content_type=None, headers={"Location": f"{other_server.url}/subjects"}
+        )
+        with pytest.raises(
+            RegistryProtocolError,
+            match=rf"it redirects to {re.escape(other_server.url)}/subjects, and redirects are not followed",
+        ):
+            client.subjects()
+        assert other_server.seen == []

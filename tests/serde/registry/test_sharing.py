@@ -1,0 +1,133 @@
+"""One client in many threads, in other processes, and after it was closed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from srfix.serde.registry import BasicAuth, RegistryClient, RetryPolicy
+
+if TYPE_CHECKING:
+    from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
+
+THREADS = 16
+
+
+def read_schema(client: RegistryClient) -> str:
+    """At module level, for another process to find it."""
+    with client:
+        return client.schema_by_id(7).schema.text
+
+
+class TestThreads:
+    def test_many_threads_get_each_its_own_answer_over_its_own_connection(
+        self, server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        client = make_client(cache_capacity=50)
+        server.always({"schema": '"string"'})
+        together = threading.Barrier(THREADS)
+
+        def work(number: int) -> set[int]:
+            together.wait(10)
+            return {
+                client.schema_by_id(schema_id).schema_id - schema_id
+                for schema_id in range(number, number + 80)
+            }
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            assert set().union(*pool.map(work, range(THREADS))) == {0}
+        assert server.connections == THREADS
+
+    def test_one_thread_keeps_its_connection(self, server: ScriptedRegistry, client: RegistryClient) -> None:
+        server.always([])
+        for _ in range(20):
+            client.subjects()
+        assert server.connections == 1
+
+    def test_threads_fail_over_together(
+        self, server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        server.always({"error_code": 503, "message": "no"}, status=503)
+        other_server.always(["a-value"])
+        client = make_client(server.url, other_server.url)
+        with ThreadPoolExecutor(THREADS) as pool:
+            answers = list(pool.map(lambda _: client.subjects(), range(200)))
+        assert answers == [("a-value",)] * 200
+        assert len(server.seen) <= THREADS
+
+
+class TestClose:
+    def test_a_closed_client_opens_new_connections_when_used_again(
+        self, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.always([])
+        with client:
+            client.subjects()
+        client.subjects()
+        assert server.connections == 2
+
+    def test_it_closes_the_connections_of_all_threads(
+        self, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.always([])
+        asked, closed = threading.Event(), threading.Event()
+
+        def work() -> None:
+            client.subjects()
+            asked.set()
+            closed.wait(10)
+            client.subjects()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert asked.wait(10)
+        client.close()
+        closed.set()
+        thread.join(10)
+        assert server.connections == 2
+
+
+class TestPickle:
+    def test_a_copy_works_and_knows_the_settings(
+        self, server: ScriptedRegistry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("REGISTRY_PASSWORD", "s3cret")
+        server.always({"schema": '"string"'})
+        client = RegistryClient(
+            [server.url, "http://b:8081"],
+            auth=BasicAuth.parse("reader:env:REGISTRY_PASSWORD"),
+            read_timeout_s=3.0,
+            retry=RetryPolicy(max_attempts=2),
+        )
+        with client:
+            client.schema_by_id(7)
+            pickled = pickle.dumps(client)
+        assert b"s3cret" not in pickled
+        with pickle.loads(pickled) as copy:
+            assert copy.url == client.url
+            assert copy.schema_by_id(7).schema.text == '"string"'
+        assert len(server.seen) == 2, "the copy must not bring the cache along"
+        assert server.seen[1].headers["Authorization"] == server.seen[0].headers["Authorization"]
+
+    @pytest.mark.parametrize("method", ["spawn", "forkserver"])
+    def test_another_process_can_use_a_copy(self, method: str, server: ScriptedRegistry) -> None:
+        server.always({"schema": '"string"'})
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
+            assert pool.submit(read_schema, RegistryClient(server.url)).result(60) == '"string"'
+
+    def test_a_forked_process_opens_its_own_connection(
+        self, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.always({"schema": '"string"'})
+        client.schema_by_id(1)
+        process = multiprocessing.get_context("fork").Process(target=client.schema_by_id, args=(2,))
+        process.start()
+        process.join(30)
+        assert process.exitcode == 0
+        client.schema_by_id(3)
+        assert server.connections == 2

@@ -1,0 +1,86 @@
+"""Every error travels between processes: pools and Spark tasks pickle what they raise."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pickle
+import pkgutil
+from collections.abc import Iterator
+
+import pytest
+
+import srfix.serde
+from srfix.serde import errors
+from srfix.serde.errors import RegistryError, SrfixError
+from srfix.serde.registry import (
+    ERRORS_BY_CODE,
+    RegistryAnswerError,
+    RegistryProtocolError,
+    RegistryUnreachableError,
+)
+
+
+def tree(kind: type[SrfixError] = SrfixError) -> Iterator[type[SrfixError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from tree(child)
+
+
+for _module in pkgutil.walk_packages(srfix.serde.__path__, "srfix.serde."):
+    importlib.import_module(_module.name)
+KINDS = sorted(set(tree()), key=lambda kind: (kind.__module__, kind.__qualname__))
+
+
+class TestTree:
+    def test_every_error_of_the_errors_module_is_exported(self) -> None:
+        defined = {kind.__name__ for kind in KINDS if kind.__module__ == errors.__name__}
+        assert defined == set(errors.__all__)
+
+    @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+    def test_every_error_ends_in_error_and_says_what_it_means(self, kind: type[SrfixError]) -> None:
+        assert kind.__name__.endswith("Error")
+        assert kind.__doc__
+
+    @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+    def test_the_docstring_of_its_module_draws_it_in_the_tree(self, kind: type[SrfixError]) -> None:
+        drawn = (errors.__doc__ or "") + (importlib.import_module(kind.__module__).__doc__ or "")
+        assert kind.__name__ in drawn
+
+
+class TestPickle:
+    @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+    def test_every_error_survives_with_its_message_and_attributes(self, kind: type[SrfixError]) -> None:
+        error = kind.__new__(kind)
+        error.args = ("what, where, what next",)
+        vars(error).update(schema_id=7, subject="a-value", reasons=("a", "b"))
+        for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+            assert type(other) is kind
+            assert (str(other), other.message, other.args) == (str(error), error.message, error.args)
+            assert vars(other) == vars(error)
+
+    def test_keyword_attributes_of_the_root_survive(self) -> None:
+        error = pickle.loads(pickle.dumps(SrfixError("message", schema_id=7)))
+        assert (error.message, error.schema_id) == ("message", 7)
+
+    @pytest.mark.parametrize(
+        "kind", sorted(set(ERRORS_BY_CODE.values()), key=repr), ids=lambda kind: kind.__name__
+    )
+    def test_an_error_answer_survives_as_it_was_raised(self, kind: type[RegistryAnswerError]) -> None:
+        error = kind(404, 40401, "no", "http://a/subjects", method="GET", earlier_attempt_lost=True)
+        self.check(error)
+
+    def test_the_other_registry_errors_survive_as_they_were_raised(self) -> None:
+        self.check(RegistryUnreachableError([("http://a", "refused")], outcome_unknown=True))
+        self.check(
+            RegistryProtocolError(
+                status=200, content_type="", beginning="<", url="http://a", problem="its body is not JSON"
+            )
+        )
+
+    @staticmethod
+    def check(error: RegistryError) -> None:
+        other = pickle.loads(pickle.dumps(error))
+        assert type(other) is type(error)
+        assert str(other) == str(error)
+        assert vars(other) == vars(error)
