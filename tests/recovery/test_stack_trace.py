@@ -142,7 +142,7 @@ class TestTheIncident:
 
     def test_the_last_of_several_failures_is_read_and_the_other_ids_are_listed(self) -> None:
         other = KSQLDB_2020.replace("for id 3", "for id 12")
-        reading = read(other + "\n" * 3 + KSQLDB_2020 + STREAMS_2_6_3)
+        reading = read(other + "INFO nothing\n" * 10_000 + KSQLDB_2020 + STREAMS_2_6_3)
         assert reading.topic == "app-users-store-changelog"
         assert (reading.schema_id, reading.other_schema_ids) == (1, (3, 12))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from srfix.recovery._log_text import clean, unwrap
@@ -162,6 +162,9 @@ def _locate(text: str) -> tuple[str, Anchor | None]:
         text = text[-2 * _WINDOW :]
     text = unwrap(text)
     found = find_anchor(text)
+    if anchor is not None and found is not None and found.kind is anchor.kind:
+        # The window may hold fewer of the ids than the whole text.
+        found = replace(found, other_ids=anchor.other_ids)
     return text, found
 
 

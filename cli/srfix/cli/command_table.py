@@ -1,0 +1,34 @@
+"""Which commands there are. They are imported only when they run: `srfix --help` loads none of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["COMMANDS", "CommandEntry"]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEntry:
+    """One command."""
+
+    target: str
+    """`module:attribute` of the click command."""
+    summary: str
+    """Its line in `srfix --help`."""
+
+
+COMMANDS: Final[dict[str, CommandEntry]] = {
+    "diagnose": CommandEntry(
+        "srfix.cli.commands.diagnose:diagnose", "Find the stores that cannot be read after recovery, and why."
+    ),
+    "plan": CommandEntry("srfix.cli.commands.plan:plan", "Plan a repair: what it writes, at what price."),
+    "apply": CommandEntry("srfix.cli.commands.apply:apply", "Carry out a plan; run again if interrupted."),
+    "verify": CommandEntry("srfix.cli.commands.verify:verify", "Ask again, as the failing reader would."),
+    "rollback": CommandEntry("srfix.cli.commands.rollback:rollback", "Undo a repair from its journal."),
+    "explain": CommandEntry(
+        "srfix.cli.commands.explain:explain", "Say what a finding code or a pasted stack trace means."
+    ),
+    "demo": CommandEntry("srfix.cli.commands.demo:demo", "The whole incident, told on embedded parts."),
+}
+"""By name, in the order of `srfix --help`."""

@@ -1,0 +1,211 @@
+"""`srfix explain`: what a finding code means, or what a pasted stack trace shows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import click
+
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import output_option
+from srfix.cli.output.interface import (
+    Block,
+    Commands,
+    Fields,
+    Heading,
+    Items,
+    OutputFormat,
+    Paragraph,
+    Report,
+    Table,
+)
+from srfix.cli.output.rendering import write_report
+from srfix.recovery.catalogue import CATALOGUE, CatalogueEntry, entry
+from srfix.recovery.stack_trace import StackTraceReading, read
+from srfix.serde.errors import UsageError
+
+if TYPE_CHECKING:
+    from srfix.serde.registry.models import Json
+
+__all__ = ["explain"]
+
+_LONGEST_INPUT: Final = 32 * 2**20
+"""Bytes of a file or of standard input that are kept: the last ones."""
+_CHUNK: Final = 2**20
+
+
+@click.command(epilog="Give a trace as a file, as `-` for standard input, or the message itself in quotes.")
+@click.argument("what", metavar="[CODE | FILE | -]", required=False)
+@output_option
+def explain(what: str | None, output: OutputFormat) -> ExitCode:
+    """Say what a finding code (SRF001) or a pasted stack trace means, and what to do next.
+
+    Without an argument it lists all codes.
+    """
+    if what is None:
+        write_report(_list_of_codes(), output)
+        return ExitCode.OK
+    known = entry(what)
+    if known is not None:
+        write_report(_code_report(known), output)
+        return ExitCode.OK
+    reading = read(_text_of(what))
+    write_report(_reading_report(reading), output)
+    return ExitCode.OK if reading.is_recognised else ExitCode.REFUSED
+
+
+def _text_of(what: str) -> str:
+    if what == "-":
+        stdin = sys.stdin.buffer
+        if stdin.isatty():
+            click.echo("Paste the stack trace, then press Ctrl-D on a line of its own.", err=True)
+        return _decode(_tail(stdin))
+    path = Path(what)
+    try:
+        if path.is_file():
+            with path.open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST_INPUT))
+                return _decode(_tail(file))
+    except OSError as error:
+        raise UsageError(
+            f"The file {what!r} cannot be read: {error.strerror}. Check the path and its permissions."
+        ) from error
+    except ValueError:
+        pass  # A message may hold what no path can (a null character).
+    if any(character.isspace() for character in what):
+        return what
+    raise UsageError(
+        f"{what!r} is neither a finding code ({CATALOGUE[0].code} to {CATALOGUE[-1].code}) nor a file. "
+        "Run `srfix explain` for the list of codes, or `srfix explain -` and paste a stack trace."
+    )
+
+
+def _tail(stream: BinaryIO) -> bytes:
+    kept = bytearray()
+    while chunk := stream.read(_CHUNK):
+        kept += chunk
+        if len(kept) > _LONGEST_INPUT + _CHUNK:
+            del kept[:-_LONGEST_INPUT]
+    return bytes(kept[-_LONGEST_INPUT:])
+
+
+def _decode(content: bytes) -> str:
+    is_utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))  # what PowerShell's `>` writes
+    return content.decode("utf-16" if is_utf_16 else "utf-8", errors="replace")
+
+
+def _list_of_codes() -> Report:
+    rows = tuple(
+        (known.code, known.severity, known.checked_since or "not yet", known.title) for known in CATALOGUE
+    )
+    return Report(
+        document={
+            "schema": "srfix.catalogue/1",
+            "srfix": version("srfix"),
+            "codes": [_code_document(known) for known in CATALOGUE],
+        },
+        blocks=(
+            Table(("code", "severity", "checked since", "what"), rows),
+            Paragraph("Run `srfix explain CODE` for one of them."),
+        ),
+    )
+
+
+def _code_report(known: CatalogueEntry) -> Report:
+    since = (
+        f"since srfix {known.checked_since}"
+        if known.checked_since
+        else f"not yet: srfix {version('srfix')} does not look for it"
+    )
+    parts = (
+        ("What it means", known.meaning),
+        ("How it comes about", known.cause),
+        ("How srfix tells", known.detection),
+        ("What to do", known.remedy),
+    )
+    sections: list[Block] = []
+    for heading, text in parts:
+        sections += [Heading(heading, level=2), Paragraph(text)]
+    return Report(
+        document={"schema": "srfix.catalogue/1", "srfix": version("srfix"), "codes": [_code_document(known)]},
+        blocks=(
+            Heading(f"{known.code}: {known.title}"),
+            Fields((("severity", known.severity), ("checked", since))),
+            *sections,
+        ),
+    )
+
+
+def _code_document(known: CatalogueEntry) -> Json:
+    return {
+        "code": known.code,
+        "title": known.title,
+        "severity": known.severity,
+        "meaning": known.meaning,
+        "cause": known.cause,
+        "detection": known.detection,
+        "remedy": known.remedy,
+        "checked_since": known.checked_since,
+    }
+
+
+def _reading_report(reading: StackTraceReading) -> Report:
+    return Report(document=_reading_document(reading), blocks=tuple(_reading_blocks(reading)))
+
+
+def _reading_blocks(reading: StackTraceReading) -> list[Block]:
+    title = reading.title if reading.finding is None else f"{reading.finding}: {reading.title}"
+    blocks: list[Block] = [Heading(title), Paragraph(reading.explanation)]
+    facts = {
+        "schema id": reading.schema_id,
+        "other ids": ", ".join(map(str, reading.other_schema_ids)),
+        "role": reading.role and reading.role.value,
+        "subject": reading.subject,
+        "topic": reading.topic,
+        "error code": reading.error_code,
+        "application": reading.application,
+        "store": reading.store,
+        "possible applications": ", ".join(reading.possible_applications),
+        "Kafka Streams": " or ".join(reading.streams_versions),
+    }
+    pairs = tuple((name, str(value)) for name, value in facts.items() if value not in {None, ""})
+    if pairs:
+        blocks.append(Fields(pairs))
+    if reading.clues:
+        blocks += [Heading("What this rests on", level=2), Items(reading.clues)]
+    if reading.is_cut:
+        blocks.append(Paragraph("The text was very long; only its end was read."))
+    blocks += [Heading("Next", level=2), Commands((reading.next_command,))]
+    if reading.finding is not None:
+        blocks.append(Commands((f"srfix explain {reading.finding}",)))
+    return blocks
+
+
+def _reading_document(reading: StackTraceReading) -> dict[str, Json]:
+    return {
+        "schema": "srfix.explanation/1",
+        "srfix": version("srfix"),
+        "recognised": reading.is_recognised,
+        "symptom": reading.symptom.value,
+        "code": reading.finding,
+        "title": reading.title,
+        "explanation": reading.explanation,
+        "schema_id": reading.schema_id,
+        "other_schema_ids": list(reading.other_schema_ids),
+        "role": None if reading.role is None else reading.role.value,
+        "topic": reading.topic,
+        "topic_kind": None if reading.topic_kind is None else reading.topic_kind.value,
+        "subject": reading.subject,
+        "error_code": reading.error_code,
+        "application": reading.application,
+        "store": reading.store,
+        "possible_applications": list(reading.possible_applications),
+        "streams_versions": list(reading.streams_versions),
+        "clues": list(reading.clues),
+        "next": reading.next_command,
+        "only_the_end_was_read": reading.is_cut,
+    }

@@ -1,0 +1,117 @@
+"""The `--config` file: TOML, below flags and environment, above the defaults.
+
+bootstrap-servers = "kafka:9092"
+registry = ["http://sr1:8081", "http://sr2:8081"]
+application = "app"
+
+[kafka]                    # as -X
+"security.protocol" = "SASL_SSL"
+"sasl.password" = "env:KAFKA_PASSWORD"
+
+[registry-client]          # as -R
+"basic.auth.user.info" = "file:/run/secrets/registry"
+
+[source]                   # as --source STORE=TOPIC
+users-store = "users"
+
+[plan]                     # options of one command
+keep = "auto"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from srfix.serde.errors import UsageError
+
+__all__ = ["SHARED_KEYS", "ConfigFile", "read_config"]
+
+SHARED_KEYS: Final = (
+    "application",
+    "bootstrap-servers",
+    "kafka-config",
+    "output",
+    "reader",
+    "registry",
+    "state-dir",
+    "store",
+    "streams-version",
+)
+_TABLES: Final = ("kafka", "registry-client", "source")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFile:
+    """What a configuration file says for one command."""
+
+    options: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """Values by click's parameter names: a `default_map`."""
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The `[kafka]` table."""
+    registry: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The `[registry-client]` table."""
+
+
+def read_config(path: str, *, command: str, commands: Collection[str]) -> ConfigFile:
+    """Reads the file for one of the commands; the tables of the others are left alone.
+
+    :raises UsageError: if it cannot be read, is not TOML, or holds a key that nothing reads.
+    """
+    try:
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"The configuration file {path!r} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        # Not as cause: an error may carry the whole document.
+        where = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it is not UTF-8 text"
+        raise UsageError(f"The configuration file {path!r} is not TOML: {where}.") from None
+    options: dict[str, object] = {}
+    for key, value in document.items():
+        if key in SHARED_KEYS:
+            options[_parameter(key)] = _joined(path, key, value)
+        elif key not in _TABLES and key not in commands:
+            raise UsageError(
+                f"Nothing reads the key {key!r} of the configuration file {path!r}. "
+                f"Known are: {', '.join((*SHARED_KEYS, *_TABLES, *commands))}."
+            )
+    source = _table(path, document, "source")
+    if source:
+        options["source"] = [f"{store}={topic}" for store, topic in source.items()]
+    options |= {_parameter(key): value for key, value in _table(path, document, command).items()}
+    return ConfigFile(
+        options=options,
+        kafka=_table(path, document, "kafka"),
+        registry=_table(path, document, "registry-client"),
+    )
+
+
+def _parameter(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def _joined(path: str, key: str, value: object) -> str:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ",".join(value)
+    return _text(path, key, value)
+
+
+def _table(path: str, document: Mapping[str, object], key: str) -> dict[str, str]:
+    table = document.get(key, {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{key!r} in the configuration file {path!r} must be a table: [{key}].")
+    return {name: _text(path, f"{key}.{name}", value) for name, value in table.items()}
+
+
+def _text(path: str, key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise UsageError(
+        f"{key!r} in the configuration file {path!r} must be text, a number or true/false. "
+        "A name with dots needs quotes there."
+    )

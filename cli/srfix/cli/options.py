@@ -1,0 +1,299 @@
+"""The options that commands share: a flag wins over `SRFIX_…`, that over `--config`, that over the default.
+
+@click.command()
+@connection_options            # hands over `connection: Connection`
+@selection_options             # hands over `selection: Selection`
+@output_option                 # hands over `output: OutputFormat`
+def diagnose(connection, selection, output): …
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from srfix.cli.command_table import COMMANDS
+from srfix.cli.config_file import ConfigFile, read_config
+from srfix.cli.connection import Connection
+from srfix.cli.kafka_properties import to_librdkafka
+from srfix.cli.output.interface import OutputFormat
+from srfix.cli.properties import parse_property, read_properties
+from srfix.cli.redaction import Redactor
+from srfix.cli.registry_properties import is_registry_property, registry_settings, short_names
+from srfix.serde.errors import UsageError
+from srfix.serde.subjects import Topic
+
+__all__ = [
+    "READERS",
+    "Selection",
+    "connection_options",
+    "output_option",
+    "selection_options",
+    "yes_option",
+]
+
+R = TypeVar("R")
+
+READERS = ("connect", "plain", "dual", "unknown")
+"""What reads the store, as `--reader` spells it."""
+
+_CONFIG = "srfix.cli.config"
+_LAYERS = (ParameterSource.DEFAULT_MAP, ParameterSource.ENVIRONMENT, ParameterSource.COMMANDLINE)
+"""Weakest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which stores are meant, and what is known about them."""
+
+    application: str | None
+    """The application.id; None for all."""
+    store: str | None
+    """The store; None for all."""
+    sources: Mapping[str, Topic]
+    """Per store the topic that it restores from, where the person said so."""
+    reader: str
+    """One of `READERS`."""
+    streams_version: str | None
+    """The Kafka Streams version, such as 2.6.3; None if not given."""
+
+
+class _Lines(click.ParamType[str]):
+    """Text, of which the environment may hold several, one a line: values may contain blanks."""
+
+    name = "key=value"
+    envvar_list_splitter = "\n"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+
+def _use_config(ctx: click.Context, _param: click.Parameter, path: str | None) -> None:
+    if path is None:
+        return
+    config = read_config(path, command=ctx.info_name or "", commands=COMMANDS.keys())
+    ctx.default_map = {**(ctx.default_map or {}), **config.options}
+    ctx.meta[_CONFIG] = config
+
+
+_config_option = click.option(
+    "--config",
+    envvar="SRFIX_CONFIG",
+    show_envvar=True,
+    metavar="FILE",
+    is_eager=True,
+    expose_value=False,
+    callback=_use_config,
+    help="TOML file with values for these options.",
+)
+
+
+def _option(*names: str, envvar: str, **attributes: Any) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    return click.option(*names, envvar=f"SRFIX_{envvar}", show_envvar=True, **attributes)
+
+
+_CLUSTER = (
+    _option(
+        "--bootstrap-servers", envvar="BOOTSTRAP_SERVERS", metavar="HOST:PORT[,…]", help="The Kafka cluster."
+    ),
+    _option(
+        "-X",
+        "--kafka-property",
+        "kafka_properties",
+        envvar="KAFKA_PROPERTIES",
+        type=_Lines(),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help=(
+            "A Kafka client property by librdkafka's name; repeatable. A value may be env:NAME or file:PATH."
+        ),
+    ),
+    _option(
+        "--kafka-config",
+        envvar="KAFKA_CONFIG",
+        metavar="FILE",
+        help="A client.properties file for the cluster.",
+    ),
+)
+_REGISTRY = (
+    _option("--registry", envvar="REGISTRY", metavar="URL[,URL]", help="The schema registry."),
+    _option(
+        "-R",
+        "--registry-property",
+        "registry_properties",
+        envvar="REGISTRY_PROPERTIES",
+        type=_Lines(),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help=(
+            "A registry client property by Confluent's name (basic.auth.user.info, ssl.ca.location, …); "
+            "repeatable."
+        ),
+    ),
+)
+
+
+def connection_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds the options for cluster and registry; the command gets `connection: Connection`.
+
+    Neither is required here: the factories of `Connection` say what is missing.
+    """
+
+    @functools.wraps(command)
+    def call(**values: Any) -> R:
+        ctx = click.get_current_context()
+        connection = _connection(ctx, {name: values.pop(name) for name in _CONNECTION_PARAMETERS})
+        return command(connection=connection, **values)
+
+    return _decorated(call, (*_CLUSTER, *_REGISTRY, _config_option))
+
+
+def selection_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds the options that say which stores are meant; the command gets `selection: Selection`."""
+
+    @functools.wraps(command)
+    def call(**values: Any) -> R:
+        selection = Selection(
+            application=values.pop("application"),
+            store=values.pop("store"),
+            sources=_sources(values.pop("source")),
+            reader=values.pop("reader"),
+            streams_version=values.pop("streams_version"),
+        )
+        return command(selection=selection, **values)
+
+    return _decorated(
+        call,
+        (
+            _option(
+                "--application", envvar="APPLICATION", metavar="ID", help="The application.id; default: all."
+            ),
+            _option("--store", envvar="STORE", metavar="NAME", help="The state store; default: all."),
+            _option(
+                "--source",
+                envvar="SOURCES",
+                type=_Lines(),
+                multiple=True,
+                metavar="STORE=TOPIC",
+                help="The topic that a store restores from; repeatable.",
+            ),
+            _option(
+                "--reader",
+                envvar="READER",
+                type=click.Choice(READERS),
+                default="unknown",
+                show_default=True,
+                help="What reads the store: Connect's converters and ksqlDB (connect), plain Avro "
+                "deserializers (plain), a dual-subject reader (dual).",
+            ),
+            _option(
+                "--streams-version",
+                envvar="STREAMS_VERSION",
+                metavar="VERSION",
+                help="The application's Kafka Streams version, such as 2.6.3.",
+            ),
+        ),
+    )
+
+
+def output_option(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds `--output`; the command gets `output: OutputFormat`."""
+
+    @functools.wraps(command)
+    def call(**values: Any) -> R:
+        return command(output=OutputFormat(values.pop("output")), **values)
+
+    return _option(
+        "--output",
+        envvar="OUTPUT",
+        type=click.Choice([known.value for known in OutputFormat]),
+        default=OutputFormat.TABLE.value,
+        show_default=True,
+        help="How the report is written.",
+    )(call)
+
+
+def yes_option(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds `--yes`; the command gets `yes: bool`."""
+    return _option("--yes", envvar="YES", is_flag=True, help="Do not ask.")(command)
+
+
+def _decorated(
+    command: Callable[..., R], options: Iterable[Callable[[Callable[..., R]], Callable[..., R]]]
+) -> Callable[..., R]:
+    for option in reversed(tuple(options)):
+        command = option(command)
+    return command
+
+
+_CONNECTION_PARAMETERS = (
+    "bootstrap_servers",
+    "kafka_properties",
+    "kafka_config",
+    "registry",
+    "registry_properties",
+)
+
+
+def _connection(ctx: click.Context, values: Mapping[str, Any]) -> Connection:
+    config: ConfigFile = ctx.meta.get(_CONFIG) or ConfigFile()
+    kafka: dict[str, str] = {}
+    registry: dict[str, str] = {}
+    for layer in _LAYERS:
+        given = {name: _value(ctx, name, values[name], layer) for name in _CONNECTION_PARAMETERS}
+        if given["kafka_config"]:
+            for name, value in read_properties(given["kafka_config"]).items():
+                if is_registry_property(name):
+                    registry |= short_names({name: value})
+                else:
+                    kafka |= to_librdkafka({name: value})
+        if layer is ParameterSource.DEFAULT_MAP:
+            kafka |= to_librdkafka(config.kafka)
+            registry |= short_names(config.registry)
+        kafka |= to_librdkafka(_properties(given["kafka_properties"], option="-X"))
+        registry |= short_names(_properties(given["registry_properties"], option="-R"))
+        if given["bootstrap_servers"]:
+            kafka["bootstrap.servers"] = given["bootstrap_servers"]
+        if given["registry"]:
+            registry["url"] = given["registry"]
+    _note_secrets(ctx, kafka, registry)
+    return Connection(kafka=kafka, registry=registry_settings(registry))
+
+
+def _value(ctx: click.Context, name: str, winner: Any, layer: ParameterSource) -> Any:
+    """What one layer gave. click hands over the winner alone; properties are laid on each other."""
+    source = ctx.get_parameter_source(name)
+    if source is layer:
+        return winner
+    if layer is ParameterSource.ENVIRONMENT and source is ParameterSource.COMMANDLINE:
+        param = next(param for param in ctx.command.params if param.name == name)
+        if param.multiple:
+            return param.value_from_envvar(ctx)
+    return None
+
+
+def _properties(texts: Iterable[str] | None, *, option: str) -> dict[str, str]:
+    return dict(parse_property(text, option=option) for text in texts or () if text.strip())
+
+
+def _note_secrets(ctx: click.Context, *layers: Mapping[str, str]) -> None:
+    redactor = ctx.find_object(Redactor)
+    if redactor is not None:
+        redactor.note_properties(f"{name}={value}" for layer in layers for name, value in layer.items())
+
+
+def _sources(texts: Iterable[str]) -> dict[str, Topic]:
+    sources: dict[str, Topic] = {}
+    for text in texts:
+        store, _, topic = text.partition("=")
+        if not store or not topic:
+            raise UsageError(f"--source takes STORE=TOPIC, not {text!r}.")
+        if sources.get(store, topic) != topic:
+            raise UsageError(f"--source names two topics for the store {store!r}; a store restores from one.")
+        sources[store] = Topic(topic)
+    return sources

@@ -1,0 +1,118 @@
+"""What a command has to say, whatever the format: a JSON document, and the same for a person."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol, TextIO, TypeAlias
+
+if TYPE_CHECKING:
+    from srfix.serde.registry.models import Json
+
+__all__ = [
+    "Block",
+    "Commands",
+    "Fields",
+    "Heading",
+    "Items",
+    "OutputFormat",
+    "Paragraph",
+    "Renderer",
+    "Report",
+    "Table",
+    "printable",
+]
+
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+class OutputFormat(Enum):
+    """How a report is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The title of what follows."""
+
+    text: str
+    """One line."""
+    level: int = 1
+    """1 for the report's, 2 for a part's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Sentences."""
+
+    text: str
+    """Without line breaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list."""
+
+    items: tuple[str, ...]
+    """One line each."""
+    is_numbered: bool = False
+    """True if the order matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Names and values, one pair a line."""
+
+    pairs: tuple[tuple[str, str], ...]
+    """Name, value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """Command lines to copy."""
+
+    lines: tuple[str, ...]
+    """One command each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table. Its cells are never shortened."""
+
+    columns: tuple[str, ...]
+    """The headings."""
+    rows: tuple[tuple[str, ...], ...]
+    """The cells, as many a row as there are headings."""
+    title: str | None = None
+    """A line above it."""
+
+
+Block: TypeAlias = Heading | Paragraph | Items | Fields | Commands | Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One report: what stands on standard output."""
+
+    document: Mapping[str, Json]
+    """For `--output json`: one document, as architecture's documents are named in its `schema`."""
+    blocks: tuple[Block, ...]
+    """For a person, in this order."""
+
+
+class Renderer(Protocol):
+    """A format's module: `table`, `json`, `markdown`."""
+
+    def render(self, report: Report, stream: TextIO) -> None:
+        """Writes the report, and a line break at its end."""
+        ...
+
+
+def printable(text: str) -> str:
+    """A text from outside without anything that moves a cursor: control characters stand as `\\xNN`."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)

@@ -1,0 +1,16 @@
+"""A report as one JSON document."""
+
+from __future__ import annotations
+
+import json
+from typing import TextIO
+
+from srfix.cli.output.interface import Report
+
+__all__ = ["render"]
+
+
+def render(report: Report, stream: TextIO) -> None:
+    """Writes the document, indented, in the order of its keys. Only ASCII: it survives every pipe."""
+    json.dump(report.document, stream, indent=2, allow_nan=False)
+    stream.write("\n")

@@ -1,0 +1,17 @@
+"""Writes a report in the format that was asked for."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TextIO, cast
+
+from srfix.cli.output.interface import OutputFormat, Renderer, Report
+
+__all__ = ["write_report"]
+
+
+def write_report(report: Report, output: OutputFormat, stream: TextIO | None = None) -> None:
+    """Writes to `stream`, or to standard output. Only the format's own module is imported."""
+    renderer = cast(Renderer, import_module(f"srfix.cli.output.{output.value}"))
+    renderer.render(report, sys.stdout if stream is None else stream)

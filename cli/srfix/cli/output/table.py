@@ -1,0 +1,78 @@
+"""A report for a person at a terminal, or for a pipe: then nothing is folded or coloured."""
+
+from __future__ import annotations
+
+from typing import TextIO, assert_never
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from srfix.cli.output.interface import (
+    Block,
+    Commands,
+    Fields,
+    Heading,
+    Items,
+    Paragraph,
+    Report,
+    Table,
+    printable,
+)
+
+__all__ = ["render"]
+
+_UNLIMITED = 1_000_000
+"""Columns of a pipe: a line is as long as it needs to be."""
+
+
+def render(report: Report, stream: TextIO) -> None:
+    """Writes the blocks. Ids and subjects are folded on a terminal and whole elsewhere, never shortened."""
+    width = None if stream.isatty() else _UNLIMITED
+    # No markup, emoji or highlighting: a subject may hold brackets and colons.
+    console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+    for number, block in enumerate(report.blocks):
+        if number:
+            console.line()
+        _print(console, block)
+
+
+def _print(console: Console, block: Block) -> None:
+    match block:
+        case Heading(text, level):
+            console.print(Text(printable(text), style="bold" if level == 1 else "bold dim"))
+        case Paragraph(text):
+            console.print(Text(printable(text)))
+        case Items(items, is_numbered):
+            marks = [f"{number}." if is_numbered else "-" for number in range(1, len(items) + 1)]
+            console.print(_grid(list(zip(marks, items, strict=True)), style=None))
+        case Fields(pairs):
+            console.print(_grid(list(pairs), style="dim"))
+        case Commands(lines):
+            for line in lines:
+                # Soft: a folded command could not be copied.
+                console.print(Text(f"  {printable(line)}"), soft_wrap=True)
+        case Table():
+            console.print(_table(block))
+        case _:
+            assert_never(block)
+
+
+def _grid(pairs: list[tuple[str, str]], *, style: str | None) -> RichTable:
+    grid = RichTable.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True, style=style)
+    grid.add_column(overflow="fold")
+    for name, value in pairs:
+        grid.add_row(Text(printable(name)), Text(printable(value)))
+    return grid
+
+
+def _table(block: Table) -> RichTable:
+    title = None if block.title is None else Text(printable(block.title))
+    table = RichTable(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in block.columns:
+        table.add_column(Text(printable(column)), overflow="fold")
+    for row in block.rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table

@@ -1,0 +1,65 @@
+"""Keeps secrets out of what is printed, whatever went wrong.
+
+Messages are built without secrets; this is the second line, for the texts of click, of libraries and of
+tracebacks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["Redactor"]
+
+_HIDDEN = "***"
+_SECRET_NAME = re.compile(r"(?i)password|secret|user\.info|token|credential|\.pem|jaas|api\.?key")
+_PROPERTY = re.compile(r"(?:-[XR]|--[a-z-]+=)?\s*([A-Za-z][\w.-]*)\s*[=:]\s*(.+)", re.DOTALL)
+_USER_INFO = re.compile(r"(?<=//)[^/@\s'\"]+(?=@)")
+_URL_PASSWORD = re.compile(r"//[^/@\s:]*:([^/@\s]+)@")
+_SHORTEST = 4
+"""A shorter secret would blacken half of every message."""
+
+
+class Redactor:
+    """Remembers secrets, or where they are, and takes them out of a text."""
+
+    def __init__(self) -> None:
+        self._secrets: set[str] = set()
+
+    def note(self, secret: str) -> None:
+        """Remembers a secret, a reference to one (`env:NAME`, `file:PATH`), or `USER:` and either of them."""
+        self._secrets.add(secret)
+        user, colon, password = secret.partition(":")
+        if colon and user not in {"env", "file"}:
+            self._secrets.add(password)
+
+    def note_properties(self, texts: Iterable[str]) -> None:
+        """Remembers the value of each `key=value` whose key sounds like a secret's, and passwords in URLs."""
+        for text in texts:
+            for password in _URL_PASSWORD.findall(text):
+                self.note(password)
+            for line in text.splitlines():
+                match = _PROPERTY.fullmatch(line)
+                if match is not None and _SECRET_NAME.search(match[1]):
+                    self.note(match[2].strip())
+
+    def scrub(self, text: str) -> str:
+        """The text without the secrets that are known, and without user names and passwords in URLs."""
+        found = {value for secret in self._secrets for value in _values(secret) if len(value) >= _SHORTEST}
+        for value in sorted(found, key=len, reverse=True):
+            text = text.replace(value, _HIDDEN)
+        return _USER_INFO.sub(_HIDDEN, text)
+
+
+def _values(secret: str) -> tuple[str, ...]:
+    """What a secret may look like; the reference itself is no secret."""
+    if secret.startswith("env:"):
+        return (os.environ.get(secret.removeprefix("env:"), ""),)
+    if secret.startswith("file:"):
+        try:
+            return (Path(secret.removeprefix("file:")).read_text(encoding="utf-8").strip(),)
+        except (OSError, UnicodeDecodeError):
+            return ()
+    return (secret,)

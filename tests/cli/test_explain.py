@@ -1,0 +1,123 @@
+"""`srfix explain`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from srfix.cli.commands.explain import explain
+from srfix.cli.exit_codes import ExitCode
+from srfix.recovery.catalogue import CATALOGUE, CatalogueEntry
+from srfix.serde.errors import UsageError
+
+TRACE = (
+    "Caused by: DataException: Failed to deserialize data for topic app-users-changelog to Avro:\n"
+    "Caused by: SerializationException: Error retrieving Avro value schema version for id 7\n"
+    "Caused by: RestClientException: Schema not found; error code: 40403\n"
+)
+
+
+def run(*arguments: str, stdin: str | bytes = "") -> tuple[int, Result]:
+    result = CliRunner().invoke(explain, arguments, input=stdin, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    assert isinstance(result.return_value, ExitCode)
+    return result.return_value, result
+
+
+class TestACode:
+    @pytest.mark.parametrize("known", CATALOGUE, ids=lambda known: known.code)
+    @pytest.mark.parametrize("output", ["table", "json", "markdown"])
+    def test_every_code_is_explained_in_every_format(self, known: CatalogueEntry, output: str) -> None:
+        code = known.code
+        exit_code, result = run(code, "--output", output)
+        assert exit_code == ExitCode.OK
+        assert code in result.stdout
+
+    def test_json_holds_the_whole_entry(self) -> None:
+        _, result = run("srf011", "--output", "json")
+        document = json.loads(result.stdout)
+        assert document["schema"] == "srfix.catalogue/1"
+        (code,) = document["codes"]
+        assert (code["code"], code["severity"], code["checked_since"]) == ("SRF011", "broken", "0.1.0")
+        assert code["remedy"].endswith(".")
+
+    def test_it_says_when_a_code_is_not_looked_for_yet(self) -> None:
+        assert "does not look for it" in run("SRF005")[1].stdout
+        assert "since srfix 0.1.0" in run("SRF001")[1].stdout
+
+    def test_without_an_argument_all_codes_are_listed(self) -> None:
+        _, result = run()
+        assert [known.code for known in CATALOGUE if known.code in result.stdout] == [
+            k.code for k in CATALOGUE
+        ]
+        document = json.loads(run("--output", "json")[1].stdout)
+        assert [code["code"] for code in document["codes"]] == [known.code for known in CATALOGUE]
+
+    def test_an_unknown_code_is_refused_with_the_way_out(self) -> None:
+        with pytest.raises(
+            UsageError, match=r"^'SRF020' is neither a finding code \(SRF001 to SRF019\) nor a file\. Run "
+        ):
+            run("SRF020")
+
+
+class TestATrace:
+    def test_from_standard_input(self) -> None:
+        code, result = run("-", stdin=TRACE)
+        assert code == ExitCode.OK
+        assert result.stdout.startswith("SRF001: The incident")
+        assert "app-users-changelog-value" in result.stdout
+        assert "--application app --store users" in result.stdout
+
+    def test_from_a_file_even_one_that_powershell_wrote(self, tmp_path: Path) -> None:
+        for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+            file = tmp_path / f"{encoding}.log"
+            file.write_text(TRACE, encoding=encoding)
+            code, result = run(str(file), "--output", "json")
+            assert (code, json.loads(result.stdout)["schema_id"]) == (ExitCode.OK, 7)
+
+    def test_from_the_command_line_itself(self) -> None:
+        _, result = run("Error retrieving Avro value schema version for id 3", "--output", "json")
+        assert json.loads(result.stdout)["schema_id"] == 3
+
+    def test_its_json_names_everything(self) -> None:
+        _, result = run("-", "--output", "json", stdin=TRACE)
+        document = json.loads(result.stdout)
+        expected = {
+            "schema": "srfix.explanation/1",
+            "recognised": True,
+            "symptom": "phantom-lookup",
+            "code": "SRF001",
+            "schema_id": 7,
+            "role": "value",
+            "topic": "app-users-changelog",
+            "topic_kind": "changelog",
+            "subject": "app-users-changelog-value",
+            "error_code": 40403,
+            "application": "app",
+            "store": "users",
+        }
+        assert {name: document[name] for name in expected} == expected
+
+    def test_what_is_not_recognised_is_said_and_exits_with_2(self) -> None:
+        code, result = run("-", stdin=b"\xff\xfe\x00 not a trace")
+        assert code == ExitCode.REFUSED
+        assert result.stdout.startswith("Not recognised")
+        assert "srfix diagnose" in result.stdout
+
+    def test_of_a_long_file_the_end_is_read(self, tmp_path: Path) -> None:
+        file = tmp_path / "long.log"
+        with file.open("w", encoding="utf-8") as stream:
+            for _ in range(40):
+                stream.write("INFO nothing of interest here\n" * 35_000)
+            stream.write(TRACE)
+        code, result = run(str(file), "--output", "json")
+        document = json.loads(result.stdout)
+        assert (code, document["schema_id"], document["only_the_end_was_read"]) == (ExitCode.OK, 7, True)
+
+    def test_a_directory_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"nor a file\."):
+            run(str(tmp_path))

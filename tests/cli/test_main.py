@@ -1,0 +1,330 @@
+"""The command as a shell sees it: exit codes, what goes to which stream, what is imported, what is hidden."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from srfix.cli.command_table import COMMANDS, CommandEntry
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.main import main
+from srfix.cli.options import connection_options
+from srfix.cli.redaction import Redactor
+from srfix.serde.errors import PlanError, UsageError
+
+SRFIX = str(Path(sys.executable).with_name("srfix"))
+TIMEOUT_S = 60
+
+
+def run(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SRFIX_")}
+    return subprocess.run(
+        [SRFIX, *arguments],
+        input=stdin,
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+
+class TestTheInstalledCommand:
+    def test_its_version_is_a_line_on_stdout(self) -> None:
+        done = run("--version")
+        assert (done.returncode, done.stderr) == (ExitCode.OK, "")
+        assert done.stdout.startswith("srfix 0.")
+
+    def test_help_lists_the_commands_and_the_exit_codes(self) -> None:
+        done = run("--help")
+        assert done.returncode == ExitCode.OK
+        for name in COMMANDS:
+            assert f"\n  {name} " in done.stdout
+        assert "130 interrupted" in " ".join(done.stdout.split())
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [(), ("nonsense",), ("explain", "--nonsense"), ("explain", "a", "b"), ("explain", "SRF999")],
+    )
+    def test_a_usage_error_exits_with_2_and_leaves_stdout_empty(self, arguments: tuple[str, ...]) -> None:
+        done = run(*arguments)
+        assert (done.returncode, done.stdout) == (ExitCode.REFUSED, "")
+        assert done.stderr
+        assert "Traceback" not in done.stderr
+
+    def test_a_report_goes_to_stdout_and_nothing_else_does(self) -> None:
+        done = run("explain", "SRF001")
+        assert (done.returncode, done.stderr) == (ExitCode.OK, "")
+        assert done.stdout.startswith("SRF001: ")
+
+    def test_a_reader_that_stops_reading_is_no_finding_and_no_traceback(self) -> None:
+        with subprocess.Popen(
+            [SRFIX, "explain", "--output", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.close()
+            said = process.stderr.read()
+            assert process.wait(TIMEOUT_S) == ExitCode.PIPE_CLOSED
+        assert said == ""
+
+    def test_an_interrupt_exits_with_130(self) -> None:
+        terminal, other_end = pty.openpty()
+        try:
+            with subprocess.Popen(
+                [SRFIX, "explain", "-"],
+                stdin=other_end,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as process:
+                assert process.stderr is not None
+                assert process.stderr.readline().startswith("Paste the stack trace")
+                process.send_signal(signal.SIGINT)
+                said = process.stderr.read()
+                assert process.wait(TIMEOUT_S) == ExitCode.INTERRUPTED
+        finally:
+            os.close(terminal)
+            os.close(other_end)
+        assert "Traceback" not in said
+
+    @pytest.mark.parametrize("output", ["table", "json", "markdown"])
+    def test_a_terminal_that_knows_only_ascii_is_no_crash(self, output: str) -> None:
+        done = run("explain", "SRF001", "--output", output, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+        assert done.returncode == ExitCode.OK
+        assert done.stdout.isascii()
+
+    def test_without_a_terminal_no_line_is_folded_or_coloured(self) -> None:
+        done = run("explain", COLUMNS="40", FORCE_COLOR="")
+        row = next(line for line in done.stdout.splitlines() if "SRF001" in line)
+        assert row.rstrip().endswith("its schema ids are not registered under the phantom subject")
+        assert "\x1b" not in done.stdout
+
+
+class TestWhatIsImported:
+    @pytest.mark.parametrize(
+        "arguments", [["--help"], ["--version"], ["explain"], ["explain", "SRF001", "--output", "json"]]
+    )
+    def test_explaining_itself_loads_neither_kafka_nor_an_http_client(self, arguments: list[str]) -> None:
+        # What `srfix.serde` re-exports is that package's affair: it is looked at without its __init__.
+        program = (
+            "import sys, types, importlib.util\n"
+            "where = importlib.util.find_spec('srfix').submodule_search_locations\n"
+            "serde = types.ModuleType('srfix.serde')\n"
+            "serde.__path__ = [f'{part}/serde' for part in where]\n"
+            "sys.modules['srfix.serde'] = serde\n"
+            "from srfix.cli.main import main\n"
+            "code = main(sys.argv[1:])\n"
+            "heavy = {'confluent_kafka', 'requests', 'avro', 'fastavro', 'pyspark'} & set(sys.modules)\n"
+            "sys.stderr.write(f'{code} {sorted(heavy)}')"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=True,
+        )
+        assert done.stderr == "0 []"
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., object]], None]:
+    """Puts a function into the command table under the name `act`."""
+
+    def register(act: Callable[..., object]) -> None:
+        module = types.ModuleType("srfix_test_commands")
+        module.act = click.command("act")(act)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.setitem(COMMANDS, "act", CommandEntry(f"{module.__name__}:act", "Act."))
+
+    return register
+
+
+Register = Callable[[Callable[..., object]], None]
+
+
+class TestMain:
+    @pytest.mark.parametrize("code", list(ExitCode))
+    def test_what_a_command_returns_is_the_exit_code(self, command: Register, code: ExitCode) -> None:
+        command(lambda: code)
+        assert main(["act"]) == code
+
+    def test_a_command_that_returns_nothing_is_done(self, command: Register) -> None:
+        command(lambda: None)
+        assert main(["act"]) == ExitCode.OK
+
+    def test_an_error_of_ours_is_one_sentence_and_2(
+        self, command: Register, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def act() -> None:
+            raise PlanError("The plan was edited. Make a new one.")
+
+        command(act)
+        assert main(["act"]) == ExitCode.REFUSED
+        assert capsys.readouterr() == ("", "srfix: The plan was edited. Make a new one.\n")
+
+    def test_a_group_of_our_errors_is_a_sentence_each(
+        self, command: Register, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def act() -> None:
+            raise ExceptionGroup("many", [PlanError("One."), ExceptionGroup("more", [UsageError("Two.")])])
+
+        command(act)
+        assert main(["act"]) == ExitCode.REFUSED
+        assert capsys.readouterr().err == "srfix: One.\nsrfix: Two.\n"
+
+    def test_a_group_with_a_foreign_error_is_a_bug(self, command: Register) -> None:
+        def act() -> None:
+            raise ExceptionGroup("many", [PlanError("One."), KeyError("two")])
+
+        command(act)
+        assert main(["act"]) == ExitCode.BUG
+
+    def test_a_question_that_is_declined_is_130(
+        self, command: Register, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr("builtins.input", lambda *_: "n")
+        monkeypatch.setattr("click.termui.visible_prompt_func", lambda *_: "n")
+        command(lambda: click.confirm("Go on?", abort=True, err=True))
+        assert main(["act"]) == ExitCode.INTERRUPTED
+        assert capsys.readouterr().out == ""
+
+    def test_a_bug_shows_its_traceback_and_asks_to_file_it(
+        self, command: Register, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def act() -> None:
+            raise ZeroDivisionError("by nought")
+
+        command(act)
+        assert main(["act"]) == ExitCode.BUG
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "ZeroDivisionError: by nought" in err
+        assert "This is a bug of srfix (ZeroDivisionError)" in err
+        assert "Please file it" in err
+
+    def test_help_does_not_import_the_commands(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setitem(COMMANDS, "ghost", CommandEntry("no.such.module:ghost", "Not there."))
+        assert main(["--help"]) == ExitCode.OK
+        assert "ghost" in capsys.readouterr().out
+
+    def test_every_command_of_the_table_can_be_loaded_and_has_help(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for name in COMMANDS:
+            assert main([name, "--help"]) == ExitCode.OK
+            assert capsys.readouterr().out.startswith(f"Usage: srfix {name}")
+
+
+SECRET = "hunter2-hunter2"
+
+
+class TestSecretsAreNeverShown:
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["act", "-X", f"sasl.password={SECRET}"],
+            ["act", f"-Xsasl.password={SECRET}"],
+            ["act", f"--kafka-property=sasl.password={SECRET}"],
+            ["act", "-X", SECRET],
+            ["act", "-R", SECRET],
+            ["act", "-X", "sasl.password", "=", SECRET],
+            ["act", "-X", f"sasl.jaas.config=Plain password={SECRET};"],
+            ["act", "-X", f"ssl.keystore.password={SECRET}"],
+            ["act", "-R", f"basic.auth.user.info=me:{SECRET}"],
+            ["act", "-R", f"basic.auth.user.info={SECRET}"],
+            ["act", "-R", f"basic.auth.credentials.source={SECRET}"],
+            ["act", "-R", f"bearer.auth.token={SECRET}"],
+            ["act", "--registry", f"http://me:{SECRET}@sr:8081"],
+            ["act", "-X", "sasl.password=env:THE_SECRET"],
+            ["act", "-R", "basic.auth.user.info=me:env:THE_SECRET"],
+        ],
+    )
+    @pytest.mark.parametrize("outcome", ["bug", "error", "help"])
+    def test_whatever_goes_wrong(
+        self,
+        command: Register,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        arguments: list[str],
+        outcome: str,
+    ) -> None:
+        monkeypatch.setenv("THE_SECRET", SECRET)
+
+        @connection_options
+        def act(connection: object) -> None:
+            kind = RuntimeError if outcome == "bug" else PlanError
+            raise kind(f"{connection!r} {SECRET} http://me:{SECRET}@sr:8081")
+
+        command(act)
+        code = main([*arguments, "--help"] if outcome == "help" else arguments)
+        out, err = capsys.readouterr()
+        assert SECRET not in out + err
+        if outcome == "help":
+            assert code in {ExitCode.OK, ExitCode.REFUSED}
+        else:
+            assert code in {ExitCode.REFUSED, ExitCode.BUG}
+            assert err
+
+    def test_a_secret_in_a_configuration_file_or_the_environment_is_hidden_too(
+        self,
+        command: Register,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        tmp_path: Path,
+    ) -> None:
+        config = tmp_path / "srfix.toml"
+        config.write_text(f'[kafka]\n"sasl.password" = "{SECRET}"\n', encoding="utf-8")
+        monkeypatch.setenv("SRFIX_REGISTRY_PROPERTIES", "basic.auth.user.info=me:other-secret")
+
+        @connection_options
+        def act(connection: object) -> None:
+            raise RuntimeError(f"{connection!r} {SECRET} other-secret")
+
+        command(act)
+        assert main(["act", "--config", str(config)]) == ExitCode.BUG
+        err = capsys.readouterr().err
+        assert SECRET not in err
+        assert "other-secret" not in err
+        assert "***" in err
+
+
+class TestRedactor:
+    def test_a_reference_is_shown_and_what_it_stands_for_is_not(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "secret"
+        file.write_text("from-the-file\n", encoding="utf-8")
+        monkeypatch.setenv("NAME", "from-the-environment")
+        redactor = Redactor()
+        redactor.note("env:NAME")
+        redactor.note(f"me:file:{file}")
+        redactor.note("file:/no/such/file")
+        assert redactor.scrub("env:NAME from-the-environment from-the-file") == "env:NAME *** ***"
+
+    def test_ordinary_properties_are_left_alone(self) -> None:
+        redactor = Redactor()
+        redactor.note_properties(["security.protocol=SASL_SSL", "client.id=srfix-one"])
+        assert redactor.scrub("SASL_SSL srfix-one") == "SASL_SSL srfix-one"
+
+    def test_a_password_in_a_url_is_hidden_without_being_known(self) -> None:
+        assert Redactor().scrub("at https://key:pass@sr:8081/x?y=@") == "at https://***@sr:8081/x?y=@"
+
+
+def test_the_json_of_an_unknown_trace_says_so_and_exits_with_2() -> None:
+    done = run("explain", "-", "--output", "json", stdin="hello")
+    assert done.returncode == ExitCode.REFUSED
+    assert json.loads(done.stdout)["recognised"] is False

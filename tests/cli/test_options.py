@@ -1,0 +1,364 @@
+"""Shared options: which layer wins, what is translated, what is refused.
+
+| layer | wins over |
+|---|---|
+| flag | environment, configuration file, default |
+| `SRFIX_…` | configuration file, default |
+| `--config` | default |
+"""
+
+# ruff: noqa: E501  (tables read better in one line)
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from srfix.cli.connection import Connection
+from srfix.cli.options import Selection, connection_options, output_option, selection_options, yes_option
+from srfix.cli.output.interface import OutputFormat
+from srfix.serde.errors import SecretError, UsageError
+from srfix.serde.registry import BasicAuth, RegistryClient
+from srfix.serde.subjects import Topic
+
+
+@click.command("diagnose")
+@connection_options
+@selection_options
+@output_option
+@yes_option
+def probe(**values: Any) -> dict[str, Any]:
+    """Hands back what it was handed."""
+    return values
+
+
+def ask(*arguments: str, **environment: str) -> dict[str, Any]:
+    result = CliRunner().invoke(probe, arguments, env=environment, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    assert isinstance(result.return_value, dict)
+    return result.return_value
+
+
+def connect(*arguments: str, **environment: str) -> Connection:
+    connection = ask(*arguments, **environment)["connection"]
+    assert isinstance(connection, Connection)
+    return connection
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "srfix.toml"
+    path.write_text(
+        'bootstrap-servers = "config:9092"\nregistry = ["http://config:8081", "http://config:8082"]\n'
+        'application = "config"\nreader = "connect"\noutput = "json"\n'
+        '[kafka]\n"client.id" = "config"\n"sasl.username" = "config"\n"socket.timeout.ms" = 100\n'
+        '[registry-client]\n"http.read.timeout.ms" = 1000\n[source]\nusers-store = "users"\n[explain]\noutput = "markdown"\n',
+        encoding="utf-8",
+    )
+    return path
+
+
+class TestPrecedence:
+    def test_a_flag_wins_over_the_environment_and_that_over_the_file(self, config: Path) -> None:
+        file = ("--config", str(config))
+        assert connect(*file).kafka["bootstrap.servers"] == "config:9092"
+        environment = {"SRFIX_BOOTSTRAP_SERVERS": "env:9092"}
+        assert connect(*file, **environment).kafka["bootstrap.servers"] == "env:9092"
+        flag = ("--bootstrap-servers", "flag:9092")
+        assert connect(*file, *flag, **environment).kafka["bootstrap.servers"] == "flag:9092"
+
+    def test_properties_of_all_layers_are_laid_on_each_other(self, config: Path) -> None:
+        connection = connect(
+            "--config",
+            str(config),
+            "-X",
+            "client.id=flag",
+            SRFIX_KAFKA_PROPERTIES="client.id=env\nsasl.username=env\nclient.rack=env rack",
+        )
+        assert connection.kafka == {
+            "bootstrap.servers": "config:9092",
+            "client.id": "flag",
+            "client.rack": "env rack",
+            "sasl.username": "env",
+            "socket.timeout.ms": "100",
+        }
+
+    def test_a_properties_file_stands_below_single_properties_of_its_layer(self, tmp_path: Path) -> None:
+        file = tmp_path / "client.properties"
+        file.write_text(
+            "# a comment\n! another\nbootstrap.servers = file:9092\nsecurity.protocol: "
+            "SASL_SSL\nclient.id=file\n"
+            "request.timeout.ms=5000\nschema.registry.url=http://file:8081\nsasl.username=a\\\n  b\n",
+            encoding="utf-8",
+        )
+        connection = connect(
+            "--kafka-config", str(file), "-X", "client.id=flag", SRFIX_KAFKA_PROPERTIES="client.id=env"
+        )
+        assert connection.kafka == {
+            "bootstrap.servers": "file:9092",
+            "security.protocol": "SASL_SSL",
+            "client.id": "flag",
+            "socket.timeout.ms": "5000",
+            "sasl.username": "a b",
+        }
+        assert connection.registry_urls == "http://file:8081"
+
+    def test_a_java_spelling_on_top_replaces_librdkafkas_below(self, config: Path) -> None:
+        connection = connect("--config", str(config), "-X", "request.timeout.ms=7")
+        assert connection.kafka["socket.timeout.ms"] == "7"
+
+    def test_registry_urls_have_one_value_however_they_are_spelt(self, config: Path) -> None:
+        assert connect("--config", str(config)).registry_urls == "http://config:8081,http://config:8082"
+        for flag in (
+            ("-R", "schema.registry.url=http://flag"),
+            ("-R", "url=http://flag"),
+            ("--registry", "http://flag"),
+        ):
+            connection = connect("--config", str(config), *flag, SRFIX_REGISTRY="http://env")
+            assert connection.registry_urls == "http://flag"
+
+    def test_the_selection_follows_the_same_rule(self, config: Path) -> None:
+        selection = ask("--config", str(config), "--store", "s", SRFIX_APPLICATION="env")["selection"]
+        assert selection == Selection(
+            application="env",
+            store="s",
+            sources={"users-store": Topic("users")},
+            reader="connect",
+            streams_version=None,
+        )
+        assert ask("--config", str(config))["output"] is OutputFormat.JSON
+        assert ask("--config", str(config), "--output", "table")["output"] is OutputFormat.TABLE
+
+    def test_the_configuration_file_may_come_from_the_environment(self, config: Path) -> None:
+        assert connect(SRFIX_CONFIG=str(config)).kafka["client.id"] == "config"
+
+    def test_defaults(self) -> None:
+        values = ask()
+        assert values["selection"] == Selection(
+            application=None, store=None, sources={}, reader="unknown", streams_version=None
+        )
+        assert (values["output"], values["yes"]) == (OutputFormat.TABLE, False)
+        assert values["connection"].kafka == {}
+
+
+class TestKafkaProperties:
+    @pytest.mark.parametrize(
+        ("name", "advice"),
+        [
+            ("ssl.truststore.location", "Use ssl.ca.location"),
+            ("ssl.truststore.password", "Use ssl.ca.location"),
+            ("ssl.keystore.location", "Use ssl.certificate.location and ssl.key.location"),
+            ("ssl.keystore.type", "Use ssl.certificate.location and ssl.key.location"),
+            ("sasl.jaas.config", "Use sasl.mechanism, sasl.username and sasl.password"),
+            ("sasl.login.callback.handler.class", "It names a Java class"),
+            ("key.deserializer", "It names a Java class"),
+            ("ssl.enabled.protocols", "Leave it out"),
+        ],
+    )
+    def test_what_only_java_has_is_refused_by_name_with_what_to_use(self, name: str, advice: str) -> None:
+        with pytest.raises(UsageError) as refusal:
+            connect("-X", f"{name}=topsecret")
+        assert refusal.value.message.startswith(f"The Kafka property {name} is one of Java's")
+        assert advice in refusal.value.message
+        assert "topsecret" not in refusal.value.message
+
+    def test_what_means_the_same_is_translated_or_kept(self) -> None:
+        connection = connect(
+            "-X", "security.protocol=SASL_SSL", "-X", "sasl.mechanism=PLAIN", "-X", "send.buffer.bytes=1",
+            "-X", "ssl.endpoint.identification.algorithm=", "-X", "sasl.password=a=b",
+        )  # fmt: skip
+        assert connection.kafka == {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "socket.send.buffer.bytes": "1",
+            "ssl.endpoint.identification.algorithm": "none",
+            "sasl.password": "a=b",
+        }
+
+    @pytest.mark.parametrize("text", ["topsecret", "=topsecret", " =topsecret"])
+    @pytest.mark.parametrize("option", ["-X", "-R"])
+    def test_what_is_no_property_is_refused_without_being_shown(self, option: str, text: str) -> None:
+        with pytest.raises(
+            UsageError, match=rf"^{option} takes key=value, one word; what was given has no key"
+        ):
+            connect(option, text)
+
+    def test_a_properties_file_that_is_missing_or_malformed_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"cannot be read: No such file or directory\.$"):
+            connect("--kafka-config", str(tmp_path / "none"))
+        file = tmp_path / "bad"
+        file.write_text("a=b\n\ntopsecret\n", encoding="utf-8")
+        with pytest.raises(UsageError, match=r"^Line 3 of the properties file '.*' is not key=value\.$"):
+            connect("--kafka-config", str(file))
+
+    def test_a_multi_line_jaas_entry_is_refused_as_one(self, tmp_path: Path) -> None:
+        file = tmp_path / "client.properties"
+        file.write_text(
+            'sasl.jaas.config=Plain required \\\n  username="u" \\\n  password="p";\n', encoding="utf-8"
+        )
+        with pytest.raises(UsageError, match=r"sasl\.jaas\.config is one of Java's"):
+            connect("--kafka-config", str(file))
+
+
+class TestConnection:
+    def test_a_missing_cluster_is_one_sentence_with_the_ways_to_name_it(self) -> None:
+        with pytest.raises(UsageError, match=r"^No Kafka cluster was named\. Give --bootstrap-servers"):
+            connect().kafka_config()
+
+    def test_a_missing_registry_is_one_sentence_with_the_ways_to_name_it(self) -> None:
+        with pytest.raises(UsageError, match=r"^No schema registry was named\. Give --registry"):
+            connect().registry_client()
+
+    def test_secrets_are_read_when_the_configuration_is_made(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "secret"
+        file.write_text("from file\n", encoding="utf-8")
+        connection = connect(
+            "--bootstrap-servers", "h:1", "-X", "sasl.password=env:KP", "-X", f"ssl.key.password=file:{file}"
+        )
+        with pytest.raises(SecretError, match="KP"):
+            connection.kafka_config()
+        monkeypatch.setenv("KP", "from env")
+        assert connection.kafka_config() == {
+            "bootstrap.servers": "h:1",
+            "sasl.password": "from env",
+            "ssl.key.password": "from file",
+        }
+
+    def test_its_repr_shows_no_secret(self) -> None:
+        connection = connect(
+            "-X",
+            "sasl.password=topsecret",
+            "-R",
+            "basic.auth.user.info=u:topsecret",
+            "--registry",
+            "http://u:topsecret@h",
+        )
+        assert "topsecret" not in repr(connection)
+
+    def test_the_registry_client_shows_its_urls_without_credentials(self) -> None:
+        with connect("--registry", "http://u:topsecret@h:8081").registry_client() as client:
+            assert isinstance(client, RegistryClient)
+            assert client.url == "http://h:8081"
+
+
+class TestRegistryProperties:
+    @pytest.fixture
+    def made(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        """What the client was made of."""
+        arguments: dict[str, Any] = {}
+
+        class Recorder:
+            def __init__(self, urls: str, **given: Any) -> None:
+                arguments.update(given, urls=urls)
+
+        monkeypatch.setattr("srfix.serde.registry.RegistryClient", Recorder)
+        return arguments
+
+    def test_confluents_names_become_the_clients_arguments(self, made: dict[str, Any]) -> None:
+        connect(
+            "--registry", "http://h", "-R", "basic.auth.credentials.source=USER_INFO",
+            "-R", "schema.registry.basic.auth.user.info=u:p:q", "-R", "schema.registry.ssl.ca.location=/ca.pem",
+            "-R", "http.connect.timeout.ms=1500", "-R", "schema.registry.http.read.timeout.ms=250", "-R", "max.retries=0",
+        ).registry_client()  # fmt: skip
+        auth, retry = made.pop("auth"), made.pop("retry")
+        assert isinstance(auth, BasicAuth)
+        assert (auth.username, auth.password.reveal()) == ("u", "p:q")
+        assert retry.max_attempts == 1
+        assert made == {
+            "urls": "http://h",
+            "ca_file": "/ca.pem",
+            "connect_timeout_s": 1.5,
+            "read_timeout_s": 0.25,
+        }
+
+    @pytest.mark.parametrize("given", ["u:env:RP", "env:UI"])
+    def test_the_password_or_the_whole_may_be_a_reference(
+        self, made: dict[str, Any], monkeypatch: pytest.MonkeyPatch, given: str
+    ) -> None:
+        monkeypatch.setenv("RP", "p")
+        monkeypatch.setenv("UI", "u:p")
+        connect("--registry", "http://h", "-R", f"basic.auth.user.info={given}").registry_client()
+        assert (made["auth"].username, made["auth"].password.reveal()) == ("u", "p")
+
+    def test_the_kafka_credentials_can_be_inherited(self, made: dict[str, Any]) -> None:
+        source = ("--registry", "http://h", "-R", "basic.auth.credentials.source=SASL_INHERIT")
+        connect(*source, "-X", "sasl.username=u", "-X", "sasl.password=p").registry_client()
+        assert (made["auth"].username, made["auth"].password.reveal()) == ("u", "p")
+        with pytest.raises(UsageError, match=r"SASL_INHERIT needs the Kafka property sasl\.username\.$"):
+            connect(*source).registry_client()
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "ssl.truststore.location=x",
+                r"^The registry property ssl\.truststore\.location is not supported\.",
+            ),
+            ("bearer.auth.token=x", r"^The registry property bearer\.auth\.token is not supported\."),
+            ("proxy.host=x", r"^The registry property proxy\.host is not supported\."),
+            ("nonsense=x", r"^There is no registry property nonsense\. Known are: basic\.auth"),
+            (
+                "http.read.timeout.ms=soon",
+                r"^The registry property http\.read\.timeout\.ms must be a whole number\.$",
+            ),
+            ("basic.auth.credentials.source=ELSEWHERE", r"must be one of USER_INFO, URL, SASL_INHERIT\.$"),
+            ("basic.auth.credentials.source=USER_INFO", r"needs basic\.auth\.user\.info=USER:PASSWORD"),
+        ],
+    )
+    def test_what_cannot_be_done_is_refused_by_name(self, text: str, message: str) -> None:
+        with pytest.raises(UsageError, match=message):
+            connect("-R", text)
+
+
+class TestConfigFile:
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("a = ", r"is not TOML: Invalid value \(at"),
+            ("nonsense = 1", r"^Nothing reads the key 'nonsense' of the configuration file"),
+            (
+                "[kafka]\nsecurity.protocol = 'x'",
+                r"'kafka\.security' .* A name with dots needs quotes there\.$",
+            ),
+            ("kafka = 'x'", r"must be a table: \[kafka\]\.$"),
+        ],
+    )
+    def test_what_cannot_be_used_is_refused_with_the_place(
+        self, tmp_path: Path, text: str, message: str
+    ) -> None:
+        file = tmp_path / "srfix.toml"
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(UsageError, match=message):
+            connect("--config", str(file))
+
+    def test_a_missing_file_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"cannot be read: No such file or directory\.$"):
+            connect("--config", str(tmp_path / "none.toml"))
+
+    def test_a_bad_value_in_it_is_a_usage_error(self, tmp_path: Path) -> None:
+        file = tmp_path / "srfix.toml"
+        file.write_text("reader = 'telepathy'", encoding="utf-8")
+        with pytest.raises(click.BadParameter):
+            ask("--config", str(file))
+
+
+class TestSources:
+    @pytest.mark.parametrize("text", ["users", "=users", "store="])
+    def test_a_source_is_a_store_and_a_topic(self, text: str) -> None:
+        with pytest.raises(UsageError, match=r"^--source takes STORE=TOPIC, not "):
+            ask("--source", text)
+
+    def test_a_store_has_one_source(self) -> None:
+        assert ask("--source", "s=a", "--source", "s=a", "--source", "t=b")["selection"].sources == {
+            "s": "a",
+            "t": "b",
+        }
+        with pytest.raises(UsageError, match=r"^--source names two topics for the store 's'"):
+            ask("--source", "s=a", "--source", "s=b")

@@ -1,0 +1,132 @@
+"""Formats: nothing is shortened, nothing from outside moves a cursor, every block stands in every format."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pytest
+
+from srfix.cli.output.interface import (
+    Commands,
+    Fields,
+    Heading,
+    Items,
+    OutputFormat,
+    Paragraph,
+    Report,
+    Table,
+    printable,
+)
+from srfix.cli.output.rendering import write_report
+
+SUBJECT = "_confluent-ksql-default_query_CSAS_J_0-" + "KafkaTopic_Right-" * 20 + "Reduce-changelog-value"
+REPORT = Report(
+    document={"schema": "srfix.test/1", "ids": [1, 2], "words": "naïve"},
+    blocks=(
+        Heading("A heading"),
+        Heading("A lesser one", level=2),
+        Paragraph("A sentence [red]with brackets[/red] and :smile:."),
+        Items(("first", "second"), is_numbered=True),
+        Items(("third",)),
+        Fields((("subject", SUBJECT), ("nothing", ""))),
+        Commands(("srfix plan -o p.json",)),
+        Table(("id", "subject"), (("1", SUBJECT), ("2", "a|b")), title="Ids"),
+    ),
+)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def render(output: OutputFormat, stream: io.StringIO | None = None) -> str:
+    stream = io.StringIO() if stream is None else stream
+    write_report(REPORT, output, stream)
+    return stream.getvalue()
+
+
+class TestTable:
+    def test_without_a_terminal_every_subject_stands_on_one_line(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "40")
+        text = render(OutputFormat.TABLE)
+        assert sum(SUBJECT in line for line in text.splitlines()) == 2
+        assert "\x1b" not in text
+        assert "…" not in text
+
+    def test_on_a_narrow_terminal_subjects_are_folded_and_never_shortened(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "50")
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("NO_COLOR", "1")
+        text = re.sub(r"\x1b\[[0-9;]*m", "", render(OutputFormat.TABLE, Terminal()))
+        assert max(map(len, text.splitlines())) <= 50
+        assert "…" not in text
+        assert "".join(text.split()).count("Reduce-changelog-value") == 2
+
+    def test_no_color_is_honoured_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", render(OutputFormat.TABLE, Terminal()))
+
+    def test_brackets_and_colons_are_text(self) -> None:
+        assert "A sentence [red]with brackets[/red] and :smile:." in render(OutputFormat.TABLE)
+
+    def test_a_command_is_never_folded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "20")
+        command = "srfix diagnose --application " + "a" * 100
+        stream = Terminal()
+        write_report(Report(document={}, blocks=(Commands((command,)),)), OutputFormat.TABLE, stream)
+        assert command in stream.getvalue()
+
+
+class TestJson:
+    def test_it_is_one_document_in_ascii(self) -> None:
+        text = render(OutputFormat.JSON)
+        assert json.loads(text) == REPORT.document
+        assert text.isascii()
+        assert text.endswith("}\n")
+
+
+class TestMarkdown:
+    def test_every_block_has_its_form(self) -> None:
+        text = render(OutputFormat.MARKDOWN)
+        for line in (
+            "## A heading",
+            "### A lesser one",
+            r"A sentence \[red\]with brackets\[/red\] and :smile:.",
+            "1. first",
+            "2. second",
+            "- third",
+            "```sh",
+            "srfix plan -o p.json",
+            "| id | subject |",
+            "|---|---|",
+            r"| 2 | a\|b |",
+        ):
+            assert line in text.splitlines()
+
+
+class TestPrintable:
+    @pytest.mark.parametrize("hostile", ["\x1b[2J", "\r", "\x07", "\x9b31m", "\u202e", "\x00"])
+    @pytest.mark.parametrize("output", [OutputFormat.TABLE, OutputFormat.MARKDOWN])
+    def test_a_name_from_outside_cannot_move_the_cursor(self, hostile: str, output: OutputFormat) -> None:
+        stream = io.StringIO()
+        blocks = (
+            Heading(hostile),
+            Paragraph(hostile),
+            Items((hostile,)),
+            Fields(((hostile, hostile),)),
+            Commands((hostile,)),
+            Table((hostile,), ((hostile,),), title=hostile),
+        )
+        write_report(Report(document={}, blocks=blocks), output, stream)
+        assert hostile[0] not in stream.getvalue()
+
+    def test_it_says_what_stood_there(self) -> None:
+        assert printable("a\x1b[31mb\u202e") == "a\\x1b[31mb\\u202e"
