@@ -16,12 +16,21 @@ from typing import IO
 
 import portalocker
 
-from srfix.recovery.plan_file import Plan, plan_document, plan_from
+from srfix.recovery.plan_file import Plan, load_plan, plan_document, plan_from
 from srfix.recovery.subject_state import SubjectState, subject_state_document, subject_state_from
 from srfix.serde.errors import PlanError
 from srfix.serde.registry.models import Json
 
-__all__ = ["Journal", "JournalState", "default_journal_path", "open_journal", "read_journal", "set_aside"]
+__all__ = [
+    "Journal",
+    "JournalState",
+    "default_journal_path",
+    "journal_of",
+    "open_journal",
+    "read_journal",
+    "read_plan_or_journal",
+    "set_aside",
+]
 
 SCHEMA = "srfix.journal/1"
 
@@ -220,3 +229,24 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def read_plan_or_journal(path: Path) -> Plan:
+    """The plan in a plan file, or in a journal's first line.
+
+    :raises PlanError: if the file is neither, or cannot be read, or was edited.
+    """
+    return load_plan(path) if _is_plan(path) or not path.exists() else read_journal(path).plan
+
+
+def journal_of(path: Path) -> Path:
+    """The journal beside a plan file; any other path is the journal itself."""
+    return default_journal_path(path) if _is_plan(path) else path
+
+
+def _is_plan(path: Path) -> bool:
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(document, dict) and str(document.get("schema", "")).startswith("srfix.plan/")

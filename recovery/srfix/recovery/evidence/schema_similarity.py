@@ -12,8 +12,8 @@ from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.internal_topics import parse
 from srfix.recovery.stores import SuspectStore
 from srfix.recovery.survey import Survey
-from srfix.serde.casing import fold
-from srfix.serde.errors import SchemaError
+from srfix.serde.casing import CaseRule, match_fields
+from srfix.serde.errors import AmbiguousFieldError, SchemaError
 from srfix.serde.formats.avro import field_names
 from srfix.serde.registry.models import SchemaVersion
 from srfix.serde.subjects import Role, Topic, subject_for
@@ -33,8 +33,8 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
         writer = survey.latest(subject_for(topic, Role.VALUE))
         if writer is None:
             continue
-        shared = names & _names(writer)
-        if shared == names:
+        shared = _shared(names, _names(writer))
+        if shared == len(names):
             yield Evidence(
                 kind=KIND,
                 topic=topic,
@@ -42,12 +42,12 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
                 detail=f"all {len(names)} fields of the schema under {store.subject(Role.VALUE)} are fields of "
                 f"{writer.subject} version {writer.version}, ignoring case",
             )
-        elif 2 * len(shared) >= len(names):
+        elif 2 * shared >= len(names):
             yield Evidence(
                 kind=KIND,
                 topic=topic,
                 weight=Weight.WEAK,
-                detail=f"{len(shared)} of the {len(names)} fields of the schema under {store.subject(Role.VALUE)} are "
+                detail=f"{shared} of the {len(names)} fields of the schema under {store.subject(Role.VALUE)} are "
                 f"fields of {writer.subject} version {writer.version}, ignoring case",
             )
 
@@ -59,10 +59,19 @@ def _topics(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
     return tuple(sorted(topic for topic in chosen if parse(topic, application=store.application) is None))
 
 
-def _names(version: SchemaVersion | None) -> frozenset[str]:
-    if version is None or version.schema.schema_type != "AVRO":
-        return frozenset()
+def _shared(columns: tuple[str, ...], fields: tuple[str, ...]) -> int:
     try:
-        return frozenset(fold(name) for name in field_names(version.schema.text))
-    except SchemaError:  # a schema that only a Java registry can read says nothing, and hides nothing
-        return frozenset()
+        return len(match_fields(columns, fields, CaseRule.UNIQUE, where="the writer schema"))
+    except (
+        AmbiguousFieldError
+    ):  # an engine's own case rule may still decide; the exact names are what is certain
+        return len(match_fields(columns, fields, CaseRule.EXACT, where="the writer schema"))
+
+
+def _names(version: SchemaVersion | None) -> tuple[str, ...]:
+    if version is None or version.schema.schema_type != "AVRO":
+        return ()
+    try:
+        return field_names(version.schema.text)
+    except SchemaError:  # not a record: there are no fields to compare
+        return ()

@@ -29,6 +29,7 @@ __all__ = [
     "columns_from_avro",
     "decoder",
     "encoder",
+    "field_names",
     "internal_schema",
 ]
 
@@ -64,6 +65,27 @@ def check_schema(schema: Schema) -> None:
         raise SchemaError(
             f"The schema refers to schemas of other subjects ({names}); this version reads none that do."
         )
+
+
+def field_names(schema_text: str) -> tuple[str, ...]:
+    """The names of a record schema's own fields, in order.
+
+    :raises SchemaError: if the text is not a record schema.
+    """
+    match _parsed(schema_text):
+        case {"type": "record", "fields": list(fields)}:
+            return tuple(
+                str(field["name"]) for field in fields if isinstance(field, dict) and "name" in field
+            )
+    raise SchemaError("The schema is not an Avro record, so it has no fields.")
+
+
+def _parsed(schema_text: str) -> _Json:
+    try:
+        schema: _Json = json.loads(schema_text)
+    except ValueError as error:
+        raise SchemaError(f"The schema is not JSON ({error}).") from error
+    return schema
 
 
 def internal_schema(columns: Columns, *, full_name: str = KSQLDB_FULL_NAME) -> str:

@@ -1,0 +1,53 @@
+"""A plan, for a person and as its document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from srfix.cli.output.interface import Block, Commands, Heading, Items, Paragraph, Report, Table
+from srfix.recovery.actions import Register, describe
+from srfix.recovery.plan_file import Plan, plan_document
+from srfix.recovery.subject_state import SubjectState
+
+__all__ = ["plan_report"]
+
+
+def plan_report(plan: Plan, *, path: Path | None) -> Report:
+    """The report of a plan; `path` is where it was written, for the commands at the end."""
+    return Report(document=plan_document(plan), blocks=tuple(_blocks(plan, path)))
+
+
+def _blocks(plan: Plan, path: Path | None) -> list[Block]:
+    if not plan.actions:
+        return [Paragraph("Nothing to repair: no registration is missing.")]
+    file = "PLAN" if path is None else str(path)
+    blocks: list[Block] = [
+        Heading(f"Plan for {plan.registry}"),
+        Paragraph(f"{len(plan.actions)} step(s). Nothing else is written. {plan.digest}"),
+        Table(("step", "what"), tuple((str(action.step), describe(action)) for action in plan.actions)),
+        Heading("It expects to find", level=2),
+        Items(tuple(_state(plan.expects[subject]) for subject in sorted(plan.expects))),
+        Heading("What it costs", level=2),
+        Items(plan.price),
+        Heading("Around it", level=2),
+        Items(plan.playbook, is_numbered=True),
+    ]
+    schemas = {
+        action.schema_id: action.schema.text for action in plan.actions if isinstance(action, Register)
+    }
+    blocks += [
+        Heading("The schemas", level=2),
+        Items(tuple(f"{schema_id}: {text}" for schema_id, text in sorted(schemas.items()))),
+        Heading("Next", level=2),
+        Commands((f"srfix apply {file}", f"srfix verify {file}", f"srfix rollback {file}.journal.jsonl")),
+    ]
+    return blocks
+
+
+def _state(state: SubjectState) -> str:
+    versions = ", ".join(
+        f"version {v.version} = id {v.schema_id}{' (soft-deleted)' if v.deleted else ''}"
+        for v in state.versions
+    )
+    config = "no configuration of its own" if state.config is None else f"configuration {dict(state.config)}"
+    return f"{state.subject}: {versions or 'no version'}; {config}"

@@ -1,0 +1,105 @@
+"""What the commands share that look at a cluster: clients opened and closed, progress, the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import click
+
+from srfix.cli.connection import Connection
+from srfix.cli.options import Selection
+from srfix.recovery.census.interface import CensusProgress
+from srfix.recovery.census.local import LocalCensus
+from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.diagnosis import Examination, diagnose
+from srfix.recovery.plan_file import Plan
+from srfix.recovery.survey import Survey
+
+__all__ = ["Session", "connection_of_plan", "now", "open_session"]
+
+_QUIET_S = 2.0
+"""A census that takes no longer than this says nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Open clients, and what the person said."""
+
+    survey: Survey
+    """The cluster and the registry as this run sees them."""
+    engine: LocalCensus
+    """Counts topics."""
+    selection: Selection
+    """Which stores are meant."""
+
+    def examine(self) -> Examination:
+        """The diagnosis, with the facts that it rests on."""
+        selection = self.selection
+        version = selection.streams_version
+        return diagnose(
+            self.survey,
+            self.engine,
+            CheckContext(
+                registry=self.survey.registry,
+                reader=Reader(selection.reader),
+                streams_version=None if version is None else StreamsVersion.parse(version),
+            ),
+            application=selection.application,
+            store=selection.store,
+            on_progress=show_progress(),
+        )
+
+
+@contextmanager
+def open_session(connection: Connection, selection: Selection) -> Iterator[Session]:
+    """Opens the clients, and closes them whatever happens."""
+    kafka = connection.kafka_config()
+    with ExitStack() as stack:
+        cluster = stack.enter_context(Cluster(kafka))
+        registry = stack.enter_context(connection.registry_client())
+        yield Session(
+            survey=Survey(cluster=cluster, registry=registry, sources=selection.sources),
+            engine=LocalCensus(kafka),
+            selection=selection,
+        )
+
+
+def connection_of_plan(connection: Connection, plan: Plan) -> Connection:
+    """The connection, with the plan's cluster and registry where the person named none."""
+    if not connection.registry.urls:
+        connection = replace(connection, registry=replace(connection.registry, urls=plan.registry))
+    if not connection.kafka.get("bootstrap.servers") and plan.bootstrap_servers:
+        connection = replace(
+            connection, kafka={**connection.kafka, "bootstrap.servers": plan.bootstrap_servers}
+        )
+    return connection
+
+
+def now() -> str:
+    """ISO 8601, UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class show_progress:
+    """Says on standard error how far a census is, a line at a time; nothing for a short one."""
+
+    def __init__(self) -> None:
+        self._said_at_s = 0.0
+
+    def __call__(self, progress: CensusProgress) -> None:
+        if progress.elapsed_s < self._said_at_s:
+            self._said_at_s = 0.0  # the next topic
+        if progress.elapsed_s - self._said_at_s < _QUIET_S:
+            return
+        self._said_at_s = progress.elapsed_s
+        share = 100 * progress.records_done // max(1, progress.records_total)
+        rate = int(progress.records_done / progress.elapsed_s)
+        click.echo(
+            f"Reading {progress.topic}: {progress.records_done:,} of at most {progress.records_total:,} records ({share} %), "
+            f"{rate:,} a second.",
+            err=True,
+        )

@@ -1,0 +1,129 @@
+"""`srfix diagnose`: which store cannot be read after recovery, and exactly why."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import click
+
+from srfix.cli.commands._session import now, open_session
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import Selection, connection_options, output_option, selection_options
+from srfix.cli.output.interface import Block, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.rendering import write_report
+from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, Severity, diagnosis_document
+
+__all__ = ["diagnose"]
+
+
+@click.command()
+@connection_options
+@selection_options
+@output_option
+def diagnose(connection: Connection, selection: Selection, output: OutputFormat) -> ExitCode:
+    """Find the state stores that cannot be read after recovery, and say exactly why. Reads only.
+
+    With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
+    """
+    with open_session(connection, selection) as session:
+        diagnosis = session.examine().diagnosis
+    document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now())
+    write_report(Report(document=document, blocks=tuple(_blocks(diagnosis))), output)
+    click.echo(_summary(diagnosis), err=True)
+    if diagnosis.has_findings:
+        return ExitCode.FINDINGS
+    return ExitCode.REFUSED if diagnosis.is_inconclusive else ExitCode.OK
+
+
+def _blocks(diagnosis: Diagnosis) -> list[Block]:
+    blocks: list[Block] = []
+    if diagnosis.findings:
+        blocks.append(
+            Table(
+                ("code", "severity", "application", "store", "role", "schema ids", "live keys"),
+                tuple(_row(finding) for finding in diagnosis.findings),
+            )
+        )
+    elif diagnosis.is_inconclusive:
+        blocks.append(
+            Paragraph(
+                "Nothing was found, but not everything could be looked at: this is no clean bill of health."
+            )
+        )
+    else:
+        stores = f" {len(diagnosis.examined)} suspicious store(s) examined." if diagnosis.examined else ""
+        blocks.append(Paragraph(f"Nothing is wrong.{stores}"))
+    for finding in diagnosis.findings:
+        blocks.extend(_finding_blocks(finding))
+    if diagnosis.skipped:
+        blocks += [
+            Heading("Not looked at", level=2),
+            Items(
+                tuple(
+                    f"{skipped.what}: {skipped.reason}{' (could hide a finding)' if skipped.could_hide else ''}"
+                    for skipped in diagnosis.skipped
+                )
+            ),
+        ]
+    return blocks
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    known = [fault.live_keys for fault in finding.schema_ids if fault.live_keys is not None]
+    return (
+        finding.code,
+        finding.severity.value,
+        finding.application,
+        finding.store,
+        finding.role.value,
+        ", ".join(str(fault.schema_id) for fault in finding.schema_ids),
+        str(sum(known)) if known else "-",
+    )
+
+
+def _finding_blocks(finding: Finding) -> list[Block]:
+    source = (
+        "not decided"
+        if finding.source is None
+        else f"{finding.source.topic} (subject {finding.source.subject})"
+    )
+    registered = ", ".join(map(str, finding.registered_ids)) or "nothing"
+    blocks: list[Block] = [
+        Heading(f"{finding.code}, {finding.severity.value}: {finding.application} / {finding.store}"),
+        Paragraph(finding.explanation),
+        Fields((("subject", finding.subject), ("registered there", registered), ("restores from", source))),
+    ]
+    if finding.schema_ids:
+        blocks.append(
+            Table(
+                ("schema id", "partition", "live keys", "pending keys", "offsets"),
+                tuple(row for fault in finding.schema_ids for row in _places(fault)),
+            )
+        )
+    if finding.evidence:
+        blocks.append(
+            Items(tuple(f"{e.kind} ({e.weight.value}) {e.topic}: {e.detail}" for e in finding.evidence))
+        )
+    blocks.append(Paragraph(f"Next: {finding.next}"))
+    return blocks
+
+
+def _places(fault: IdAtFault) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(fault.schema_id),
+            str(place.partition),
+            "-" if place.live_keys is None else str(place.live_keys),
+            str(place.pending_keys),
+            f"{place.first_offset} to {place.last_offset}",
+        )
+        for place in fault.partitions
+    ]
+
+
+def _summary(diagnosis: Diagnosis) -> str:
+    notes = sum(finding.severity is Severity.NOTE for finding in diagnosis.findings)
+    wrong = len(diagnosis.findings) - notes
+    skipped = f", {len(diagnosis.skipped)} thing(s) not looked at" if diagnosis.skipped else ""
+    return f"{wrong} finding(s), {notes} note(s), {len(diagnosis.examined)} store(s) examined{skipped}."

@@ -1,0 +1,90 @@
+"""`srfix plan`: what a repair would write, in which order, at what price. Writes nothing but the plan file."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from srfix.cli.commands._plan_report import plan_report
+from srfix.cli.commands._session import now, open_session
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import Selection, connection_options, output_option, selection_options
+from srfix.cli.output.interface import OutputFormat
+from srfix.cli.output.rendering import write_report
+from srfix.recovery.findings import Diagnosis, Severity
+from srfix.recovery.plan import Keep, make_plan
+from srfix.recovery.plan_file import save_plan
+
+__all__ = ["plan"]
+
+
+@click.command()
+@connection_options
+@selection_options
+@output_option
+@click.option(
+    "-o",
+    "--out",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the plan there.",
+)
+@click.option(
+    "--keep",
+    type=click.Choice([keep.value for keep in Keep]),
+    default=Keep.AUTO.value,
+    show_default=True,
+    help="Whether a registered version stays live or is soft-deleted at once; both satisfy the failing reader.",
+)
+@click.option("--only-live", is_flag=True, help="Register only the ids that are at fault now.")
+@click.option("--detailed-exitcode", is_flag=True, help="Exit with 1 if there is something to do.")
+def plan(
+    connection: Connection,
+    selection: Selection,
+    output: OutputFormat,
+    path: Path | None,
+    keep: str,
+    only_live: bool,
+    detailed_exitcode: bool,
+) -> ExitCode:
+    """Plan the repair of what `srfix diagnose` finds. Reads only; `srfix apply FILE` carries the plan out."""
+    with open_session(connection, selection) as session:
+        examination = session.examine()
+        made = make_plan(
+            examination,
+            session.survey,
+            keep=Keep(keep),
+            only_live=only_live,
+            created_at=now(),
+            srfix_version=version("srfix"),
+            bootstrap_servers=connection.kafka.get("bootstrap.servers"),
+        )
+    if path is not None and made.actions:
+        save_plan(made, path)
+    write_report(plan_report(made, path=path), output)
+    beyond = _beyond(examination.diagnosis)
+    for line in beyond:
+        click.echo(line, err=True)
+    if made.actions:
+        if path is not None:
+            click.echo(f"Plan written to {path}. Read it, then: srfix apply {path}", err=True)
+        return ExitCode.FINDINGS if detailed_exitcode else ExitCode.OK
+    if path is not None:
+        click.echo(f"{path} was not written: there is nothing to carry out.", err=True)
+    return ExitCode.REFUSED if beyond else ExitCode.OK
+
+
+def _beyond(diagnosis: Diagnosis) -> list[str]:
+    """What is wrong, or was not looked at, and this plan does nothing about."""
+    lines = [
+        f"Not in the plan: {finding.code} {finding.application}/{finding.store}. {finding.next}"
+        for finding in diagnosis.findings
+        if not finding.repairable and finding.severity is not Severity.NOTE
+    ]
+    if diagnosis.is_inconclusive:
+        lines += [f"Not looked at: {s.what}: {s.reason}" for s in diagnosis.skipped if s.could_hide]
+    return lines

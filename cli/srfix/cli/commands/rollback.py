@@ -1,0 +1,69 @@
+"""`srfix rollback`: undoes a repair from its journal."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from srfix.cli.commands._session import connection_of_plan, now
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import connection_options, output_option, yes_option
+from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
+from srfix.cli.output.rendering import write_report
+from srfix.recovery.journal import journal_of, read_journal
+from srfix.recovery.rollback import AlreadyRolledBack, Left, Undone, roll_back
+
+__all__ = ["rollback"]
+
+
+@click.command()
+@click.argument("path", metavar="JOURNAL", type=click.Path(path_type=Path))
+@yes_option
+@connection_options
+@output_option
+def rollback(path: Path, yes: bool, connection: Connection, output: OutputFormat) -> ExitCode:
+    """Undo a repair, last step first; what others changed since is left and named.
+
+    JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. At a terminal it asks first.
+    """
+    journal_path = journal_of(path)
+    plan = read_journal(journal_path).plan
+    if not yes and sys.stdin.isatty():
+        click.confirm(
+            f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?", abort=True, err=True
+        )
+    undone: list[str] = []
+    left: list[str] = []
+    already = False
+    with connection_of_plan(connection, plan).registry_client() as registry:
+        for event in roll_back(journal_path, registry, clock=now):
+            match event:
+                case Undone(action=action, what=what):
+                    undone.append(f"step {action.step}: {what}")
+                case Left(action=action, why=why):
+                    left.append(f"step {action.step}: {why}")
+                case AlreadyRolledBack():
+                    already = True
+    blocks: list[Block] = []
+    if already:
+        blocks.append(Paragraph("Rolled back before; nothing was written now."))
+    elif not undone and not left:
+        blocks.append(Paragraph("No step had been carried out; there was nothing to undo."))
+    if undone:
+        blocks += [Heading("Undone"), Items(tuple(undone))]
+    if left:
+        blocks += [Heading("Left as it is"), Items(tuple(left))]
+    document = {
+        "schema": "srfix.rollback/1",
+        "srfix": version("srfix"),
+        "digest": plan.digest,
+        "journal": str(journal_path),
+        "undone": undone,
+        "left": left,
+    }
+    write_report(Report(document=document, blocks=tuple(blocks)), output)
+    return ExitCode.PARTIAL if left else ExitCode.OK
