@@ -67,9 +67,13 @@ class TestTheInstalledCommand:
         assert (done.returncode, done.stderr) == (ExitCode.OK, "")
         assert done.stdout.startswith("SRF001: ")
 
-    def test_a_reader_that_stops_reading_is_no_finding_and_no_traceback(self) -> None:
+    @pytest.mark.parametrize("what", [["SRF001"], []], ids=["less than a buffer", "more than a buffer"])
+    def test_a_reader_that_stops_reading_is_no_finding_and_no_traceback(self, what: list[str]) -> None:
         with subprocess.Popen(
-            [SRFIX, "explain", "--output", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [SRFIX, "explain", "--output", "json", *what],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         ) as process:
             assert process.stdout is not None
             assert process.stderr is not None

@@ -85,7 +85,7 @@ class TestParse:
         "topic",
         [
             "shop-changelog",  # no store
-            "shop--changelog"[:-1],
+            "shop--changelog",  # an empty one
             "shop-users-changelog-value",  # a subject
             "shopper-users-changelog",  # another application
             "shop-j-subscription-response-topic-pk",  # responses have no pseudo-topics
