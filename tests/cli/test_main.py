@@ -67,13 +67,19 @@ class TestTheInstalledCommand:
         assert (done.returncode, done.stderr) == (ExitCode.OK, "")
         assert done.stdout.startswith("SRF001: ")
 
-    @pytest.mark.parametrize("what", [["SRF001"], []], ids=["less than a buffer", "more than a buffer"])
-    def test_a_reader_that_stops_reading_is_no_finding_and_no_traceback(self, what: list[str]) -> None:
+    @pytest.mark.parametrize("unbuffered", ["", "1"])
+    @pytest.mark.parametrize(
+        "arguments", [["explain", "SRF001", "--output", "json"], ["explain", "--output", "json"], ["--help"]]
+    )
+    def test_a_reader_that_stops_reading_is_no_finding_and_no_traceback(
+        self, arguments: list[str], unbuffered: str
+    ) -> None:
         with subprocess.Popen(
-            [SRFIX, "explain", "--output", "json", *what],
+            [SRFIX, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         ) as process:
             assert process.stdout is not None
             assert process.stderr is not None

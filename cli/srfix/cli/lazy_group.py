@@ -10,11 +10,7 @@ import click
 
 from srfix.cli.command_table import CommandEntry
 
-__all__ = ["LazyGroup", "PipeClosedError"]
-
-
-class PipeClosedError(Exception):
-    """The reader of our standard output went away. Not an OSError: on that click exits with 1, "findings"."""
+__all__ = ["LazyGroup"]
 
 
 class LazyGroup(click.Group):
@@ -40,9 +36,3 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in self._table.items()])
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise PipeClosedError from None

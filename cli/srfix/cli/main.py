@@ -13,7 +13,7 @@ import click
 
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.lazy_group import LazyGroup, PipeClosedError
+from srfix.cli.lazy_group import LazyGroup
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import SrfixError
 
@@ -75,7 +75,8 @@ def _run(arguments: list[str], redactor: Redactor) -> int:
         for leaf in leaves:
             _say(str(leaf), redactor)
         return ExitCode.REFUSED
-    except PipeClosedError:
+    except SystemExit:
+        # click's answer to a closed pipe, and to nothing else here; its code would be 1, "findings".
         return ExitCode.PIPE_CLOSED
     except Exception as error:  # noqa: BLE001  (the last resort: nothing may leave here as exit code 1)
         return _report_bug(error, redactor)
