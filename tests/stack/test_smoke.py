@@ -1,12 +1,12 @@
-"""The incident on real parts: Apache Kafka, Kafka Streams 2.6.3, Connect's AvroConverter; then its repair.
-
-`repair` is the only place that knows how a repair is made.
-"""
+"""The incident on real parts: Apache Kafka, Kafka Streams 2.6.3, Connect's AvroConverter; then its repair by srfix."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,6 @@ from uuid import uuid4
 
 import fastavro
 import pytest
-import requests
 from confluent_kafka import Producer
 
 from srfix.fixtures.broker.kraft import KraftBroker
@@ -56,7 +55,7 @@ DATA_EXCEPTION: Final = "org.apache.kafka.connect.errors.DataException"
 SERIALIZATION_EXCEPTION: Final = "org.apache.kafka.common.errors.SerializationException"
 REST_CLIENT_EXCEPTION: Final = "io.confluent.kafka.schemaregistry.client.rest.exceptions.RestClientException"
 
-Keep: TypeAlias = Literal["live", "soft-deleted"]
+Keep: TypeAlias = Literal["auto", "live", "soft-deleted"]
 Undo: TypeAlias = Callable[[], None]
 
 
@@ -116,26 +115,44 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         )
 
 
-def repair(scene: Scene, *, keep: Keep) -> Undo:
-    """Makes the phantom subject hold the writer's schema, and returns what takes that back."""
-    url = f"{scene.registry.url}/subjects/{scene.phantom}"
-    config = f"{scene.registry.url}/config/{scene.phantom}"
-    schema = {"schema": json.dumps(WRITER_SCHEMA)}
-    assert requests.post(f"{url}/versions", json=schema, timeout=10).status_code == 409
-    requests.put(config, json={"compatibility": "NONE"}, timeout=10).raise_for_status()
-    registered = requests.post(f"{url}/versions", json=schema, timeout=10)
-    assert registered.json()["id"] == scene.writer_id
-    version = requests.post(url, json=schema, timeout=10).json()["version"]
-    if keep == "soft-deleted":
-        requests.delete(f"{url}/versions/{version}", timeout=10).raise_for_status()
-    requests.delete(config, timeout=10).raise_for_status()
+def srfix(scene: Scene, *arguments: str, code: int = 0) -> str:
+    """Runs the installed command, and answers its standard output."""
+    environment = os.environ | {
+        "SRFIX_BOOTSTRAP_SERVERS": scene.broker.bootstrap_servers,
+        "SRFIX_REGISTRY": scene.registry.url,
+    }
+    command = Path(sys.executable).with_name("srfix")
+    ran = subprocess.run(
+        [command, *arguments], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ran.returncode == code, f"srfix {arguments} exited with {ran.returncode}: {ran.stdout}{ran.stderr}"
+    return ran.stdout
 
-    def undo() -> None:
-        if keep == "live":
-            requests.delete(f"{url}/versions/{version}", timeout=10).raise_for_status()
-        requests.delete(f"{url}/versions/{version}?permanent=true", timeout=10).raise_for_status()
 
-    return undo
+def repair(scene: Scene, *, keep: Keep, live_keys: int) -> Undo:
+    """Finds the damage, plans its repair, carries it out and verifies it; returns what rolls it back."""
+    plan = scene.setup.state_directory.with_name(f"plan-{uuid4().hex}.json")
+    scene.registry.forget_requests()
+    diagnosis = json.loads(srfix(scene, "diagnose", "--output", "json", code=1))
+    (finding,) = [found for found in diagnosis["findings"] if found["severity"] != "note"]
+    assert (finding["code"], finding["severity"]) == ("SRF001", "broken")
+    assert (finding["application"], finding["store"]) == (scene.setup.application, scene.setup.store)
+    assert finding["subject"] == scene.phantom
+    assert finding["source"] == {"topic": scene.setup.users, "subject": subject_for("users", Role.VALUE)}
+    assert [fault["id"] for fault in finding["schema_ids"]] == [scene.writer_id]
+    assert finding["schema_ids"][0]["live_keys"] == live_keys
+    srfix(scene, "plan", "-o", str(plan), "--keep", keep)
+    assert scene.registry.writes == 0
+    srfix(scene, "apply", str(plan), "--yes")
+    writes = scene.registry.writes
+    srfix(scene, "verify", str(plan))
+    srfix(scene, "diagnose")
+    assert scene.registry.writes == writes
+    return lambda: void(srfix(scene, "rollback", str(plan), "--yes"))
+
+
+def void(_answer: object) -> None:
+    """Drops an answer."""
 
 
 def read_failure(scene: Scene) -> tuple[JavaCause, ...]:
@@ -205,7 +222,7 @@ def test_a_store_that_cannot_be_read_after_its_state_was_lost_is_repaired(scene:
         assert application.serde_calls == ()
         assert_query_fails(scene, application)
         # With the writer's schema left live the running application reads at once …
-        undo = repair(scene, keep="live")
+        undo = repair(scene, keep="live", live_keys=3)  # ann, bob, dora; not cem
         assert application.query("ann") == ann_row
         assert application.join("ann") == ann_row
         application.wait_for_commit("logins")
@@ -230,8 +247,9 @@ def test_a_store_that_cannot_be_read_after_its_state_was_lost_is_repaired(scene:
     with scene.start() as application:
         assert application.wait_for_failure()[1:] == read_failure(scene)
 
-    # With the writer's schema soft-deleted the restarted application works off the login that killed it, …
-    undo = repair(scene, keep="soft-deleted")
+    # By itself srfix soft-deletes the writer's schema. The restarted application works off the login that
+    # killed it, …
+    undo = repair(scene, keep="auto", live_keys=4)  # and eve
     with scene.start() as application:
         application.wait_for_state("RUNNING")
         application.wait_for_commit("logins")
