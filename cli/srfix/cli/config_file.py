@@ -37,7 +37,6 @@ SHARED_KEYS: Final = (
     "output",
     "reader",
     "registry",
-    "state-dir",
     "store",
     "streams-version",
 )
