@@ -2,7 +2,7 @@
 
 | rule | a column is fed by the field of |
 |---|---|
-| `UNIQUE` (default) | exactly its name; else the only field equal ignoring case; several: an error that names them |
+| `UNIQUE` (default) | exactly its name; else the only one equal ignoring case; several: an error names them |
 | `EXACT` | exactly its name |
 
 A field that a column claims by its exact name feeds no other column. Names are compared ignoring case after

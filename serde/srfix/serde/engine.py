@@ -16,13 +16,24 @@ import fastavro
 from srfix.serde.errors import DecodeError, EncodeError, TrailingBytesError
 from srfix.serde.interface import Value
 
-__all__ = ["BodyCheck", "Decode", "Encode", "ParsedSchema", "fastavro_decoder", "fastavro_encoder"]
+__all__ = [
+    "BodyCheck",
+    "Decode",
+    "Encode",
+    "ParsedSchema",
+    "fastavro_decoder",
+    "fastavro_encoder",
+    "shortest",
+]
 
 ParsedSchema: TypeAlias = dict[str | int, object]
 """A type in fastavro's parsed form; a root is marked as parsed."""
 BodyCheck: TypeAlias = Callable[[bytes, int], object]
 """Called with a payload and the body's offset; raises a DecodeError if the body must not be, or could not be,
 read."""
+
+
+_PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 
 
 class Decode(Protocol):
@@ -45,6 +56,11 @@ class Encode(Protocol):
 
         :raises EncodeError: if the value does not fit the schema.
         """
+
+
+def shortest(schema: ParsedSchema) -> object:
+    """A type as another one refers to it: fastavro is quicker with a bare name where that is all there is."""
+    return schema["type"] if len(schema) == 1 and schema["type"] in _PRIMITIVES else schema
 
 
 def fastavro_decoder(
@@ -90,23 +106,27 @@ def fastavro_decoder(
 
 
 def fastavro_encoder(
-    schema: ParsedSchema | list[ParsedSchema], *, prepare: Callable[[object], object]
+    schema: ParsedSchema | list[ParsedSchema],
+    *,
+    prepare: Callable[[object], object],
+    explain: Callable[[object], object],
 ) -> Encode:
-    """An encoder on fastavro's writer. `prepare` checks the value and says which branch of each union it
-    takes."""
+    """An encoder on fastavro's writer.
+
+    `prepare` checks the value and says which branch of each union it takes; whatever it or the writer raises,
+    `explain` is asked for the words: it raises what it finds wrong.
+    """
     write = fastavro.schemaless_writer
     parsed = cast("dict[object, object]", schema)
 
     def encode(value: object, prefix: bytes) -> bytes:
-        prepared = prepare(value)
         out = BytesIO()
         out.write(prefix)
         try:
-            write(out, parsed, prepared)
+            write(out, parsed, prepare(value))
         except Exception as error:
-            raise EncodeError(
-                f"The row does not fit its schema ({type(error).__name__}: {error})."
-            ) from error
+            explain(value)
+            raise EncodeError(f"The row cannot be written ({type(error).__name__}: {error}).") from error
         return out.getvalue()
 
     return encode

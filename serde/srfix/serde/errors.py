@@ -119,6 +119,11 @@ class CasingError(SrfixError, ValueError):
 class AmbiguousFieldError(CasingError):
     """Several fields equal a column ignoring case, and none is exact."""
 
+    column: str
+    """The column."""
+    fields: tuple[str, ...]
+    """The fields that could feed it."""
+
 
 class DecodeError(SrfixError, ValueError):
     """A body that is not what its writer schema says."""
@@ -135,9 +140,19 @@ class TrailingBytesError(DecodeError):
 class IncompatibleTypeError(DecodeError):
     """A writer's type cannot feed the column's type."""
 
+    path: str
+    """Where, from the root: `->A->ARRAY->B`."""
+    writer_type: str
+    """The writer's type."""
+    column_type: str
+    """The column's type."""
+
 
 class EncodeError(SrfixError, ValueError):
     """A row that does not fit its columns or its schema."""
+
+    paths: tuple[str, ...] = ()
+    """The fields that do not fit, from the root: `->A->B[0]`; empty if it is not about fields."""
 
 
 class ResolveError(SrfixError):
@@ -147,9 +162,23 @@ class ResolveError(SrfixError):
 class SubjectVersionError(ResolveError):
     """The schema behind the id is not registered under the one subject that was asked: the incident."""
 
+    schema_id: int
+    """The id that the payload carries."""
+    subject: str
+    """The subject that was asked."""
+    error_code: int
+    """What the registry said: 40401 or 40403."""
+
 
 class DualSubjectError(ResolveError):
     """The schema behind the id is registered under neither of the two subjects."""
+
+    schema_id: int
+    """The id that the payload carries."""
+    first_error: SubjectVersionError
+    """What the first subject's reader fails with."""
+    second_error: SubjectVersionError
+    """What the second subject's reader fails with."""
 
 
 class SecretError(SrfixError):

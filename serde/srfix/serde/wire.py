@@ -4,7 +4,7 @@
 |---|---|---|
 | `PREFIX_ID`   | payload | `00`, 4-byte big-endian schema id, body |
 | `PREFIX_GUID` | payload | `01`, 16-byte GUID, body |
-| `HEADER_GUID` | header `__key_schema_id` / `__value_schema_id` | `01`, 16-byte GUID; the payload is the body |
+| `HEADER_GUID` | header `__key_schema_id`, `__value_schema_id` | `01`, 16-byte GUID; payload = body |
 
 The header wins over the payload, as in Confluent's dual deserializers (confluent-kafka 2.16, `schema_id.py`).
 A null payload is a tombstone, not an error.

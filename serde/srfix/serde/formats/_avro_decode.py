@@ -26,7 +26,7 @@ from srfix.serde._column_types import (
     type_name,
 )
 from srfix.serde.casing import CaseRule, match_fields
-from srfix.serde.engine import Decode, ParsedSchema, fastavro_decoder
+from srfix.serde.engine import Decode, ParsedSchema, fastavro_decoder, shortest
 from srfix.serde.errors import IncompatibleTypeError, TrailingBytesError
 from srfix.serde.formats._avro_columns import map_entry_types, scalar_of
 from srfix.serde.formats._avro_names import avro_fields
@@ -100,11 +100,15 @@ class _Plan:
             return self._verbatim[node]
         schema = self._verbatim[node] = _head(node, logical=node.logical)
         if node.kind == "record":
-            schema["fields"] = [{"name": part.name, "type": self.verbatim(part.node)} for part in node.fields]
+            schema["fields"] = [
+                {"name": part.name, "type": shortest(self.verbatim(part.node))} for part in node.fields
+            ]
         elif node.kind == "union":
-            schema.update({number: self.verbatim(branch) for number, branch in enumerate(node.branches)})
+            schema.update(
+                {number: shortest(self.verbatim(branch)) for number, branch in enumerate(node.branches)}
+            )
         elif node.items is not None:
-            schema["items" if node.kind == "array" else "values"] = self.verbatim(node.items)
+            schema["items" if node.kind == "array" else "values"] = shortest(self.verbatim(node.items))
         return schema
 
     def column(self, node: AvroNode, type_: ColumnType, path: str) -> tuple[ParsedSchema, _Finish | None]:
@@ -119,7 +123,7 @@ class _Plan:
         union: ParsedSchema = {"type": "union"}
         union.update(
             {
-                number: schema if part is value else self.verbatim(part)
+                number: shortest(schema if part is value else self.verbatim(part))
                 for number, part in enumerate(node.branches)
             }
         )
@@ -131,10 +135,12 @@ class _Plan:
                 return self._record(node, fields, path)
             case Array(items) if node.kind == "array" and node.items is not None:
                 schema, finish = self.column(node.items, items, f"{path}->ARRAY")
-                return {"type": "array", "items": schema}, None if finish is None else _each(finish)
+                return {"type": "array", "items": shortest(schema)}, None if finish is None else _each(finish)
             case Map(values) if node.kind == "map" and node.items is not None:
                 schema, finish = self.column(node.items, values, f"{path}->MAP_VAL")
-                return {"type": "map", "values": schema}, None if finish is None else _each_value(finish)
+                return {"type": "map", "values": shortest(schema)}, None if finish is None else _each_value(
+                    finish
+                )
             case Map(values):
                 return self._map_entries(node, type_, values, path)
             case ScalarType() | Decimal() if _feeds(scalar_of(node), type_):
@@ -159,10 +165,10 @@ class _Plan:
             column = fed.get(part.name)
             if column is None:
                 # No column can have this name: it is not one that can be declared.
-                fields.append({"name": f"\0{number}", "type": self.verbatim(part.node)})
+                fields.append({"name": f"\0{number}", "type": shortest(self.verbatim(part.node))})
                 continue
             schema, finish = self.column(part.node, column.type, f"{path}->{column.name}")
-            fields.append({"name": column.name, "type": schema})
+            fields.append({"name": column.name, "type": shortest(schema)})
             if finish is not None:
                 finishes.append((column.name, finish))
         names = tuple(column.name for column in columns)

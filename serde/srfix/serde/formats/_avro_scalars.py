@@ -1,8 +1,10 @@
 """What the Avro types without parts take from a row: strict, and never rounding.
 
-Each checker returns the value as fastavro's writer wants it and raises `Misfit` otherwise. A tag makes it a
-nullable union's checker: None is allowed, and the value is paired with the name of its branch. The common
-case comes first in each, because they run once per field and row.
+A check returns the value as fastavro's writer wants it and raises `Misfit` otherwise. In a union of null and
+one other type it also takes None, and pairs the value with the name of its branch (fastavro's tuple
+notation), which spares fastavro to try the branches one after the other. Logical types are turned into what
+they are on the wire here too: the check has the value in hand, and fastavro looks its converter up by a
+string that it puts together for every value.
 """
 
 from __future__ import annotations
@@ -11,107 +13,134 @@ import datetime
 import decimal
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from srfix.serde.formats._avro_columns import NO_PRECISION
 from srfix.serde.formats._avro_schema import AvroNode
 from srfix.serde.formats._misfit import Misfit
 
-__all__ = ["Convert", "NULL", "scalar", "tagged"]
+__all__ = ["Check", "Convert", "INT_MAX", "INT_MIN", "NULL", "nullable", "scalar"]
 
 Convert: TypeAlias = Callable[[object], object]
 NULL: Final = ("null", None)
 """The null branch, in fastavro's tuple notation."""
 
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_LOCAL_EPOCH = datetime.datetime(1970, 1, 1)
+_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _FLOAT_MAX = 3.4028235677973366e38
-_RANGES = {"int": (-(2**31), 2**31 - 1), "long": (-(2**63), 2**63 - 1)}
+INT_MIN: Final = -(2**31)
+"""The least int."""
+INT_MAX: Final = 2**31 - 1
+"""The greatest int."""
 
 
-def tagged(convert: Convert, tag: str | None) -> Convert:
-    """The same for a nullable union; unchanged without a tag."""
-    if tag is None:
-        return convert
-    return lambda value: NULL if value is None else (tag, convert(value))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """How values of one type are checked and handed to the writer."""
+
+    fast: Convert
+    """For a row that is as it should be. Its `Misfit` has no path: `careful` finds the words."""
+    careful: Convert
+    """The same, but it goes on behind a bad field, and names them all with their paths."""
+    exact: type | None = None
+    """A value of exactly this Python type needs no further look; None where each value does."""
+    is_narrow: bool = False
+    """`exact` is int, and the value must fit 32 bits besides: fastavro's writer would write any."""
+    tag: str | None = None
+    """The name of the union's branch; None outside of a nullable union."""
 
 
-def scalar(node: AvroNode, tag: str | None) -> Convert:
-    """The checker of a type without parts."""
+def nullable(check: Check, tag: str) -> Check:
+    """The check for a union of null and that type."""
+
+    def fast(value: object, check: Convert = check.fast) -> object:
+        return NULL if value is None else (tag, check(value))
+
+    def careful(value: object, check: Convert = check.careful) -> object:
+        return NULL if value is None else (tag, check(value))
+
+    return Check(fast=fast, careful=careful, exact=check.exact, is_narrow=check.is_narrow, tag=tag)
+
+
+def scalar(node: AvroNode) -> Check:
+    """The check of a type without parts."""
+    convert, exact = _scalar(node)
+    return Check(fast=convert, careful=convert, exact=exact, is_narrow=convert is _int)
+
+
+def _scalar(node: AvroNode) -> tuple[Convert, type | None]:
     match (node.kind, node.logical):
-        case ("int" | "long", "date"):
-            return tagged(_date, tag)
-        case ("int", "time-millis") | ("long", "time-micros"):
-            return tagged(_time, tag)
-        case ("long", "timestamp-millis" | "timestamp-micros"):
-            return tagged(_timestamp, tag)
-        case ("long", "local-timestamp-millis" | "local-timestamp-micros"):
-            return tagged(_local_timestamp, tag)
+        case ("int", "date"):
+            return _date, None
+        case ("int", "time-millis"):
+            return _time(datetime.timedelta(milliseconds=1)), None
+        case ("long", "time-micros"):
+            return _time(datetime.timedelta(microseconds=1)), None
+        case ("long", "timestamp-millis"):
+            return _timestamp(_EPOCH, datetime.timedelta(milliseconds=1)), None
+        case ("long", "timestamp-micros"):
+            return _timestamp(_EPOCH, datetime.timedelta(microseconds=1)), None
+        case ("long", "local-timestamp-millis"):
+            return _timestamp(_LOCAL_EPOCH, datetime.timedelta(milliseconds=1)), None
+        case ("long", "local-timestamp-micros"):
+            return _timestamp(_LOCAL_EPOCH, datetime.timedelta(microseconds=1)), None
         case ("bytes" | "fixed", "decimal"):
-            return tagged(_decimal(node.precision or NO_PRECISION, node.scale), tag)
+            return _decimal(node), None
         case ("string", "uuid"):
-            return tagged(_uuid, tag)
-        case ("int" | "long", _):
-            return _integer(*_RANGES[node.kind], tag)
+            return _uuid, None
+        case ("int", _):
+            return _int, int
+        case ("long", _):
+            return _long, int  # fastavro itself refuses what does not fit 64 bits
         case ("string", _):
-            return _of_type(str, "a string", tag)
+            return _of_type(str, "a string"), str
         case ("boolean", _):
-            return _of_type(bool, "a boolean", tag)
+            return _of_type(bool, "a boolean"), bool
         case ("bytes", _):
-            return _of_type(bytes, "bytes", tag)
+            return _of_type(bytes, "bytes"), bytes
         case ("double", _):
-            return _double(tag)
+            return _double, float
         case ("float", _):
-            return tagged(_float, tag)
+            return _float, None
         case ("enum", _):
-            return tagged(_enum(node), tag)
+            return _enum(node), None
         case ("fixed", _):
-            return tagged(_fixed(node.size), tag)
+            return _fixed(node.size), None
         case _:
-            return _null
+            return _null, None
 
 
-def _of_type(kind: type, what: str, tag: str | None) -> Convert:
-    def plain(value: object) -> object:
+def _of_type(kind: type, what: str) -> Convert:
+    def convert(value: object) -> object:
         if isinstance(value, kind):
             return value
         raise Misfit.needs(what, value)
 
-    def nullable(value: object) -> object:
-        if type(value) is kind:
-            return (tag, value)
-        return NULL if value is None else (tag, plain(value))
-
-    return plain if tag is None else nullable
+    return convert
 
 
-def _integer(low: int, high: int, tag: str | None) -> Convert:
-    def plain(value: object) -> object:
-        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+def _integer(low: int, high: int) -> Convert:
+    def convert(value: object) -> object:
+        if isinstance(value, int) and low <= value <= high and not isinstance(value, bool):
             return value
         raise Misfit.needs(f"an integer from {low} to {high}", value)
 
-    def nullable(value: object) -> object:
-        if type(value) is int and low <= value <= high:
-            return (tag, value)
-        return NULL if value is None else (tag, plain(value))
-
-    return plain if tag is None else nullable
+    return convert
 
 
-def _double(tag: str | None) -> Convert:
-    def plain(value: object) -> object:
-        if isinstance(value, float):
-            return value
-        # 2**53 + 1 has no double: an integer is taken only if nothing of it is lost.
-        if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53:
-            return float(value)
-        raise Misfit.needs("a float", value)
+_int = _integer(INT_MIN, INT_MAX)
+_long = _integer(-(2**63), 2**63 - 1)
 
-    def nullable(value: object) -> object:
-        if type(value) is float:
-            return (tag, value)
-        return NULL if value is None else (tag, plain(value))
 
-    return plain if tag is None else nullable
+def _double(value: object) -> object:
+    if isinstance(value, float):
+        return value
+    # 2**53 + 1 has no double: an integer is taken only if nothing of it is lost.
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53:
+        return float(value)
+    raise Misfit.needs("a float", value)
 
 
 def _float(value: object) -> object:
@@ -125,45 +154,64 @@ def _float(value: object) -> object:
 def _date(value: object) -> object:
     # A datetime is a date to Python; as a DATE it would lose its time.
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return value
+        return value.toordinal() - _EPOCH_ORDINAL
     raise Misfit.needs("a date", value)
 
 
-def _time(value: object) -> object:
-    if isinstance(value, datetime.time) and value.tzinfo is None:
-        return value
-    raise Misfit.needs("a time without zone", value)
+def _time(unit: datetime.timedelta) -> Convert:
+    def convert(value: object) -> object:
+        if isinstance(value, datetime.time) and value.tzinfo is None:
+            since_midnight = datetime.timedelta(
+                hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
+            )
+            return since_midnight // unit
+        raise Misfit.needs("a time without zone", value)
+
+    return convert
 
 
-def _timestamp(value: object) -> object:
-    # fastavro takes a naive datetime for one in the machine's own time zone.
-    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        return value
-    raise Misfit.needs("a datetime with a time zone", value)
+def _timestamp(epoch: datetime.datetime, unit: datetime.timedelta) -> Convert:
+    is_aware = epoch.tzinfo is not None
+    what = "a datetime with a time zone" if is_aware else "a datetime without time zone"
 
+    def convert(value: object) -> object:
+        # A naive datetime is nobody's instant; fastavro would take it for one in the machine's own zone.
+        if isinstance(value, datetime.datetime) and (value.tzinfo is not None) is is_aware:
+            return (value - epoch) // unit
+        raise Misfit.needs(what, value)
 
-def _local_timestamp(value: object) -> object:
-    if isinstance(value, datetime.datetime) and value.tzinfo is None:
-        return value
-    raise Misfit.needs("a datetime without time zone", value)
+    return convert
 
 
 def _uuid(value: object) -> object:
     if isinstance(value, uuid.UUID | str):
-        return value
+        return str(value)
     raise Misfit.needs("a UUID", value)
 
 
-def _decimal(precision: int, scale: int) -> Convert:
+def _decimal(node: AvroNode) -> Convert:
+    precision, scale = node.precision or NO_PRECISION, node.scale
+    unit = decimal.Decimal((0, (1,), -scale))
+    bound = decimal.Decimal((0, (1,), precision - scale))
+    # Wide enough for any number that fits, and an exception should one not: nothing is ever rounded.
+    exact = decimal.Context(prec=max(precision, 1) + 1, traps=[decimal.Inexact, decimal.InvalidOperation])
+
     def convert(value: object) -> object:
         if not isinstance(value, decimal.Decimal) or not value.is_finite():
             raise Misfit.needs(f"a finite decimal.Decimal for DECIMAL({precision}, {scale})", value)
-        exponent = value.as_tuple().exponent
-        assert isinstance(exponent, int)
-        if exponent < -scale or (value and value.adjusted() >= precision - scale):
+        if not value.same_quantum(unit):
+            exponent = value.as_tuple().exponent
+            if isinstance(exponent, int) and exponent < -scale:
+                raise Misfit.needs(
+                    f"a number that fits DECIMAL({precision}, {scale}) without rounding", value
+                )
+        if not -bound < value < bound:
             raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value)
-        # Not the zero itself: fastavro raises 10 to the power of its exponent, whatever that is.
-        return value if value else decimal.Decimal((0, (0,), -scale))
+        unscaled = int(value.scaleb(scale, exact)) if value else 0
+        size = node.size or unscaled.bit_length() // 8 + 1
+        if unscaled.bit_length() >= size * 8:
+            raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) in {size} bytes", value)
+        return unscaled.to_bytes(size, "big", signed=True)
 
     return convert
 

@@ -1,0 +1,253 @@
+"""What the Avro types with parts take from a row: records, arrays, maps, and arrays of map entries.
+
+Each has two ways. The fast one lets C do the looking: the Python types of all values of a record, or of all
+items of a list, are compared at once, and only what such a comparison cannot settle is checked one by one.
+The careful one goes through everything, takes row keys in other letter case, fills in what is missing, and
+collects every misfit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from typing import Final, NamedTuple, cast
+
+from srfix.serde.casing import CaseRule, match_fields
+from srfix.serde.errors import AmbiguousFieldError
+from srfix.serde.formats._avro_scalars import INT_MAX, INT_MIN, NULL, Check, Convert
+from srfix.serde.formats._avro_schema import MISSING
+from srfix.serde.formats._misfit import Misfit
+
+__all__ = ["FieldCheck", "RecordCheck", "array_check", "entries_check", "map_check"]
+
+_MAX_SHAPES: Final = 512
+"""How many tuples of value types, and of row keys, a record remembers. Rows of still other shapes go the
+careful way."""
+
+_NONE_TYPE: Final = type(None)
+
+
+class _Recipe(NamedTuple):
+    """What is left to do for rows whose values have certain Python types."""
+
+    narrow: tuple[str, ...]
+    """Integers that must fit 32 bits, by their names in the row; the others go by the schema's."""
+    nulls: tuple[str, ...]
+    """None, in nullable unions."""
+    tagged: tuple[tuple[str, str], ...]
+    """Values that are right as they are, in nullable unions: with the branch."""
+    checked: tuple[tuple[str, Convert], ...]
+    """Values that must be looked at one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldCheck:
+    """One field of a record."""
+
+    name: str
+    """Its name in the row."""
+    field: str
+    """Its name in the schema."""
+    check: Check
+    """How its values are checked."""
+    when_missing: object
+    """What is written where the row lacks it, as the writer wants it; `MISSING` if nothing can be."""
+
+
+class RecordCheck:
+    """Mapping → dict by field name."""
+
+    def __init__(self, case_rule: CaseRule) -> None:
+        self._case_rule = case_rule
+        self._match = lru_cache(maxsize=_MAX_SHAPES)(self._match_keys)
+        self._recipes: dict[tuple[type, ...], _Recipe] = {}
+        self.set_fields(())
+
+    def set_fields(self, fields: Iterable[FieldCheck]) -> None:
+        """The fields, in the schema's order. Apart from the constructor, for a record may contain itself."""
+        self._fields = tuple(fields)
+        self._names = frozenset(part.name for part in self._fields)
+        self._schema_names = tuple(part.field for part in self._fields)
+        self._pick = _picker([part.name for part in self._fields])
+        self._is_renamed = any(part.name != part.field for part in self._fields)
+
+    def fast(self, row: object) -> object:
+        """See `Check.fast`."""
+        if type(row) is not dict or len(row) != len(self._fields):
+            return self.careful(row)
+        try:
+            values = self._pick(row)
+        except KeyError:
+            return self.careful(row)
+        shape = tuple(map(type, values))
+        recipe = self._recipes.get(shape)
+        if recipe is None:
+            if len(self._recipes) >= _MAX_SHAPES:
+                return self.careful(row)
+            recipe = self._recipes[shape] = self._recipe(shape)
+        narrow, nulls, tagged, checked = recipe
+        for name in narrow:
+            if not INT_MIN <= row[name] <= INT_MAX:
+                return self.careful(row)
+        if self._is_renamed:
+            written = dict(zip(self._schema_names, values, strict=True))
+        elif nulls or tagged or checked:
+            written = row.copy()  # several times quicker than making the dict from pairs
+        else:
+            return row
+        for field in nulls:
+            written[field] = NULL
+        for field, tag in tagged:
+            written[field] = (tag, written[field])
+        for field, check in checked:
+            written[field] = check(written[field])
+        return written
+
+    def _recipe(self, shape: tuple[type, ...]) -> _Recipe:
+        narrow: list[str] = []
+        nulls: list[str] = []
+        tagged: list[tuple[str, str]] = []
+        checked: list[tuple[str, Convert]] = []
+        for part, kind in zip(self._fields, shape, strict=True):
+            check = part.check
+            if check.tag is not None and kind is _NONE_TYPE:
+                nulls.append(part.field)
+                continue
+            if check.exact is None or kind is not check.exact:
+                checked.append((part.field, check.fast))
+                continue
+            if check.is_narrow:
+                narrow.append(part.name)
+            if check.tag is not None:
+                tagged.append((part.field, check.tag))
+        return _Recipe(tuple(narrow), tuple(nulls), tuple(tagged), tuple(checked))
+
+    def careful(self, row: object) -> object:
+        """See `Check.careful`."""
+        if not isinstance(row, Mapping):
+            raise Misfit.needs("a mapping", row)
+        bad: list[tuple[str, str]] = []
+        if not self._names.issuperset(row):
+            matched, unknown = self._match(tuple(row))
+            bad.extend(unknown)
+            row = {name: row[key] for name, key in matched.items()}
+        written: dict[str, object] = {}
+        for part in self._fields:
+            value = row.get(part.name, MISSING)
+            try:
+                written[part.field] = part.check.careful(value) if value is not MISSING else _missing(part)
+            except Misfit as misfit:
+                bad.extend(misfit.under(f"->{part.name}"))
+        if bad:
+            raise Misfit(bad)
+        return written
+
+    def _match_keys(self, keys: tuple[object, ...]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
+        names = [key for key in keys if isinstance(key, str)]
+        columns = [part.name for part in self._fields]
+        try:
+            matched = match_fields(columns, names, self._case_rule, where="the row")
+        except AmbiguousFieldError as error:
+            raise Misfit([("", f"has keys that leave a choice: {error.message}")]) from error
+        used = set(matched.values())
+        unknown = tuple((f"->{key}", "has no column or field to go to") for key in keys if key not in used)
+        return matched, unknown
+
+
+def _missing(part: FieldCheck) -> object:
+    if part.when_missing is MISSING:
+        raise Misfit([("", "is missing, and the schema has no default for it")])
+    return part.when_missing
+
+
+def _picker(names: list[str]) -> Callable[[dict[object, object]], tuple[object, ...]]:
+    if len(names) > 1:
+        return cast("Callable[[dict[object, object]], tuple[object, ...]]", itemgetter(*names))
+    return lambda row: tuple(row[name] for name in names)
+
+
+def array_check(items: Check) -> Check:
+    """List → list."""
+    check, tag = items.fast, items.tag
+    exact = None if items.is_narrow else items.exact
+
+    def fast(values: object) -> object:
+        if type(values) is not list:
+            return careful(values)
+        if exact is not None and set(map(type, values)) == {exact}:
+            return values if tag is None else [(tag, value) for value in values]
+        return [check(value) for value in values]
+
+    def careful(values: object) -> object:
+        if not isinstance(values, list | tuple):
+            raise Misfit.needs("a list", values)
+        return _each((f"[{number}]" for number in range(len(values))), values, items.careful)
+
+    return Check(fast=fast, careful=careful)
+
+
+def map_check(values: Check) -> Check:
+    """Mapping with string keys → dict."""
+    check, tag = values.fast, values.tag
+    exact = None if values.is_narrow else values.exact
+
+    def fast(mapping: object) -> object:
+        if type(mapping) is not dict or not set(map(type, mapping)) <= {str}:
+            return careful(mapping)
+        if exact is not None and set(map(type, mapping.values())) == {exact}:
+            return mapping if tag is None else {key: (tag, value) for key, value in mapping.items()}
+        return {key: check(value) for key, value in mapping.items()}
+
+    def careful(mapping: object) -> object:
+        if not isinstance(mapping, Mapping):
+            raise Misfit.needs("a mapping with string keys", mapping)
+        paths = [f"->{key}" for key in mapping]
+        keys = _each(paths, mapping, _string_key)
+        return dict(zip(keys, _each(paths, mapping.values(), values.careful), strict=True))
+
+    return Check(fast=fast, careful=careful)
+
+
+def entries_check(key: Check, value: Check) -> Check:
+    """Mapping, or a list of entries as such → list of entries."""
+    mapping = map_check(value)
+
+    def as_entries(values: object, check_key: Convert) -> object:
+        entries = cast("dict[str, object]", values).items()
+        return [{"key": check_key(name), "value": part} for name, part in entries]
+
+    def fast(values: object) -> object:
+        return as_entries(mapping.fast(values), key.fast) if type(values) is dict else careful(values)
+
+    def careful(values: object) -> object:
+        if not isinstance(values, list | tuple):
+            return as_entries(mapping.careful(values), key.careful)
+        return _each((f"[{number}]" for number in range(len(values))), values, careful_entry)
+
+    def careful_entry(entry: object) -> object:
+        if not isinstance(entry, Mapping) or entry.keys() != {"key", "value"}:
+            raise Misfit.needs("a map entry: a mapping of 'key' and 'value'", entry)
+        return {"key": key.careful(entry["key"]), "value": value.careful(entry["value"])}
+
+    return Check(fast=fast, careful=careful)
+
+
+def _string_key(key: object) -> object:
+    if isinstance(key, str):
+        return key
+    raise Misfit.needs("a string as its key", key)
+
+
+def _each(paths: Iterable[str], values: Iterable[object], check: Convert) -> list[object]:
+    written: list[object] = []
+    bad: list[tuple[str, str]] = []
+    for path, value in zip(paths, values, strict=True):
+        try:
+            written.append(check(value))
+        except Misfit as misfit:
+            bad.extend(misfit.under(path))
+    if bad:
+        raise Misfit(bad)
+    return written
