@@ -124,6 +124,11 @@ class ScriptedRegistry:
         """The answer when the script is at its end."""
         self._standing = Reply(status=status, body=json.dumps(body).encode())
 
+    def forget(self) -> None:
+        """Empties the script and what was seen."""
+        self._script.clear()
+        self.seen.clear()
+
     @property
     def targets(self) -> list[str]:
         """What was asked: method and target."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from srfix.serde.registry import (
     ERRORS_BY_CODE,
@@ -138,6 +142,67 @@ class TestErrorAnswers:
         server.answers(body, status=status, content_type="text/html")
         with pytest.raises(kind, match=rf"/subjects was answered with error {status} \(HTTP {status}\)\. "):
             client.subjects()
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=5), values, max_size=3),
+    max_leaves=8,
+)
+answer_like = st.fixed_dictionaries(
+    {},
+    optional=dict.fromkeys(
+        (
+            "subject",
+            "version",
+            "id",
+            "schema",
+            "schemaType",
+            "references",
+            "mode",
+            "is_compatible",
+            "messages",
+            "compatibilityLevel",
+            "error_code",
+            "message",
+        ),
+        json_values,
+    ),
+)
+READS: list[Callable[[RegistryClient], object]] = [
+    lambda client: client.schema_by_id(1),
+    lambda client: client.lookup("s", Schema(text="{}")),
+    lambda client: client.subjects(),
+    lambda client: client.versions("s"),
+    lambda client: client.config("s"),
+    lambda client: client.effective_compatibility("s"),
+    lambda client: client.mode("s"),
+    lambda client: client.check_compatibility("s", Schema(text="{}")),
+    lambda client: client.register("s", Schema(text="{}")),
+]
+
+
+class TestAnyAnswer:
+    @given(
+        body=json_values | answer_like | st.binary(max_size=20),
+        status=st.sampled_from([200, 204, 302, 400, 401, 404, 409, 422, 500, 503, 599]),
+        read=st.sampled_from(READS),
+    )
+    @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_it_is_a_value_or_one_of_our_errors(
+        self,
+        body: object,
+        status: int,
+        read: Callable[[RegistryClient], object],
+        server: ScriptedRegistry,
+        make_client: MakeClient,
+    ) -> None:
+        server.answers(b"" if status == 204 else body, status=status)
+        server.answers({"compatibilityLevel": "FULL"})
+        with make_client(attempts=1, cache_capacity=0) as client:
+            with contextlib.suppress(RegistryAnswerError, RegistryProtocolError):
+                read(client)
+        server.forget()
 
 
 class TestForeignAnswers:

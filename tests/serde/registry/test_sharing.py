@@ -114,12 +114,20 @@ class TestPickle:
         assert len(server.seen) == 2, "the copy must not bring the cache along"
         assert server.seen[1].headers["Authorization"] == server.seen[0].headers["Authorization"]
 
+    def test_a_copy_keeps_the_size_of_the_cache(self, server: ScriptedRegistry) -> None:
+        server.always({"schema": '"string"'})
+        with pickle.loads(pickle.dumps(RegistryClient(server.url, cache_capacity=2))) as copy:
+            for schema_id in (1, 2, 1, 2, 3, 1):
+                copy.schema_by_id(schema_id)
+        assert [target.rpartition("/")[2] for target in server.targets] == ["1", "2", "3", "1"]
+
     @pytest.mark.parametrize("method", ["spawn", "forkserver"])
     def test_another_process_can_use_a_copy(self, method: str, server: ScriptedRegistry) -> None:
         server.always({"schema": '"string"'})
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
             assert pool.submit(read_schema, RegistryClient(server.url)).result(60) == '"string"'
 
+    @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
     def test_a_forked_process_opens_its_own_connection(
         self, server: ScriptedRegistry, client: RegistryClient
     ) -> None:

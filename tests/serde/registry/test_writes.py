@@ -97,6 +97,14 @@ class TestAlreadyDone:
         with pytest.raises(RegistryAnswerError):
             write(make_client(f"http://127.0.0.1:{closed_port}", server.url))
 
+    def test_the_answer_itself_is_no_earlier_attempt(
+        self, server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        server.fails(500, 50002, "Register operation timed out")
+        with pytest.raises(RegistryAnswerError) as caught:
+            soft(make_client(attempts=1))
+        assert not caught.value.earlier_attempt_lost
+
     def test_what_happened_before_is_forgotten_by_the_next_request(
         self, server: ScriptedRegistry, client: RegistryClient
     ) -> None:

@@ -133,7 +133,7 @@ class Transport:
             wait=self._wait_s,
             sleep=retry.sleep,
             retry=retry_if_result(_is_worth_repeating),
-            retry_error_callback=_last_result,
+            retry_error_callback=_result,  # attempts used up: the last one's outcome stands
         )
         last = retrying(attempt)
         final = last[-1]
@@ -226,7 +226,3 @@ def _is_worth_repeating(tries: list[_Try]) -> bool:
 def _result(state: RetryCallState) -> list[_Try]:
     result: list[_Try] = state.outcome.result() if state.outcome is not None else []
     return result
-
-
-_last_result = _result
-"""When the attempts are used up, the last one's outcome stands."""
