@@ -19,12 +19,16 @@ from srfix.recovery.actions import (
 from srfix.recovery.apply import settle_in_flight
 from srfix.recovery.journal import JournalState, open_journal
 from srfix.recovery.subject_state import read_subject_state
-from srfix.serde.errors import PlanError
+from srfix.serde.errors import PlanError, RegistryError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import ReferenceExistsError, SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.subjects import Subject
 
-__all__ = ["AlreadyRolledBack", "Left", "Undone", "roll_back"]
+__all__ = ["AlreadyRolledBack", "Left", "RolledBackInPartError", "Undone", "roll_back"]
+
+
+class RolledBackInPartError(PlanError):
+    """The rollback stopped after it had begun: part of the repair stands still, the journal says which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +62,9 @@ Event = Undone | Left | AlreadyRolledBack
 def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[], str]) -> Iterator[Event]:
     """Undoes what the journal says was done, last step first, and yields each. Can be killed and called again.
 
-    :raises PlanError: if there is no journal, it cannot be read, or it is in use.
-    :raises RegistryError: if the registry refuses or does not answer.
+    :raises PlanError: if there is no journal, it cannot be read, or it is in use; nothing was written then.
+    :raises RolledBackInPartError: if it stopped after it had begun.
+    :raises RegistryError: if the registry does not answer before that.
     """
     if not journal_path.exists():
         raise PlanError(
@@ -76,14 +81,21 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
         if not state.rolling_back:
             settle_in_flight(state, registry, journal)
             journal.write("rollback-begun")
-        for action in reversed(state.plan.actions):
-            if action.step not in state.after or action.step in state.undone:
-                continue
-            event = _undo(action, state, registry)
-            journal.write("undone", step=action.step, left=event.why if isinstance(event, Left) else None)
-            if event is not None:
-                yield event
-        journal.write("rolled-back")
+        try:
+            for action in reversed(state.plan.actions):
+                if action.step not in state.after or action.step in state.undone:
+                    continue
+                event = _undo(action, state, registry)
+                journal.write("undone", step=action.step, left=event.why if isinstance(event, Left) else None)
+                state.undone.add(action.step)
+                if event is not None:
+                    yield event
+            journal.write("rolled-back")
+        except (PlanError, RegistryError) as error:
+            raise RolledBackInPartError(
+                f"{error} The rollback stopped after {len(state.undone)} of {len(state.after)} steps; the journal "
+                f"{journal_path} says which. Mend the cause and run the same srfix rollback again."
+            ) from error
 
 
 def _undo(action: Action, state: JournalState, registry: RegistryClient) -> Undone | Left | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from srfix.recovery.census.interface import Census, CensusEngine, CensusRequest
+from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks._counting import restorable_ids
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.plan_file import Plan, PlannedFinding
@@ -19,7 +19,7 @@ from srfix.serde.resolve import UnderOneSubject
 from srfix.serde.subjects import ChangelogSubject, Role, Subject
 from srfix.serde.wire import SchemaId
 
-__all__ = ["Confirmed", "Problem", "verify"]
+__all__ = ["Confirmed", "NotLookedAt", "Problem", "verify"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +42,27 @@ class Problem:
     """What is wrong, and what to do."""
 
 
-Event = Confirmed | Problem
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotLookedAt:
+    """Something that could not be asked: neither confirmed nor a problem, but no clean bill of health."""
+
+    subject: Subject
+    """The phantom subject."""
+    what: str
+    """What, and why."""
 
 
-def verify(plan: Plan, cluster: Cluster, engine: CensusEngine, registry: RegistryClient) -> Iterator[Event]:
+Event = Confirmed | Problem | NotLookedAt
+
+
+def verify(
+    plan: Plan,
+    cluster: Cluster,
+    engine: CensusEngine,
+    registry: RegistryClient,
+    *,
+    on_progress: Callable[[CensusProgress], None] | None = None,
+) -> Iterator[Event]:
     """Verifies each store of a plan. Reads only.
 
     Per store: the census again; for each id that a restore loads a content look-up with `deleted=true`, its id
@@ -71,8 +88,15 @@ def verify(plan: Plan, cluster: Cluster, engine: CensusEngine, registry: Registr
                 topic=finding.source_topic,
                 partitions=tuple(range(count)),
                 committed=_commits(cluster, finding, count),
-            )
+            ),
+            on_progress=on_progress,
         )
+        for partition in census.partitions:
+            if partition.stopped_early is not None:
+                yield NotLookedAt(
+                    subject=finding.subject,
+                    what=f"{census.topic} partition {partition.partition}: {partition.stopped_early}",
+                )
         yield from _members(finding, census, registry)
         yield from _rows(finding, census, cluster, registry)
         yield from _configuration(finding, plan, registry)
@@ -119,7 +143,12 @@ def _rows(
                 continue
             record = cluster.record_at(finding.source_topic, partition.partition, count.live_offset)
             if record is None:
-                continue  # compacted away since the census: another record of the key follows it
+                yield NotLookedAt(
+                    subject=finding.subject,
+                    what=f"{finding.source_topic} partition {partition.partition} offset {count.live_offset}: compacted away "
+                    "since it was counted, so that no row there was read; verify again",
+                )
+                continue
             try:
                 deserialize(record.key if finding.role is Role.KEY else record.value, context)
             except SrfixError as error:

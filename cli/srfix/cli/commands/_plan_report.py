@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 
-from srfix.cli.output.interface import Block, Commands, Heading, Items, Paragraph, Report, Table
-from srfix.recovery.actions import Register, describe
+from srfix.cli.output.interface import Block, Commands, Fields, Heading, Items, Paragraph, Report, Table
+from srfix.recovery.actions import Action, Register, describe
 from srfix.recovery.plan_file import Plan, plan_document
 from srfix.recovery.subject_state import SubjectState
 
@@ -20,11 +23,14 @@ def plan_report(plan: Plan, *, path: Path | None) -> Report:
 def _blocks(plan: Plan, path: Path | None) -> list[Block]:
     if not plan.actions:
         return [Paragraph("Nothing to repair: no registration is missing.")]
-    file = "PLAN" if path is None else str(path)
+    file = "PLAN" if path is None else shlex.quote(str(path))
     blocks: list[Block] = [
         Heading(f"Plan for {plan.registry}"),
-        Paragraph(f"{len(plan.actions)} step(s). Nothing else is written. {plan.digest}"),
-        Table(("step", "what"), tuple((str(action.step), describe(action)) for action in plan.actions)),
+        Paragraph(
+            f"{len(plan.actions)} step(s), and nothing else is written. It can be undone: srfix rollback."
+        ),
+        Fields((("plan", plan.digest),)),
+        *_steps(plan.actions),
         Heading("It expects to find", level=2),
         Items(tuple(_state(plan.expects[subject]) for subject in sorted(plan.expects))),
         Heading("What it costs", level=2),
@@ -39,8 +45,17 @@ def _blocks(plan: Plan, path: Path | None) -> list[Block]:
         Heading("The schemas", level=2),
         Items(tuple(f"{schema_id}: {text}" for schema_id, text in sorted(schemas.items()))),
         Heading("Next", level=2),
-        Commands((f"srfix apply {file}", f"srfix verify {file}", f"srfix rollback {file}.journal.jsonl")),
+        Commands((f"srfix apply {file}", f"srfix verify {file}")),
     ]
+    return blocks
+
+
+def _steps(actions: Iterable[Action]) -> list[Block]:
+    """The steps, subject by subject: a phantom subject's name is too long to stand in every line."""
+    blocks: list[Block] = []
+    for subject, group in groupby(actions, key=lambda action: action.subject):
+        rows = tuple((str(action.step), describe(action)) for action in group)
+        blocks.append(Table(("step", "what"), rows, title=f"Subject {subject}"))
     return blocks
 
 
@@ -49,5 +64,7 @@ def _state(state: SubjectState) -> str:
         f"version {v.version} = id {v.schema_id}{' (soft-deleted)' if v.deleted else ''}"
         for v in state.versions
     )
-    config = "no configuration of its own" if state.config is None else f"configuration {dict(state.config)}"
-    return f"{state.subject}: {versions or 'no version'}; {config}"
+    fields = sorted((state.config or {}).items())
+    config = ", ".join(f"{name}={value}" for name, value in fields) or "no configuration of its own"
+    mode = "" if state.mode is None else f"; mode {state.mode}"
+    return f"{state.subject}: {versions or 'no version'}; {config}{mode}"

@@ -11,6 +11,7 @@ import click
 
 from srfix.cli.connection import Connection
 from srfix.cli.options import Selection
+from srfix.cli.redaction import Redactor
 from srfix.recovery.census.interface import CensusProgress
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
@@ -18,8 +19,9 @@ from srfix.recovery.cluster import Cluster
 from srfix.recovery.diagnosis import Examination, diagnose
 from srfix.recovery.plan_file import Plan
 from srfix.recovery.survey import Survey
+from srfix.serde.errors import SrfixError
 
-__all__ = ["Session", "connection_of_plan", "now", "open_session"]
+__all__ = ["Session", "complain", "connection_of_plan", "now", "open_session", "show_progress"]
 
 _QUIET_S = 2.0
 """A census that takes no longer than this says nothing."""
@@ -82,6 +84,12 @@ def connection_of_plan(connection: Connection, plan: Plan) -> Connection:
 def now() -> str:
     """ISO 8601, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def complain(error: SrfixError) -> None:
+    """Shows an error that does not end the command as `main` would end it."""
+    redactor = click.get_current_context().find_object(Redactor) or Redactor()
+    click.echo(f"srfix: {redactor.scrub(error.message)}", err=True)
 
 
 class show_progress:

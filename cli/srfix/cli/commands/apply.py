@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
 from srfix.cli.commands._plan_report import plan_report
-from srfix.cli.commands._session import connection_of_plan, now
+from srfix.cli.commands._session import complain, connection_of_plan, now
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option, yes_option
-from srfix.cli.output.interface import Block, Commands, Heading, Items, OutputFormat, Paragraph, Report
+from srfix.cli.output.interface import (
+    Block,
+    Commands,
+    Fields,
+    Heading,
+    Items,
+    OutputFormat,
+    Paragraph,
+    Report,
+)
 from srfix.cli.output.rendering import write_report
 from srfix.recovery.actions import Action, action_document, describe
 from srfix.recovery.apply import (
@@ -27,6 +38,7 @@ from srfix.recovery.apply import (
 from srfix.recovery.journal import default_journal_path
 from srfix.recovery.plan_file import Plan, load_plan
 from srfix.serde.errors import UsageError
+from srfix.serde.registry.models import Json
 
 __all__ = ["apply"]
 
@@ -61,37 +73,62 @@ def apply(
     if not yes:
         _ask(plan, path)
     done: list[tuple[Action, str]] = []
-    already = False
+    title, code = "Applied", ExitCode.OK
     try:
         with connection_of_plan(connection, plan).registry_client() as registry:
             for event in apply_plan(plan, registry, journal_path, clock=now):
                 match event:
                     case StepDone(action=action):
+                        done.append((action, "done"))
                         click.echo(
                             f"Step {action.step} of {len(plan.actions)}: {describe(action)}.", err=True
                         )
-                        done.append((action, "done"))
                     case StepFound(action=action):
-                        click.echo(f"Step {action.step} was found done: {describe(action)}.", err=True)
                         done.append((action, "found done"))
+                        click.echo(f"Step {action.step} was found done: {describe(action)}.", err=True)
                     case AlreadyApplied():
-                        already = True
+                        title = "Applied before; nothing was written now"
                     case JournalSetAside(path=aside):
                         click.echo(
                             f"The journal of an earlier repair, which is over, is now {aside}.", err=True
                         )
     except AppliedInPartError as error:
-        click.echo(f"srfix: {error}", err=True)
-        return ExitCode.PARTIAL
-    blocks: list[Block] = [
-        Heading("Applied before; nothing was written now" if already else "Applied"),
-        *([Items(tuple(f"step {action.step}: {describe(action)}" for action, _how in done))] if done else []),
-        Heading("Next", level=2),
-        Items(plan.playbook[2:], is_numbered=True),
-        Commands((f"srfix verify {path}", f"srfix rollback {journal_path}")),
-    ]
-    write_report(Report(document=_document(plan, journal_path, done), blocks=tuple(blocks)), output)
-    return ExitCode.OK
+        complain(error)
+        title, code = "Applied in part", ExitCode.PARTIAL
+    except KeyboardInterrupt:
+        click.echo(
+            f"Interrupted. The journal {journal_path} says what is done: run the same srfix apply again, or undo it with "
+            "srfix rollback.",
+            err=True,
+        )
+        raise
+    report = Report(
+        document=_document(plan, journal_path, done),
+        blocks=tuple(_blocks(title, plan, path, journal_path, code)),
+    )
+    write_report(report, output)
+    return code
+
+
+def _blocks(title: str, plan: Plan, path: Path, journal_path: Path, code: ExitCode) -> Iterator[Block]:
+    yield Heading(title)
+    yield Fields(
+        (
+            ("registry", plan.registry),
+            *(("subject", subject) for subject in sorted(plan.expects)),
+            ("journal", str(journal_path)),
+        )
+    )
+    yield Heading("Next", level=2)
+    if code is ExitCode.OK:
+        yield Commands((f"srfix verify {shlex.quote(str(path))}",))
+        yield Items(plan.playbook[2:])
+        yield Paragraph("To undo it:")
+    else:
+        yield Paragraph("Mend the cause, then go on:")
+        yield Commands((f"srfix apply {shlex.quote(str(path))}",))
+        yield Paragraph("Or undo what was done:")
+    yield Commands((f"srfix rollback {shlex.quote(str(journal_path))}",))
 
 
 def _ask(plan: Plan, path: Path) -> None:
@@ -103,7 +140,7 @@ def _ask(plan: Plan, path: Path) -> None:
     click.confirm(f"Carry out these {len(plan.actions)} steps on {plan.registry}?", abort=True, err=True)
 
 
-def _document(plan: Plan, journal_path: Path, done: list[tuple[Action, str]]) -> dict[str, object]:
+def _document(plan: Plan, journal_path: Path, done: list[tuple[Action, str]]) -> dict[str, Json]:
     return {
         "schema": "srfix.applied/1",
         "srfix": version("srfix"),

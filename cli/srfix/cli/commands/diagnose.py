@@ -10,9 +10,20 @@ from srfix.cli.commands._session import now, open_session
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import Selection, connection_options, output_option, selection_options
-from srfix.cli.output.interface import Block, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.interface import (
+    Block,
+    Commands,
+    Fields,
+    Heading,
+    Items,
+    OutputFormat,
+    Paragraph,
+    Report,
+    Table,
+)
 from srfix.cli.output.rendering import write_report
-from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, Severity, diagnosis_document
+from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, Severity, Skipped, diagnosis_document
+from srfix.serde.subjects import Role
 
 __all__ = ["diagnose"]
 
@@ -38,48 +49,45 @@ def diagnose(connection: Connection, selection: Selection, output: OutputFormat)
 
 def _blocks(diagnosis: Diagnosis) -> list[Block]:
     blocks: list[Block] = []
-    if diagnosis.findings:
-        blocks.append(
-            Table(
-                ("code", "severity", "application", "store", "role", "schema ids", "live keys"),
-                tuple(_row(finding) for finding in diagnosis.findings),
-            )
-        )
-    elif diagnosis.is_inconclusive:
-        blocks.append(
-            Paragraph(
-                "Nothing was found, but not everything could be looked at: this is no clean bill of health."
-            )
-        )
-    else:
-        stores = f" {len(diagnosis.examined)} suspicious store(s) examined." if diagnosis.examined else ""
-        blocks.append(Paragraph(f"Nothing is wrong.{stores}"))
+    if not diagnosis.findings:
+        blocks.append(Paragraph(_nothing_found(diagnosis)))
+    elif len(diagnosis.findings) > 1:
+        # No table: an application and a store of usual length leave no room for other columns.
+        blocks.append(Items(tuple(f"{_title(finding)}{_keys(finding)}" for finding in diagnosis.findings)))
     for finding in diagnosis.findings:
         blocks.extend(_finding_blocks(finding))
     if diagnosis.skipped:
+        blocks += [Heading("Not looked at", level=2), Items(tuple(map(_skipped, diagnosis.skipped)))]
+    if any(finding.repairable and finding.severity is not Severity.NOTE for finding in diagnosis.findings):
         blocks += [
-            Heading("Not looked at", level=2),
-            Items(
-                tuple(
-                    f"{skipped.what}: {skipped.reason}{' (could hide a finding)' if skipped.could_hide else ''}"
-                    for skipped in diagnosis.skipped
-                )
-            ),
+            Heading("To repair it", level=2),
+            Commands(("srfix plan -o plan.json", "srfix apply plan.json", "srfix verify plan.json")),
         ]
     return blocks
 
 
-def _row(finding: Finding) -> tuple[str, ...]:
+def _nothing_found(diagnosis: Diagnosis) -> str:
+    if diagnosis.is_inconclusive:
+        return "Nothing was found, but not everything could be looked at: this is no clean bill of health."
+    stores = f" {len(diagnosis.examined)} suspicious store(s) examined." if diagnosis.examined else ""
+    return f"Nothing is wrong.{stores}"
+
+
+def _skipped(skipped: Skipped) -> str:
+    return f"{skipped.what}: {skipped.reason}{' (could hide a finding)' if skipped.could_hide else ''}"
+
+
+def _title(finding: Finding) -> str:
+    role = " (keys)" if finding.role is Role.KEY else ""
+    return f"{finding.code}, {finding.severity.value}: {finding.application} / {finding.store}{role}"
+
+
+def _keys(finding: Finding) -> str:
+    if finding.severity is Severity.NOTE or not finding.schema_ids:
+        return ""
     known = [fault.live_keys for fault in finding.schema_ids if fault.live_keys is not None]
-    return (
-        finding.code,
-        finding.severity.value,
-        finding.application,
-        finding.store,
-        finding.role.value,
-        ", ".join(str(fault.schema_id) for fault in finding.schema_ids),
-        str(sum(known)) if known else "-",
-    )
+    keys = f", {sum(known)} live key(s)" if known else ""
+    return f": schema id {', '.join(str(fault.schema_id) for fault in finding.schema_ids)}{keys}"
 
 
 def _finding_blocks(finding: Finding) -> list[Block]:
@@ -90,21 +98,24 @@ def _finding_blocks(finding: Finding) -> list[Block]:
     )
     registered = ", ".join(map(str, finding.registered_ids)) or "nothing"
     blocks: list[Block] = [
-        Heading(f"{finding.code}, {finding.severity.value}: {finding.application} / {finding.store}"),
+        Heading(_title(finding)),
         Paragraph(finding.explanation),
-        Fields((("subject", finding.subject), ("registered there", registered), ("restores from", source))),
+        Fields((("subject", finding.subject), ("schema ids there", registered), ("restores from", source))),
     ]
-    if finding.schema_ids:
-        blocks.append(
-            Table(
-                ("schema id", "partition", "live keys", "pending keys", "offsets"),
-                tuple(row for fault in finding.schema_ids for row in _places(fault)),
+    if finding.severity is not Severity.NOTE:
+        # A note stands beside a finding with the same numbers, or has nothing that anybody must count.
+        if finding.schema_ids:
+            blocks.append(
+                Table(
+                    ("schema id", "partition", "live keys", "pending keys", "offsets"),
+                    tuple(row for fault in finding.schema_ids for row in _places(fault)),
+                )
             )
-        )
-    if finding.evidence:
-        blocks.append(
-            Items(tuple(f"{e.kind} ({e.weight.value}) {e.topic}: {e.detail}" for e in finding.evidence))
-        )
+        if finding.evidence:
+            blocks += [
+                Heading("Evidence", level=2),
+                Items(tuple(f"{e.topic}: {e.detail} ({e.kind}, {e.weight.value})" for e in finding.evidence)),
+            ]
     blocks.append(Paragraph(f"Next: {finding.next}"))
     return blocks
 

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands._session import connection_of_plan, now
+from srfix.cli.commands._session import complain, connection_of_plan, now
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option, yes_option
 from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
 from srfix.cli.output.rendering import write_report
 from srfix.recovery.journal import journal_of, read_journal
-from srfix.recovery.rollback import AlreadyRolledBack, Left, Undone, roll_back
+from srfix.recovery.rollback import AlreadyRolledBack, Left, RolledBackInPartError, Undone, roll_back
+from srfix.serde.registry.models import Json
 
 __all__ = ["rollback"]
 
@@ -38,32 +39,40 @@ def rollback(path: Path, yes: bool, connection: Connection, output: OutputFormat
         )
     undone: list[str] = []
     left: list[str] = []
-    already = False
-    with connection_of_plan(connection, plan).registry_client() as registry:
-        for event in roll_back(journal_path, registry, clock=now):
-            match event:
-                case Undone(action=action, what=what):
-                    undone.append(f"step {action.step}: {what}")
-                case Left(action=action, why=why):
-                    left.append(f"step {action.step}: {why}")
-                case AlreadyRolledBack():
-                    already = True
+    already = stopped = False
+    try:
+        with connection_of_plan(connection, plan).registry_client() as registry:
+            for event in roll_back(journal_path, registry, clock=now):
+                match event:
+                    case Undone(action=action, what=what):
+                        undone.append(f"step {action.step}: {what}")
+                        click.echo(f"Undone, {undone[-1]}.", err=True)
+                    case Left(action=action, why=why):
+                        left.append(f"step {action.step}: {why}")
+                        click.echo(f"Left, {left[-1]}.", err=True)
+                    case AlreadyRolledBack():
+                        already = True
+    except RolledBackInPartError as error:
+        complain(error)
+        stopped = True
     blocks: list[Block] = []
     if already:
         blocks.append(Paragraph("Rolled back before; nothing was written now."))
-    elif not undone and not left:
+    elif not undone and not left and not stopped:
         blocks.append(Paragraph("No step had been carried out; there was nothing to undo."))
     if undone:
         blocks += [Heading("Undone"), Items(tuple(undone))]
     if left:
         blocks += [Heading("Left as it is"), Items(tuple(left))]
-    document = {
+    document: dict[str, Json] = {
         "schema": "srfix.rollback/1",
         "srfix": version("srfix"),
         "digest": plan.digest,
         "journal": str(journal_path),
-        "undone": undone,
-        "left": left,
+        "undone": list[Json](undone),
+        "left": list[Json](left),
+        "is_complete": not stopped,
     }
-    write_report(Report(document=document, blocks=tuple(blocks)), output)
-    return ExitCode.PARTIAL if left else ExitCode.OK
+    if blocks or output is OutputFormat.JSON:
+        write_report(Report(document=document, blocks=tuple(blocks)), output)
+    return ExitCode.PARTIAL if left or stopped else ExitCode.OK

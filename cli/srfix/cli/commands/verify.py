@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
-from srfix.cli.commands._session import connection_of_plan
+from srfix.cli.commands._session import connection_of_plan, show_progress
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
@@ -17,8 +18,9 @@ from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.journal import read_plan_or_journal
 from srfix.recovery.plan_file import Plan
-from srfix.recovery.verify import Confirmed, Event, Problem
+from srfix.recovery.verify import Confirmed, Event, NotLookedAt, Problem
 from srfix.recovery.verify import verify as verify_plan
+from srfix.serde.registry.models import Json
 
 __all__ = ["verify"]
 
@@ -36,33 +38,46 @@ def verify(path: Path, connection: Connection, output: OutputFormat) -> ExitCode
     connection = connection_of_plan(connection, plan)
     kafka = connection.kafka_config()
     with Cluster(kafka) as cluster, connection.registry_client() as registry:
-        events = list(verify_plan(plan, cluster, LocalCensus(kafka), registry))
+        events = list(verify_plan(plan, cluster, LocalCensus(kafka), registry, on_progress=show_progress()))
     problems = [event for event in events if isinstance(event, Problem)]
     confirmed = [event for event in events if isinstance(event, Confirmed)]
+    unseen = [event for event in events if isinstance(event, NotLookedAt)]
     blocks: list[Block] = []
-    if problems:
-        blocks += [Heading("Not repaired"), _items(problems)]
-    if confirmed:
-        blocks += [Heading("Confirmed", level=1 if not problems else 2), _items(confirmed)]
+    for title, part in (("Not repaired", problems), ("Not looked at", unseen), ("Confirmed", confirmed)):
+        blocks += _part(title, part)
     if not events:
         blocks.append(Paragraph("The plan repairs nothing, so there is nothing to verify."))
     write_report(Report(document=_document(plan, events), blocks=tuple(blocks)), output)
-    click.echo(f"{len(confirmed)} confirmed, {len(problems)} problem(s).", err=True)
-    return ExitCode.FINDINGS if problems else ExitCode.OK
+    not_seen = f", {len(unseen)} thing(s) not looked at" if unseen else ""
+    click.echo(f"{len(confirmed)} confirmed, {len(problems)} problem(s){not_seen}.", err=True)
+    if problems:
+        return ExitCode.FINDINGS
+    return ExitCode.REFUSED if unseen else ExitCode.OK
 
 
-def _items(events: list[Problem] | list[Confirmed]) -> Items:
-    return Items(tuple(f"{event.subject}: {event.what}" for event in events))
+def _part(title: str, events: Sequence[Event]) -> Iterator[Block]:
+    """The events, subject by subject: a phantom subject's name is too long to stand in every line."""
+    for number, subject in enumerate(dict.fromkeys(event.subject for event in events)):
+        if not number:
+            yield Heading(title)
+        yield Paragraph(f"Subject {subject}")
+        yield Items(tuple(event.what for event in events if event.subject == subject))
 
 
-def _document(plan: Plan, events: list[Event]) -> dict[str, object]:
+def _document(plan: Plan, events: Sequence[Event]) -> dict[str, Json]:
     return {
         "schema": "srfix.verification/1",
         "srfix": version("srfix"),
         "digest": plan.digest,
-        "verified": not any(isinstance(event, Problem) for event in events),
+        "verified": all(isinstance(event, Confirmed) for event in events),
         "checks": [
             {"subject": event.subject, "ok": isinstance(event, Confirmed), "what": event.what}
             for event in events
+            if not isinstance(event, NotLookedAt)
+        ],
+        "skipped": [
+            {"subject": event.subject, "what": event.what}
+            for event in events
+            if isinstance(event, NotLookedAt)
         ],
     }

@@ -12,6 +12,11 @@ __all__ = ["write_report"]
 
 
 def write_report(report: Report, output: OutputFormat, stream: TextIO | None = None) -> None:
-    """Writes to `stream`, or to standard output. Only the format's own module is imported."""
+    """Writes to `stream`, or to standard output. Only the format's own module is imported.
+
+    When it returns the report is out: a summary on standard error follows it where both go to one file.
+    """
     renderer = cast(Renderer, import_module(f"srfix.cli.output.{output.value}"))
-    renderer.render(report, sys.stdout if stream is None else stream)
+    stream = sys.stdout if stream is None else stream
+    renderer.render(report, stream)
+    stream.flush()

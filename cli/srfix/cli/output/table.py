@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TextIO, assert_never
 
 from rich import box
@@ -25,6 +26,8 @@ __all__ = ["render"]
 
 _UNLIMITED = 1_000_000
 """Columns of a pipe: a line is as long as it needs to be."""
+_TRAILING_BLANKS = re.compile(r"(?m)[ ]+((?:\x1b\[[0-9;]*m[ ]*)*)$")
+"""What rich fills a line with to the width of a table; styles may end among the blanks."""
 
 
 def render(report: Report, stream: TextIO) -> None:
@@ -32,10 +35,12 @@ def render(report: Report, stream: TextIO) -> None:
     width = None if stream.isatty() else _UNLIMITED
     # No markup, emoji or highlighting: a subject may hold brackets and colons.
     console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
-    for number, block in enumerate(report.blocks):
-        if number:
-            console.line()
-        _print(console, block)
+    with console.capture() as capture:
+        for number, block in enumerate(report.blocks):
+            if number:
+                console.line()
+            _print(console, block)
+    stream.write(_TRAILING_BLANKS.sub(lambda match: match[1].replace(" ", ""), capture.get()))
 
 
 def _print(console: Console, block: Block) -> None:
@@ -53,7 +58,9 @@ def _print(console: Console, block: Block) -> None:
             for line in lines:
                 # Soft: a folded command could not be copied.
                 console.print(Text(f"  {printable(line)}"), soft_wrap=True)
-        case Table():
+        case Table(title=title):
+            if title is not None:
+                console.print(Text(printable(title)))
             console.print(_table(block))
         case _:
             assert_never(block)
@@ -69,8 +76,8 @@ def _grid(pairs: list[tuple[str, str]], *, style: str | None) -> RichTable:
 
 
 def _table(block: Table) -> RichTable:
-    title = None if block.title is None else Text(printable(block.title))
-    table = RichTable(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    # The title is not rich's: that one is folded to the table, and a subject is longer than most tables are wide.
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in block.columns:
         table.add_column(Text(printable(column)), overflow="fold")
     for row in block.rows:
