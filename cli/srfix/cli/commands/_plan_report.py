@@ -23,31 +23,33 @@ def plan_report(plan: Plan, *, path: Path | None) -> Report:
 def _blocks(plan: Plan, path: Path | None) -> list[Block]:
     if not plan.actions:
         return [Paragraph("Nothing to repair: no registration is missing.")]
-    file = "PLAN" if path is None else shlex.quote(str(path))
     blocks: list[Block] = [
         Heading(f"Plan for {plan.registry}"),
-        Paragraph(
-            f"{len(plan.actions)} step(s), and nothing else is written. It can be undone: srfix rollback."
-        ),
+        Paragraph(f"{len(plan.actions)} step(s), and nothing else is written. It can be undone: srfix rollback."),
         Fields((("plan", plan.digest),)),
         *_steps(plan.actions),
         Heading("It expects to find", level=2),
-        Items(tuple(_state(plan.expects[subject]) for subject in sorted(plan.expects))),
+        *(block for subject in sorted(plan.expects) for block in _state(plan.expects[subject])),
         Heading("What it costs", level=2),
         Items(plan.price),
         Heading("Around it", level=2),
         Items(plan.playbook, is_numbered=True),
     ]
-    schemas = {
-        action.schema_id: action.schema.text for action in plan.actions if isinstance(action, Register)
-    }
+    schemas = {action.schema_id: action.schema.text for action in plan.actions if isinstance(action, Register)}
     blocks += [
         Heading("The schemas", level=2),
         Items(tuple(f"{schema_id}: {text}" for schema_id, text in sorted(schemas.items()))),
         Heading("Next", level=2),
-        Commands((f"srfix apply {file}", f"srfix verify {file}")),
+        Commands(_next(path)),
     ]
     return blocks
+
+
+def _next(path: Path | None) -> tuple[str, ...]:
+    if path is None:
+        return ("srfix plan -o plan.json",)
+    file = shlex.quote(str(path))
+    return (f"srfix apply {file}", f"srfix verify {file}")
 
 
 def _steps(actions: Iterable[Action]) -> list[Block]:
@@ -59,12 +61,12 @@ def _steps(actions: Iterable[Action]) -> list[Block]:
     return blocks
 
 
-def _state(state: SubjectState) -> str:
+def _state(state: SubjectState) -> list[Block]:
     versions = ", ".join(
-        f"version {v.version} = id {v.schema_id}{' (soft-deleted)' if v.deleted else ''}"
-        for v in state.versions
+        f"version {v.version} = id {v.schema_id}{' (soft-deleted)' if v.deleted else ''}" for v in state.versions
     )
-    fields = sorted((state.config or {}).items())
-    config = ", ".join(f"{name}={value}" for name, value in fields) or "no configuration of its own"
-    mode = "" if state.mode is None else f"; mode {state.mode}"
-    return f"{state.subject}: {versions or 'no version'}; {config}{mode}"
+    fields = ", ".join(f"{name}={value}" for name, value in sorted((state.config or {}).items()))
+    items = [versions or "no version", fields or "no configuration of its own"]
+    if state.mode is not None:
+        items.append(f"mode {state.mode}")
+    return [Paragraph(f"Subject {state.subject}"), Items(tuple(items))]

@@ -75,9 +75,7 @@ def connection_of_plan(connection: Connection, plan: Plan) -> Connection:
     if not connection.registry.urls:
         connection = replace(connection, registry=replace(connection.registry, urls=plan.registry))
     if not connection.kafka.get("bootstrap.servers") and plan.bootstrap_servers:
-        connection = replace(
-            connection, kafka={**connection.kafka, "bootstrap.servers": plan.bootstrap_servers}
-        )
+        connection = replace(connection, kafka={**connection.kafka, "bootstrap.servers": plan.bootstrap_servers})
     return connection
 
 
@@ -107,7 +105,7 @@ class show_progress:
         share = 100 * progress.records_done // max(1, progress.records_total)
         rate = int(progress.records_done / progress.elapsed_s)
         click.echo(
-            f"Reading {progress.topic}: {progress.records_done:,} of at most {progress.records_total:,} records ({share} %), "
-            f"{rate:,} a second.",
+            f"Reading {progress.topic}: {progress.records_done:,} of at most {progress.records_total:,} records "
+            f"({share} %), {rate:,} a second.",
             err=True,
         )

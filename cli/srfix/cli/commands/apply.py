@@ -55,9 +55,7 @@ __all__ = ["apply"]
 @yes_option
 @connection_options
 @output_option
-def apply(
-    path: Path, journal_path: Path | None, yes: bool, connection: Connection, output: OutputFormat
-) -> ExitCode:
+def apply(path: Path, journal_path: Path | None, yes: bool, connection: Connection, output: OutputFormat) -> ExitCode:
     """Carry out a plan, step by step, with a journal. Asks first; run it again if it was interrupted.
 
     The registry is the plan's own unless --registry names it otherwise.
@@ -80,25 +78,21 @@ def apply(
                 match event:
                     case StepDone(action=action):
                         done.append((action, "done"))
-                        click.echo(
-                            f"Step {action.step} of {len(plan.actions)}: {describe(action)}.", err=True
-                        )
+                        click.echo(f"Step {action.step} of {len(plan.actions)}: {describe(action)}.", err=True)
                     case StepFound(action=action):
                         done.append((action, "found done"))
                         click.echo(f"Step {action.step} was found done: {describe(action)}.", err=True)
                     case AlreadyApplied():
                         title = "Applied before; nothing was written now"
                     case JournalSetAside(path=aside):
-                        click.echo(
-                            f"The journal of an earlier repair, which is over, is now {aside}.", err=True
-                        )
+                        click.echo(f"The journal of an earlier repair, which is over, is now {aside}.", err=True)
     except AppliedInPartError as error:
         complain(error)
         title, code = "Applied in part", ExitCode.PARTIAL
     except KeyboardInterrupt:
         click.echo(
-            f"Interrupted. The journal {journal_path} says what is done: run the same srfix apply again, or undo it with "
-            "srfix rollback.",
+            f"Interrupted. The journal {journal_path} says what is done: run the same srfix apply again, or undo it "
+            "with srfix rollback.",
             err=True,
         )
         raise

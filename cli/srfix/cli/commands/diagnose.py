@@ -85,17 +85,13 @@ def _title(finding: Finding) -> str:
 def _keys(finding: Finding) -> str:
     if finding.severity is Severity.NOTE or not finding.schema_ids:
         return ""
+    ids = ", ".join(str(fault.schema_id) for fault in finding.schema_ids)
     known = [fault.live_keys for fault in finding.schema_ids if fault.live_keys is not None]
-    keys = f", {sum(known)} live key(s)" if known else ""
-    return f": schema id {', '.join(str(fault.schema_id) for fault in finding.schema_ids)}{keys}"
+    return f": schema id(s) {ids}" + (f" in {sum(known)} live key(s)" if known else "")
 
 
 def _finding_blocks(finding: Finding) -> list[Block]:
-    source = (
-        "not decided"
-        if finding.source is None
-        else f"{finding.source.topic} (subject {finding.source.subject})"
-    )
+    source = "not decided" if finding.source is None else f"{finding.source.topic} (subject {finding.source.subject})"
     registered = ", ".join(map(str, finding.registered_ids)) or "nothing"
     blocks: list[Block] = [
         Heading(_title(finding)),

@@ -71,7 +71,7 @@ def plan(
         click.echo(line, err=True)
     if made.actions:
         if path is not None:
-            click.echo(f"Plan written to {path}. Read it, then: srfix apply {path}", err=True)
+            click.echo(f"Plan written to {path}.", err=True)
         return ExitCode.FINDINGS if detailed_exitcode else ExitCode.OK
     if path is not None:
         click.echo(f"{path} was not written: there is nothing to carry out.", err=True)

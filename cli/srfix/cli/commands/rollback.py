@@ -29,14 +29,13 @@ __all__ = ["rollback"]
 def rollback(path: Path, yes: bool, connection: Connection, output: OutputFormat) -> ExitCode:
     """Undo a repair, last step first; what others changed since is left and named.
 
-    JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. At a terminal it asks first.
+    JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. At a terminal it asks
+    first.
     """
     journal_path = journal_of(path)
     plan = read_journal(journal_path).plan
     if not yes and sys.stdin.isatty():
-        click.confirm(
-            f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?", abort=True, err=True
-        )
+        click.confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?", abort=True, err=True)
     undone: list[str] = []
     left: list[str] = []
     already = stopped = False
@@ -46,10 +45,10 @@ def rollback(path: Path, yes: bool, connection: Connection, output: OutputFormat
                 match event:
                     case Undone(action=action, what=what):
                         undone.append(f"step {action.step}: {what}")
-                        click.echo(f"Undone, {undone[-1]}.", err=True)
+                        click.echo(f"Step {action.step} undone.", err=True)
                     case Left(action=action, why=why):
                         left.append(f"step {action.step}: {why}")
-                        click.echo(f"Left, {left[-1]}.", err=True)
+                        click.echo(f"Step {action.step} left as it is.", err=True)
                     case AlreadyRolledBack():
                         already = True
     except RolledBackInPartError as error:

@@ -76,8 +76,6 @@ def _document(plan: Plan, events: Sequence[Event]) -> dict[str, Json]:
             if not isinstance(event, NotLookedAt)
         ],
         "skipped": [
-            {"subject": event.subject, "what": event.what}
-            for event in events
-            if isinstance(event, NotLookedAt)
+            {"subject": event.subject, "what": event.what} for event in events if isinstance(event, NotLookedAt)
         ],
     }
