@@ -27,7 +27,7 @@ import fastavro
 from confluent_kafka.schema_registry import Schema as ConfluentSchema
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry import avro as confluent_avro
-from confluent_kafka.serialization import SerializationContext
+from confluent_kafka.serialization import MessageField, SerializationContext
 
 from srfix.serde import AvroDeserializer, AvroSerializer, ById
 from srfix.serde.columns import parse_columns
@@ -175,7 +175,7 @@ _Route = Callable[[], object]
 def decode_routes(shape: Shape) -> dict[str, _Route]:
     """One record decoded, by each route."""
     parsed = fastavro.parse_schema(json.loads(shape.schema))
-    ctx = SerializationContext(_TOPIC, "value")
+    ctx = SerializationContext(_TOPIC, MessageField.VALUE)
     payload = cast("bytes", encode_routes(shape)["fastavro"]())
 
     def bare() -> object:
@@ -202,7 +202,7 @@ def decode_routes(shape: Shape) -> dict[str, _Route]:
 def encode_routes(shape: Shape) -> dict[str, _Route]:
     """One record encoded, by each route."""
     parsed = fastavro.parse_schema(json.loads(shape.schema))
-    ctx = SerializationContext(_TOPIC, "value")
+    ctx = SerializationContext(_TOPIC, MessageField.VALUE)
     row = dict(shape.row)
 
     def bare() -> object:
@@ -255,9 +255,7 @@ def main() -> None:
                 ratio = figure / figures["fastavro"]
                 target = ""
                 if route == "srfix":
-                    target = (
-                        f"≤ {_TARGETS[shape.name]}: {'held' if ratio <= _TARGETS[shape.name] else 'MISSED'}"
-                    )
+                    target = f"≤ {_TARGETS[shape.name]}: {'held' if ratio <= _TARGETS[shape.name] else 'MISSED'}"
                 beside = figure / figures["confluent"]
                 print(f"{shape.name:8}{what:8}{route:16}{figure:9.0f}{ratio:11.2f}{beside:12.2f}   {target}")
 

@@ -86,7 +86,7 @@ class Struct:
     """The fields, in order."""
 
     def __post_init__(self) -> None:
-        check_columns(self.fields, what="field of a STRUCT")
+        check_columns(self.fields, what="fields of one STRUCT")
 
 
 ColumnType: TypeAlias = ScalarType | Decimal | Array | Map | Struct
@@ -118,7 +118,7 @@ def check_columns(columns: Columns, *, what: str) -> None:
     for column in columns:
         if column.name in seen:
             raise ColumnError(
-                f"There are two {what}s named {column.name!r}. Names must differ, if only by case (quoted)."
+                f"There are two {what} named {column.name!r}. Names must differ, if only by case (quoted)."
             )
         seen.add(column.name)
 
@@ -155,7 +155,7 @@ def usable_columns(columns: Columns) -> Columns:
         raise ColumnError(
             f"The column types nest deeper than {MAX_NESTING} levels. Flatten the innermost ones."
         )
-    check_columns(columns, what="column")
+    check_columns(columns, what="columns")
     return columns
 
 

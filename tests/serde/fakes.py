@@ -1,0 +1,70 @@
+"""A registry in memory that implements what the serdes ask: for tests that are not about HTTP."""
+
+from __future__ import annotations
+
+import json
+
+from srfix.serde.errors import RegistryError
+from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+URL = "http://registry.test"
+
+
+class MemoryRegistry:
+    """Ids by content, reused across subjects. Counts what it is asked; `failures` maps a call's name to an error."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[int, Schema] = {}
+        self.subjects: dict[str, list[int]] = {}
+        self.calls: list[tuple[str, ...]] = []
+        self.failures: dict[str, RegistryError] = {}
+
+    def seed(self, subject: str, text: str) -> int:
+        """Puts a schema under a subject, uncounted."""
+        found = next((known for known, schema in self.schemas.items() if _same(schema.text, text)), None)
+        schema_id = found or len(self.schemas) + 1
+        self.schemas[schema_id] = Schema(text=text)
+        self.subjects.setdefault(subject, []).append(schema_id)
+        return schema_id
+
+    def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
+        """The schema behind an id."""
+        self._called("schema_by_id", str(schema_id))
+        if schema_id not in self.schemas:
+            raise SchemaNotFoundError(404, 40403, f"Schema {schema_id} not found", f"{URL}/schemas/ids/{schema_id}")
+        return RegisteredSchema(schema_id=SchemaId(schema_id), schema=self.schemas[schema_id])
+
+    def lookup(self, subject: str, schema: Schema, *, deleted: bool = False) -> SchemaVersion:
+        """The version that holds this content."""
+        assert deleted, "the failing reader asks with deleted=true"
+        self._called("lookup", subject)
+        if subject not in self.subjects:
+            raise SubjectNotFoundError(404, 40401, f"Subject '{subject}' not found.", f"{URL}/subjects/{subject}")
+        for version, schema_id in enumerate(self.subjects[subject], start=1):
+            if _same(self.schemas[schema_id].text, schema.text):
+                return SchemaVersion(
+                    subject=Subject(subject), version=version, schema_id=SchemaId(schema_id), schema=schema
+                )
+        raise SchemaNotFoundError(404, 40403, "Schema not found", f"{URL}/subjects/{subject}")
+
+    def register(self, subject: str, schema: Schema) -> SchemaId:
+        """Registers."""
+        self._called("register", subject)
+        return SchemaId(self.seed(subject, schema.text))
+
+    def count(self, call: str) -> int:
+        """How often a call came."""
+        return sum(name == call for name, *_ in self.calls)
+
+    def _called(self, *call: str) -> None:
+        self.calls.append(call)
+        failure = self.failures.get(call[0]) or self.failures.get(" ".join(call))
+        if failure is not None:
+            raise failure
+
+
+def _same(one: str, other: str) -> bool:
+    return bool(json.loads(one) == json.loads(other))

@@ -1,0 +1,295 @@
+"""Encoding: strict, never rounding, every bad field named with its path."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import uuid
+from io import BytesIO
+
+import fastavro
+import pytest
+from hypothesis import HealthCheck, given, settings
+from tests.strategies import columns_and_row
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Columns, parse_columns
+from srfix.serde.errors import EncodeError
+from srfix.serde.formats.avro import decoder, encoder, internal_schema
+
+NOON = datetime.datetime(2026, 1, 2, 12, 0, 0, 1999, tzinfo=datetime.UTC)
+
+
+def _record(*types: object) -> dict[str, object]:
+    fields = [{"name": f"f{number}", "type": type_} for number, type_ in enumerate(types)]
+    return {"type": "record", "name": "R", "fields": fields}
+
+
+def _encode(schema: object, row: object) -> bytes:
+    return encoder(json.dumps(schema), columns=None, case_rule=CaseRule.UNIQUE)(row, b"")
+
+
+def _decoded(schema: object, row: object) -> object:
+    return fastavro.schemaless_reader(BytesIO(_encode(schema, row)), schema, None)  # type: ignore[arg-type]
+
+
+def _with_columns(text: str, row: object, rule: CaseRule = CaseRule.UNIQUE) -> object:
+    columns = parse_columns(text)
+    schema = internal_schema(columns)
+    body = encoder(schema, columns=columns, case_rule=rule)(row, b"")
+    return decoder(schema, columns=columns, case_rule=CaseRule.EXACT)(body, 0)
+
+
+GOOD = [
+    ("null", None),
+    ("boolean", True),
+    ("int", -(2**31)),
+    ("long", 2**63 - 1),
+    ("float", 0.5),
+    ("float", float("inf")),
+    ("double", 1e300),
+    ("string", "ü"),
+    ("bytes", b"\x00"),
+    ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B"),
+    ({"type": "fixed", "name": "F", "size": 2}, b"ab"),
+    ({"type": "array", "items": "int"}, [1, 2]),
+    ({"type": "array", "items": ["null", "string"]}, ["a", None]),
+    ({"type": "map", "values": ["null", "long"]}, {"a": 1, "b": None}),
+    ({"type": "int", "logicalType": "date"}, datetime.date(1, 1, 1)),
+    ({"type": "int", "logicalType": "time-millis"}, datetime.time(23, 59, 59, 999000)),
+    ({"type": "long", "logicalType": "time-micros"}, datetime.time(23, 59, 59, 999999)),
+    ({"type": "long", "logicalType": "timestamp-millis"}, datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)),
+    ({"type": "long", "logicalType": "timestamp-micros"}, NOON),
+    ({"type": "long", "logicalType": "local-timestamp-millis"}, datetime.datetime(1969, 12, 31, 23, 59, 59)),
+    ({"type": "string", "logicalType": "uuid"}, uuid.UUID(int=7)),
+    ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, decimal.Decimal("-99.99")),
+    (
+        {"type": "fixed", "name": "D", "size": 3, "logicalType": "decimal", "precision": 5, "scale": 1},
+        decimal.Decimal("-1.5"),
+    ),
+    (["null", "int", "string"], "text"),
+    (["null", {"type": "long", "logicalType": "timestamp-micros"}, "string"], NOON),
+]
+
+BAD = [
+    ("null", 0, "None"),
+    ("boolean", 1, "a boolean"),
+    ("int", 2**31, "an integer from -2147483648 to 2147483647"),
+    ("int", True, "an integer from -2147483648 to 2147483647"),
+    ("int", 1.0, "an integer from -2147483648 to 2147483647"),
+    ("long", 2**63, "an integer from -9223372036854775808 to 9223372036854775807"),
+    ("float", 1e300, "a float of 32 bits"),
+    ("float", 2**24 + 1, "a float of 32 bits"),
+    ("double", "1.5", "a float"),
+    ("double", 2**53 + 1, "a float"),
+    ("string", b"a", "a string"),
+    ("bytes", "a", "bytes"),
+    ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "C", "one of A, B"),
+    ({"type": "fixed", "name": "F", "size": 2}, b"abc", "2 bytes"),
+    ({"type": "array", "items": "int"}, "12", "a list"),
+    ({"type": "array", "items": "int"}, {1}, "a list"),
+    ({"type": "map", "values": "int"}, [("a", 1)], "a mapping with string keys"),
+    ({"type": "int", "logicalType": "date"}, NOON, "a date"),
+    ({"type": "int", "logicalType": "time-millis"}, datetime.time(1, tzinfo=datetime.UTC), "a time without zone"),
+    (
+        {"type": "long", "logicalType": "timestamp-millis"},
+        datetime.datetime(2026, 1, 1),
+        "a datetime with a time zone",
+    ),
+    ({"type": "long", "logicalType": "local-timestamp-micros"}, NOON, "a datetime without time zone"),
+    ({"type": "string", "logicalType": "uuid"}, 7, "a UUID"),
+]
+
+
+class TestValues:
+    @pytest.mark.parametrize(("type_", "value"), GOOD)
+    def test_a_value_that_fits_is_written(self, type_: object, value: object) -> None:
+        assert _decoded(_record(type_), {"f0": value}) == {"f0": value}
+        assert _decoded(type_, value) == value
+
+    @pytest.mark.parametrize(("type_", "value"), [case for case in GOOD if not isinstance(case[0], list)])
+    def test_it_is_written_as_nullable_too(self, type_: object, value: object) -> None:
+        schema = _record(["null", type_]) if type_ != "null" else _record(["null"])
+        assert _decoded(schema, {"f0": value}) == {"f0": value}
+        assert _decoded(schema, {"f0": None}) == {"f0": None}
+
+    @pytest.mark.parametrize(("type_", "value", "needs"), BAD)
+    def test_a_value_that_does_not_fit_is_refused_with_its_path(self, type_: object, value: object, needs: str) -> None:
+        for schema in (_record(type_), _record(["null", type_] if type_ != "null" else "null")):
+            with pytest.raises(EncodeError) as caught:
+                _encode(schema, {"f0": value})
+            assert caught.value.message.startswith(f"1 field does not fit: ->f0 needs {needs}, got ")
+            assert caught.value.paths == ("->f0",)
+
+    @pytest.mark.parametrize("type_", ["boolean", "int", "string", {"type": "array", "items": "int"}])
+    def test_none_where_null_is_not_allowed_is_refused(self, type_: object) -> None:
+        with pytest.raises(EncodeError, match=r"got NoneType None\.$"):
+            _encode(_record(type_), {"f0": None})
+
+    @pytest.mark.parametrize("value", ["1.234", "100", "1E+2", "NaN", "Infinity", "-100.00"])
+    def test_a_decimal_is_never_rounded(self, value: str) -> None:
+        schema = _record({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2})
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->f0 needs a .*DECIMAL\(4, 2\)"):
+            _encode(schema, {"f0": decimal.Decimal(value)})
+
+    @pytest.mark.parametrize("value", ["0", "0E+999999", "-0.00", "1E+1", "99", "99.99"])
+    def test_a_decimal_that_fits_is_written_whatever_its_exponent(self, value: str) -> None:
+        schema = _record({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2})
+        row = _decoded(schema, {"f0": decimal.Decimal(value)})
+        assert row == {"f0": decimal.Decimal(value)}
+
+    def test_a_decimal_too_big_for_its_fixed_is_refused(self) -> None:
+        type_ = {"type": "fixed", "name": "D", "size": 1, "logicalType": "decimal", "precision": 2, "scale": 0}
+        assert _encode(type_, decimal.Decimal("-99")) == b"\x9d"
+        wide = encoder(json.dumps(type_ | {"precision": 2}), columns=None, case_rule=CaseRule.EXACT)
+        assert wide(decimal.Decimal(99), b"") == b"\x63"
+
+    def test_a_timestamp_is_cut_to_milliseconds(self) -> None:
+        schema = {"type": "long", "logicalType": "timestamp-millis"}
+        assert _decoded(schema, NOON) == NOON.replace(microsecond=1000)
+
+    def test_a_lone_surrogate_is_an_encode_error(self) -> None:
+        with pytest.raises(EncodeError, match=r"^The row cannot be written \(UnicodeEncodeError: "):
+            _encode("string", "\ud800")
+
+    def test_a_value_of_no_branch_is_an_encode_error(self) -> None:
+        with pytest.raises(EncodeError, match=r"^The row cannot be written \(ValueError: "):
+            _encode(_record(["null", "int", "string"]), {"f0": 1.5})
+
+    def test_subclasses_of_the_plain_types_are_taken(self) -> None:
+        class Text(str):
+            __slots__ = ()
+
+        class Number(int):
+            pass
+
+        assert _decoded(
+            _record("string", "int", ["null", "long"]), {"f0": Text("a"), "f1": Number(1), "f2": Number(2)}
+        ) == {
+            "f0": "a",
+            "f1": 1,
+            "f2": 2,
+        }
+
+    @pytest.mark.parametrize("value", [1, True, 0])
+    def test_the_shape_that_was_seen_first_does_not_open_the_door_for_another(self, value: object) -> None:
+        write = encoder(json.dumps(_record(["null", "string"])), columns=None, case_rule=CaseRule.EXACT)
+        assert write({"f0": "text"}, b"") == b"\x02\x08text"
+        assert write({"f0": None}, b"") == b"\x00"
+        with pytest.raises(EncodeError):
+            write({"f0": value}, b"")
+        assert write({"f0": "text"}, b"") == b"\x02\x08text"
+
+
+class TestRows:
+    def test_all_bad_fields_are_named_at_once_and_stand_in_a_group(self) -> None:
+        columns = "A INT, B STRUCT<C STRING, D ARRAY<INT>>, E MAP<STRING, INT>"
+        row = {"A": "x", "B": {"C": 1, "D": [1, "y"], "Q": 0}, "E": {"k": "z"}, "Z": 1}
+        with pytest.raises(EncodeError, match=r"^6 fields do not fit: ->Z has no column or field to go to; ") as caught:
+            _with_columns(columns, row)
+        assert caught.value.paths == ("->Z", "->A", "->B->Q", "->B->C", "->B->D[1]", "->E->k")
+        group = caught.value.__cause__
+        assert isinstance(group, ExceptionGroup)
+        assert len(group.exceptions) == 6
+
+    def test_of_very_many_bad_fields_the_message_shows_ten(self) -> None:
+        with pytest.raises(EncodeError, match=r"; and 90 more\.$"):
+            _with_columns("A ARRAY<INT>", {"A": ["x"] * 100})
+
+    def test_a_long_value_is_not_quoted_in_full(self) -> None:
+        with pytest.raises(EncodeError) as caught:
+            _with_columns("A INT", {"A": "x" * 10_000})
+        assert len(caught.value.message) < 250
+
+    def test_what_is_missing_and_nullable_is_null(self) -> None:
+        assert _with_columns("A INT, B STRUCT<C INT, D INT>", {"B": {"D": 1}}) == {"A": None, "B": {"C": None, "D": 1}}
+
+    def test_keys_are_matched_by_the_case_rule_at_every_level(self) -> None:
+        assert _with_columns("A INT, B STRUCT<C INT>", {"a": 1, "b": {"c": 2}}) == {"A": 1, "B": {"C": 2}}
+
+    def test_the_exact_rule_takes_no_other_case(self) -> None:
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->a has no column or field to go to\.$"):
+            _with_columns("A INT", {"a": 1}, CaseRule.EXACT)
+
+    def test_keys_that_leave_a_choice_are_refused(self) -> None:
+        with pytest.raises(
+            EncodeError, match=r"^1 field does not fit: the row has keys that leave a choice: Column 'FOO'"
+        ):
+            _with_columns("FOO INT", {"foo": 1, "Foo": 2})
+
+    def test_an_exact_key_beside_another_case_leaves_one_too_many(self) -> None:
+        with pytest.raises(EncodeError, match=r"->foo has no column or field to go to"):
+            _with_columns("FOO INT", {"FOO": 1, "foo": 2})
+
+    @pytest.mark.parametrize("row", [5, [1], "text", [("A", 1)]])
+    def test_a_row_that_is_no_mapping_is_refused(self, row: object) -> None:
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: the row needs a mapping, got "):
+            _with_columns("A INT", row)
+
+    def test_keys_that_are_no_strings_are_refused(self) -> None:
+        with pytest.raises(EncodeError, match=r"->1 has no column"):
+            _with_columns("A INT", {1: 1})
+        with pytest.raises(EncodeError, match=r"->M->1 needs a string as its key, got int 1"):
+            _with_columns("M MAP<STRING, INT>", {"M": {1: 1}})
+
+    def test_a_missing_field_without_default_is_refused(self) -> None:
+        with pytest.raises(EncodeError, match=r"->f1 is missing, and the schema has no default for it\.$"):
+            _encode(_record("int", "int"), {"f0": 1})
+
+    def test_a_missing_field_takes_the_default_of_the_schema(self) -> None:
+        nested = {"type": "record", "name": "N", "fields": [
+            {"name": "x", "type": "bytes"}, {"name": "y", "type": "int", "default": 3}
+        ]}  # fmt: skip
+        types: list[tuple[object, object, object]] = [
+            ("int", 5, 5),
+            ("bytes", "\u00ff", b"\xff"),
+            (["int", "null"], 7, 7),
+            (["null", "string"], None, None),
+            ({"type": "array", "items": "bytes"}, ["a"], [b"a"]),
+            ({"type": "map", "values": "int"}, {"a": 1}, {"a": 1}),
+            (nested, {"x": "a"}, {"x": b"a", "y": 3}),
+            (
+                {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+                "\u0001",
+                decimal.Decimal("0.01"),
+            ),
+        ]
+        fields = [{"name": f"f{n}", "type": t, "default": d} for n, (t, d, _) in enumerate(types)]
+        schema = {"type": "record", "name": "R", "fields": fields}
+        assert _decoded(schema, {}) == {f"f{n}": value for n, (_, _, value) in enumerate(types)}
+
+    def test_map_entries_may_be_given_as_a_mapping_or_as_entries(self) -> None:
+        schema = json.loads(internal_schema(parse_columns("M MAP<STRING, INT>")))
+        entries = [{"key": "a", "value": 1}, {"key": "b", "value": None}]
+        assert _encode(schema, {"M": {"a": 1, "b": None}}) == _encode(schema, {"M": entries})
+        with pytest.raises(EncodeError, match=r"->M\[0\] needs a map entry"):
+            _encode(schema, {"M": [{"key": "a"}]})
+
+    def test_a_recursive_row_is_written_and_one_without_end_refused(self) -> None:
+        schema = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
+        assert _encode(schema, {"next": {"next": None}}) == b"\x02\x00"
+        endless: dict[str, object] = {}
+        endless["next"] = endless
+        with pytest.raises(EncodeError, match=r"^The row nests too deep to be written\.$"):
+            _encode(schema, endless)
+
+    def test_rows_of_very_many_shapes_are_all_written(self) -> None:
+        columns = parse_columns(", ".join(f"C{number} INT" for number in range(10)))
+        schema = internal_schema(columns)
+        write = encoder(schema, columns=columns, case_rule=CaseRule.UNIQUE)
+        read = decoder(schema, columns=columns, case_rule=CaseRule.UNIQUE)
+        for bits in range(1024):
+            row = {f"C{number}": number if bits >> number & 1 else None for number in range(10)}
+            assert read(write(row, b""), 0) == row
+
+    @given(columns_and_row)
+    @settings(suppress_health_check=[HealthCheck.too_slow])
+    def test_what_we_write_is_what_fastavro_writes(self, columns_row: tuple[Columns, object]) -> None:
+        columns, _ = columns_row
+        text = internal_schema(columns)
+        body = encoder(text, columns=columns, case_rule=CaseRule.UNIQUE)(columns_row[1], b"")
+        row = decoder(text, columns=None, case_rule=CaseRule.UNIQUE)(body, 0)
+        theirs = BytesIO()
+        fastavro.schemaless_writer(theirs, json.loads(text), row)
+        assert theirs.getvalue() == body
