@@ -170,18 +170,18 @@ def new_version(before: SubjectState, now: SubjectState) -> VersionState | None:
 
 
 def describe(action: Action) -> str:
-    """The action in words, as a person who reads the plan wants it."""
+    """The action in words, without its subject: that stands above them."""
     match action:
         case SetCompatibility():
-            return f"set the compatibility of {action.subject} to {action.level}"
+            return f"set the compatibility to {action.level}"
         case Register():
-            return f"register schema id {action.schema_id} under {action.subject}"
+            return f"register schema id {action.schema_id}"
         case SoftDelete():
-            return f"soft-delete that version of {action.subject} (id {action.schema_id} stays readable)"
+            return f"soft-delete that version (the failing reader still finds id {action.schema_id})"
         case RestoreCompatibility(previous=None):
-            return f"delete the compatibility of {action.subject} again: it had none of its own"
+            return "delete the compatibility again: the subject had none of its own"
         case RestoreCompatibility():
-            return f"set the compatibility of {action.subject} back to {_level(action.previous)}"
+            return f"set the compatibility back to {_level(action.previous)}"
         case _:
             assert_never(action)
 
@@ -189,9 +189,9 @@ def describe(action: Action) -> str:
 def _undo(action: Action) -> str:
     match action:
         case SetCompatibility(previous=None):
-            return f"DELETE the config of {action.subject}: it had none of its own"
+            return "delete the configuration: the subject had none of its own"
         case SetCompatibility():
-            return f"set the compatibility of {action.subject} to {_level(action.previous)}"
+            return f"set the compatibility to {_level(action.previous)}"
         case Register():
             return "soft, then hard delete of that version, unless it is the last holder of the id"
         case SoftDelete() | RestoreCompatibility():
@@ -246,9 +246,13 @@ def action_from(document: Json) -> Action:
     :raises PlanError: if it is something else.
     """
     match document:
-        case {"step": int(step), "kind": "set-compatibility", "subject": str(subject), "level": str(level)}:
-            expects = document["expects"]
-            previous = expects.get("config") if isinstance(expects, dict) else None
+        case {
+            "step": int(step),
+            "kind": "set-compatibility",
+            "subject": str(subject),
+            "level": str(level),
+            "expects": {"config": previous},
+        }:
             return SetCompatibility(
                 step=step, subject=Subject(subject), level=level, previous=_config(previous)
             )
