@@ -61,11 +61,7 @@ class Connection:
         from srfix.serde.registry import RegistryClient, RetryPolicy
 
         settings = self.registry
-        retry = (
-            RetryPolicy()
-            if settings.max_retries is None
-            else RetryPolicy(max_attempts=settings.max_retries + 1)
-        )
+        retry = RetryPolicy() if settings.max_retries is None else RetryPolicy(max_attempts=settings.max_retries + 1)
         return RegistryClient(
             self.registry_urls,
             auth=self._basic_auth(),

@@ -66,9 +66,7 @@ def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
     user_info = given.get("basic.auth.user.info")
     source = given.get("basic.auth.credentials.source") or ("URL" if user_info is None else "USER_INFO")
     if source not in _SOURCES:
-        raise UsageError(
-            f"The registry property basic.auth.credentials.source must be one of {', '.join(_SOURCES)}."
-        )
+        raise UsageError(f"The registry property basic.auth.credentials.source must be one of {', '.join(_SOURCES)}.")
     if source == "USER_INFO" and user_info is None:
         raise UsageError(
             "basic.auth.credentials.source=USER_INFO needs basic.auth.user.info=USER:PASSWORD; "

@@ -144,9 +144,7 @@ class ScriptedRegistry:
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
         self.seen.append(
-            Seen(
-                method=handler.command, target=handler.path, headers=dict(handler.headers.items()), body=body
-            )
+            Seen(method=handler.command, target=handler.path, headers=dict(handler.headers.items()), body=body)
         )
         try:
             reply = self._script.popleft()

@@ -21,9 +21,7 @@ from srfix.serde.registry import (
 WRITER = Schema(
     text='{"type":"record","name":"Order","fields":[{"name":"orderId","type":"string"},{"name":"amount","type":"double"}]}'
 )
-INTERNAL = Schema(
-    text='{"type":"record","name":"KsqlDataSourceSchema","fields":[{"name":"ORDERID","type":"string"}]}'
-)
+INTERNAL = Schema(text='{"type":"record","name":"KsqlDataSourceSchema","fields":[{"name":"ORDERID","type":"string"}]}')
 SOURCE = "orders-value"
 PHANTOM = "app-orders-store-changelog-value"
 
@@ -41,9 +39,7 @@ def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
 
 
 class TestRepair:
-    def test_the_incident_is_met_repaired_and_undone(
-        self, registry: FixtureRegistry, client: RegistryClient
-    ) -> None:
+    def test_the_incident_is_met_repaired_and_undone(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         writer_id = registry.seed(SOURCE, WRITER.text)
         registry.seed(PHANTOM, INTERNAL.text)
         before = registry.dump()

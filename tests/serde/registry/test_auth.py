@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 
 class TestSecret:
-    def test_a_reference_to_the_environment_is_read_at_each_use(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_reference_to_the_environment_is_read_at_each_use(self, monkeypatch: pytest.MonkeyPatch) -> None:
         secret = Secret.parse("env:REGISTRY_PASSWORD")
         monkeypatch.setenv("REGISTRY_PASSWORD", "first")
         assert secret.reveal() == "first"
@@ -111,9 +109,7 @@ class TestBasicAuth:
         assert auth.password.reveal() == "a:b"
 
     def test_the_password_may_be_a_reference(self) -> None:
-        assert BasicAuth.parse("reader:env:REGISTRY_PASSWORD").password == Secret.parse(
-            "env:REGISTRY_PASSWORD"
-        )
+        assert BasicAuth.parse("reader:env:REGISTRY_PASSWORD").password == Secret.parse("env:REGISTRY_PASSWORD")
 
     def test_text_without_a_colon_is_refused_and_not_shown(self) -> None:
         with pytest.raises(

@@ -142,9 +142,7 @@ class TestRequests:
 
 
 class TestSchemaById:
-    def test_the_answer_of_7_9_has_the_text_alone(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
+    def test_the_answer_of_7_9_has_the_text_alone(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.answers({"schema": TEXT})
         assert client.schema_by_id(7) == RegisteredSchema(schema_id=SchemaId(7), schema=AVRO)
 
@@ -178,9 +176,7 @@ class TestSchemaById:
 
 
 class TestLookup:
-    def test_the_answer_names_subject_version_and_id(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
+    def test_the_answer_names_subject_version_and_id(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.answers({"subject": "src-value", "version": 2, "id": 900, "schema": TEXT})
         assert client.lookup("phantom-value", AVRO, deleted=True) == SchemaVersion(
             subject=Subject("src-value"), version=2, schema_id=SchemaId(900), schema=AVRO
@@ -232,16 +228,12 @@ class TestConfig:
     def test_all_fields_are_kept_as_answered(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.answers({"compatibilityLevel": "FULL", "normalize": True, "alias": None})
         config = client.config("s")
-        assert config == SubjectConfig(
-            fields={"compatibilityLevel": "FULL", "normalize": True, "alias": None}
-        )
+        assert config == SubjectConfig(fields={"compatibilityLevel": "FULL", "normalize": True, "alias": None})
         assert config is not None
         assert config.compatibility == "FULL"
 
     @pytest.mark.parametrize("code", [40408, 40401])
-    def test_a_subject_without_one_has_none(
-        self, code: int, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
+    def test_a_subject_without_one_has_none(self, code: int, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.fails(404, code)
         assert client.config("s") is None
 
@@ -264,9 +256,7 @@ class TestConfig:
             client.set_config("s", dict(fields))
         assert server.seen == []
 
-    @pytest.mark.parametrize(
-        ("code", "kind"), [(40401, SubjectNotFoundError), (40408, NoSubjectCompatibilityError)]
-    )
+    @pytest.mark.parametrize(("code", "kind"), [(40401, SubjectNotFoundError), (40408, NoSubjectCompatibilityError)])
     def test_deleting_what_is_not_there_is_an_error(
         self, code: int, kind: type[Exception], server: ScriptedRegistry, client: RegistryClient
     ) -> None:
@@ -288,9 +278,7 @@ class TestEffectiveCompatibility:
         assert client.effective_compatibility("s") == "FULL"
         assert server.targets[1] == "GET /config"
 
-    def test_an_answer_without_a_level_is_no_registrys(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
+    def test_an_answer_without_a_level_is_no_registrys(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.answers({"normalize": True})
         with pytest.raises(RegistryProtocolError, match=r": its compatibilityLevel is missing \(HTTP 200"):
             client.effective_compatibility("s")
@@ -302,9 +290,7 @@ class TestMode:
         assert client.mode("s") == "READONLY"
 
     @pytest.mark.parametrize("code", [40409, 40401])
-    def test_a_subject_without_one_has_none(
-        self, code: int, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
+    def test_a_subject_without_one_has_none(self, code: int, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.fails(404, code)
         assert client.mode("s") is None
 
@@ -332,9 +318,7 @@ class TestCheckCompatibility:
         assert client.check_compatibility("s", AVRO) == CompatibilityCheck(is_compatible=True)
         assert client.check_compatibility("s", AVRO, version=None) == CompatibilityCheck(is_compatible=True)
 
-    def test_a_version_that_is_not_there_is_an_error(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
+    def test_a_version_that_is_not_there_is_an_error(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.fails(404, 40402)
         with pytest.raises(VersionNotFoundError):
             client.check_compatibility("s", AVRO, version=9)
@@ -405,18 +389,14 @@ class TestSchemaCache:
         assert client.schema_by_id(7, subject="a").schema.text == '"int"'
         assert client.schema_by_id(7, subject=":.other:a").schema.text == '"string"'
 
-    def test_the_least_recently_used_goes_first(
-        self, server: ScriptedRegistry, make_client: MakeClient
-    ) -> None:
+    def test_the_least_recently_used_goes_first(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
         client = make_client(cache_capacity=2)
         server.always({"schema": TEXT})
         for schema_id in (1, 2, 1, 3, 1, 2):
             client.schema_by_id(schema_id)
         assert server.targets == [f"GET /schemas/ids/{schema_id}" for schema_id in (1, 2, 3, 2)]
 
-    def test_a_cache_of_nothing_asks_each_time(
-        self, server: ScriptedRegistry, make_client: MakeClient
-    ) -> None:
+    def test_a_cache_of_nothing_asks_each_time(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
         client = make_client(cache_capacity=0)
         server.always({"schema": TEXT})
         client.schema_by_id(1)

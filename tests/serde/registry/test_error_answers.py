@@ -69,9 +69,7 @@ class TestAnswerErrorClass:
 
 
 class TestErrorAnswers:
-    def test_the_message_says_what_where_and_what_next(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
+    def test_the_message_says_what_where_and_what_next(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.fails(404, 40401, "Subject 'a/b-value' not found.")
         with pytest.raises(SubjectNotFoundError) as caught:
             client.versions("a/b-value")
@@ -96,13 +94,9 @@ class TestErrorAnswers:
         ):
             client.subjects()
 
-    def test_a_message_that_is_a_list_is_shown_as_json(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
+    def test_a_message_that_is_a_list_is_shown_as_json(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         """Karapace's 422 for a body that it does not know."""
-        server.answers(
-            {"error_code": 422, "message": [{"loc": ["body", "schema"], "msg": "Missing"}]}, status=422
-        )
+        server.answers({"error_code": 422, "message": [{"loc": ["body", "schema"], "msg": "Missing"}]}, status=422)
         with pytest.raises(
             RegistryAnswerError,
             match=r'\(HTTP 422\): \[\{"loc": \["body", "schema"\], "msg": "Missing"\}\]\.$',

@@ -62,9 +62,7 @@ def unauthorized(server: ScriptedRegistry) -> None:
 
 
 def redirected(server: ScriptedRegistry) -> None:
-    server.answers(
-        b"", status=302, headers={"Location": f"http://reader:{NEEDLES[1]}@elsewhere/?p={PASSWORD}"}
-    )
+    server.answers(b"", status=302, headers={"Location": f"http://reader:{NEEDLES[1]}@elsewhere/?p={PASSWORD}"})
 
 
 def incomplete(server: ScriptedRegistry) -> None:
@@ -86,9 +84,7 @@ def everything_shown_of(error: BaseException) -> str:
 
 
 def given_in_the_url(server: ScriptedRegistry, make_client: MakeClient) -> RegistryClient:
-    return make_client(
-        server.url.replace("http://", f"http://reader:{NEEDLES[1]}@"), attempts=2, read_timeout_s=0.2
-    )
+    return make_client(server.url.replace("http://", f"http://reader:{NEEDLES[1]}@"), attempts=2, read_timeout_s=0.2)
 
 
 def given_apart(server: ScriptedRegistry, make_client: MakeClient) -> RegistryClient:

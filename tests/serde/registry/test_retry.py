@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 class TestRetryPolicy:
     @pytest.mark.parametrize("wrong", [{"max_attempts": 0}, {"initial_wait_s": -1.0}, {"max_wait_s": -0.5}])
     def test_numbers_that_make_no_sense_are_refused(self, wrong: dict[str, float]) -> None:
-        with pytest.raises(
-            UsageError, match=r"^A retry policy needs at least one attempt and waits of 0 s or more; "
-        ):
+        with pytest.raises(UsageError, match=r"^A retry policy needs at least one attempt and waits of 0 s or more; "):
             RetryPolicy(**wrong)  # type: ignore[arg-type]
 
 
@@ -209,9 +207,7 @@ class TestFailOver:
 
 
 class TestUnreachable:
-    def test_a_refused_connection_says_so(
-        self, closed_port: int, make_client: MakeClient, waits: list[float]
-    ) -> None:
+    def test_a_refused_connection_says_so(self, closed_port: int, make_client: MakeClient, waits: list[float]) -> None:
         with pytest.raises(
             RegistryUnreachableError,
             match=r"^No schema registry answered GET /subjects in 4 attempts: http://127\.0\.0\.1:\d+: "
@@ -224,9 +220,7 @@ class TestUnreachable:
 
     def test_silence_is_a_time_out(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
         server.answers([], held_until=threading.Event())
-        with pytest.raises(
-            RegistryUnreachableError, match=r": no answer within 0\.2 s \(time-out\)\. "
-        ) as caught:
+        with pytest.raises(RegistryUnreachableError, match=r": no answer within 0\.2 s \(time-out\)\. ") as caught:
             make_client(attempts=1, read_timeout_s=0.2).subjects()
         assert caught.value.outcome_unknown
 
@@ -237,9 +231,7 @@ class TestUnreachable:
         ):
             make_client(attempts=1).subjects()
 
-    def test_a_body_that_does_not_decompress_says_so(
-        self, server: ScriptedRegistry, make_client: MakeClient
-    ) -> None:
+    def test_a_body_that_does_not_decompress_says_so(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
         server.answers(b"no gzip", headers={"Content-Encoding": "gzip"})
         with pytest.raises(RegistryUnreachableError, match=r": its answer could not be decompressed\. "):
             make_client(attempts=1).subjects()
@@ -253,9 +245,7 @@ class TestUnreachable:
         ):
             make_client(attempts=1).delete_config("a-value")
 
-    def test_a_write_that_was_never_sent_does_not_say_so(
-        self, closed_port: int, make_client: MakeClient
-    ) -> None:
+    def test_a_write_that_was_never_sent_does_not_say_so(self, closed_port: int, make_client: MakeClient) -> None:
         with pytest.raises(RegistryUnreachableError, match=r"\(scheme, host and port\)\.$"):
             make_client(f"http://127.0.0.1:{closed_port}").delete_config("a-value")
 
@@ -279,9 +269,7 @@ class TestTls:
             make_client(tls_server.url).subjects()
         assert waits == []
 
-    def test_https_to_a_plain_port_asks_for_http(
-        self, server: ScriptedRegistry, make_client: MakeClient
-    ) -> None:
+    def test_https_to_a_plain_port_asks_for_http(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
         with pytest.raises(
             RegistryUnreachableError, match=r": TLS failed \(.+\); is it http:// rather than https://\?"
         ):
@@ -309,9 +297,7 @@ class TestRedirects:
     def test_a_redirect_is_not_followed_and_its_target_is_named(
         self, status: int, server: ScriptedRegistry, other_server: ScriptedRegistry, client: RegistryClient
     ) -> None:
-        server.answers(
-            b"", status=status, content_type=None, headers={"Location": f"{other_server.url}/subjects"}
-        )
+        server.answers(b"", status=status, content_type=None, headers={"Location": f"{other_server.url}/subjects"})
         with pytest.raises(
             RegistryProtocolError,
             match=rf"it redirects to {re.escape(other_server.url)}/subjects, and redirects are not followed",

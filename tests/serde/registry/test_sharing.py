@@ -34,10 +34,7 @@ class TestThreads:
 
         def work(number: int) -> set[int]:
             together.wait(10)
-            return {
-                client.schema_by_id(schema_id).schema_id - schema_id
-                for schema_id in range(number, number + 80)
-            }
+            return {client.schema_by_id(schema_id).schema_id - schema_id for schema_id in range(number, number + 80)}
 
         with ThreadPoolExecutor(THREADS) as pool:
             assert set().union(*pool.map(work, range(THREADS))) == {0}
@@ -71,9 +68,7 @@ class TestClose:
         client.subjects()
         assert server.connections == 2
 
-    def test_it_closes_the_connections_of_all_threads(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
+    def test_it_closes_the_connections_of_all_threads(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.always([])
         asked, closed = threading.Event(), threading.Event()
 
@@ -128,9 +123,7 @@ class TestPickle:
             assert pool.submit(read_schema, RegistryClient(server.url)).result(60) == '"string"'
 
     @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-    def test_a_forked_process_opens_its_own_connection(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
+    def test_a_forked_process_opens_its_own_connection(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.always({"schema": '"string"'})
         client.schema_by_id(1)
         process = multiprocessing.get_context("fork").Process(target=client.schema_by_id, args=(2,))

@@ -75,9 +75,7 @@ class TestSubjectsInPaths:
     def test_what_no_url_can_carry_is_refused_before_anything_is_sent(
         self, subject: str, server: ScriptedRegistry, client: RegistryClient
     ) -> None:
-        with pytest.raises(
-            UsageError, match=r"^The name '.*' cannot stand in a registry's URL: it is empty or not"
-        ):
+        with pytest.raises(UsageError, match=r"^The name '.*' cannot stand in a registry's URL: it is empty or not"):
             client.versions(subject)
         assert server.seen == []
 
@@ -97,9 +95,7 @@ class TestUrlList:
 
     @pytest.mark.parametrize("urls", ["", " , ", []])
     def test_no_url_at_all_is_refused(self, urls: str | list[str]) -> None:
-        with pytest.raises(
-            UsageError, match=r"^No registry URL was given; it looks like http://registry:8081\.$"
-        ):
+        with pytest.raises(UsageError, match=r"^No registry URL was given; it looks like http://registry:8081\.$"):
             RegistryClient(urls)
 
     @pytest.mark.parametrize(

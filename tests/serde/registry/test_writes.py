@@ -97,9 +97,7 @@ class TestAlreadyDone:
         with pytest.raises(RegistryAnswerError):
             write(make_client(f"http://127.0.0.1:{closed_port}", server.url))
 
-    def test_the_answer_itself_is_no_earlier_attempt(
-        self, server: ScriptedRegistry, make_client: MakeClient
-    ) -> None:
+    def test_the_answer_itself_is_no_earlier_attempt(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
         server.fails(500, 50002, "Register operation timed out")
         with pytest.raises(RegistryAnswerError) as caught:
             soft(make_client(attempts=1))
@@ -131,9 +129,7 @@ class TestNotDone:
         self, server: ScriptedRegistry, client: RegistryClient
     ) -> None:
         server.cuts()
-        server.fails(
-            404, 40407, "Subject 's' Version 3 was not deleted first before being permanently deleted"
-        )
+        server.fails(404, 40407, "Subject 's' Version 3 was not deleted first before being permanently deleted")
         with pytest.raises(VersionNotSoftDeletedError):
             permanent(client)
 

@@ -77,9 +77,7 @@ class Answer:
 
     def foreign(self, problem: str) -> RegistryProtocolError:
         """The error that says that no registry answers like this."""
-        text = "".join(
-            c if c.isprintable() else " " for c in self.body[: 20 * _BEGINNING].decode("utf-8", "replace")
-        )
+        text = "".join(c if c.isprintable() else " " for c in self.body[: 20 * _BEGINNING].decode("utf-8", "replace"))
         return RegistryProtocolError(
             status=self.status,
             content_type=self._scrub(self.content_type),

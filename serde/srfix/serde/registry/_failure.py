@@ -43,9 +43,7 @@ def failure_of(
 
     if found := first(ssl.SSLCertVerificationError):
         words = getattr(found, "verify_message", "") or "it cannot be verified"
-        return _never_sent(
-            f"its TLS certificate is not accepted ({words}); name the CA that signed it", again=False
-        )
+        return _never_sent(f"its TLS certificate is not accepted ({words}); name the CA that signed it", again=False)
     if found := first(ssl.SSLError, requests.exceptions.SSLError):
         words = str(getattr(found, "reason", "") or "handshake failed").replace("_", " ").lower()
         return _never_sent(f"TLS failed ({words}); is it http:// rather than https://?", again=False)
@@ -61,15 +59,11 @@ def failure_of(
         return _perhaps_sent(f"no answer within {read_timeout_s:g} s (time-out)")
     if first(requests.exceptions.ContentDecodingError, urllib3.exceptions.DecodeError):
         return _perhaps_sent("its answer could not be decompressed")
-    if first(
-        requests.ConnectionError, requests.exceptions.ChunkedEncodingError, urllib3.exceptions.ProtocolError
-    ):
+    if first(requests.ConnectionError, requests.exceptions.ChunkedEncodingError, urllib3.exceptions.ProtocolError):
         return _perhaps_sent("the connection was cut before the answer was complete")
     if ca_file is not None and not Path(ca_file).is_file():
         return _never_sent(f"the CA file {ca_file!r} is not there any more", again=False)
-    return _never_sent(
-        _system_words(chain) or f"the request could not be sent ({type(error).__name__})", again=False
-    )
+    return _never_sent(_system_words(chain) or f"the request could not be sent ({type(error).__name__})", again=False)
 
 
 def _never_sent(reason: str, *, again: bool = True) -> Failure:

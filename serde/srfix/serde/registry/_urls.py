@@ -40,11 +40,7 @@ def parse_urls(urls: str | Sequence[str], auth: BasicAuth | None) -> tuple[Endpo
     for number, text in enumerate(texts, start=1):
         endpoint = _parse(text, auth)
         if isinstance(endpoint, str):
-            name = (
-                repr(text)
-                if show
-                else f"number {number} of {len(texts)} (not shown, for it may hold a password)"
-            )
+            name = repr(text) if show else f"number {number} of {len(texts)} (not shown, for it may hold a password)"
             raise UsageError(f"The registry URL {name} cannot be used: {endpoint}")
         endpoints.append(endpoint)
     return tuple(endpoints)
@@ -97,19 +93,14 @@ def _segment(text: str) -> str:
         encoded = ""
     if not encoded:
         raise UsageError(
-            f"The name {text!r} cannot stand in a registry's URL: it is empty or not valid Unicode. "
-            "Check the subject."
+            f"The name {text!r} cannot stand in a registry's URL: it is empty or not valid Unicode. Check the subject."
         )
     return encoded.replace(".", "%2E") if encoded in (".", "..") else encoded
 
 
 def request_url(endpoint: Endpoint, path: str, query: Mapping[str, str]) -> str:
     """The whole URL of a request."""
-    return (
-        f"{endpoint.url}{path}?{urlencode(query, quote_via=quote, safe='')}"
-        if query
-        else f"{endpoint.url}{path}"
-    )
+    return f"{endpoint.url}{path}?{urlencode(query, quote_via=quote, safe='')}" if query else f"{endpoint.url}{path}"
 
 
 def without_user_info(url: str) -> str:

@@ -158,9 +158,7 @@ class RegistryClient:
 
     def subjects(self, *, deleted: bool = False) -> tuple[Subject, ...]:
         """All subjects, in the registry's order; with `deleted` the soft-deleted ones too."""
-        return _parse.subjects(
-            self._transport.request("GET", "/subjects", query=_DELETED if deleted else None)
-        )
+        return _parse.subjects(self._transport.request("GET", "/subjects", query=_DELETED if deleted else None))
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
         """A subject's version numbers; with `deleted` the soft-deleted ones too.
@@ -170,18 +168,14 @@ class RegistryClient:
         path = path_of("subjects", subject, "versions")
         return _parse.versions(self._transport.request("GET", path, query=_DELETED if deleted else None))
 
-    def version(
-        self, subject: str, version: int | Literal["latest"], *, deleted: bool = False
-    ) -> SchemaVersion:
+    def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
         """One version of a subject; with `deleted` also a soft-deleted one.
 
         :raises SubjectNotFoundError: if there is no such subject.
         :raises VersionNotFoundError: if it has no such version.
         """
         path = path_of("subjects", subject, "versions", version)
-        return _parse.schema_version(
-            self._transport.request("GET", path, query=_DELETED if deleted else None)
-        )
+        return _parse.schema_version(self._transport.request("GET", path, query=_DELETED if deleted else None))
 
     def config(self, subject: str | None = None) -> SubjectConfig | None:
         """A subject's own configuration, None if it has none; without a subject, the global one.
@@ -229,13 +223,9 @@ class RegistryClient:
         :raises VersionNotFoundError: if the subject has no version of that number.
         :raises InvalidSchemaError: if it is not a schema.
         """
-        path = path_of(
-            "compatibility", "subjects", subject, "versions", *(() if version is None else (version,))
-        )
+        path = path_of("compatibility", "subjects", subject, "versions", *(() if version is None else (version,)))
         try:
-            answer = self._transport.request(
-                "POST", path, query={"verbose": "true"}, body=_schema_body(schema)
-            )
+            answer = self._transport.request("POST", path, query={"verbose": "true"}, body=_schema_body(schema))
         except (SubjectNotFoundError, VersionNotFoundError):
             if isinstance(version, int):
                 raise
@@ -267,10 +257,7 @@ class RegistryClient:
         :raises OperationNotPermittedError: if the mode forbids it.
         :raises UsageError: if there is no field, or the level is given in both spellings.
         """
-        body = {
-            ("compatibility" if name == "compatibilityLevel" else name): value
-            for name, value in fields.items()
-        }
+        body = {("compatibility" if name == "compatibilityLevel" else name): value for name, value in fields.items()}
         if not body or len(body) != len(fields):
             raise UsageError(
                 f"The configuration for subject {subject!r} needs at least one field, and the level once: as "
@@ -303,9 +290,7 @@ class RegistryClient:
         """
         path = path_of("subjects", subject, "versions", version)
         try:
-            self._transport.request(
-                "DELETE", path, query={"permanent": "true"} if permanent else None, write=True
-            )
+            self._transport.request("DELETE", path, query={"permanent": "true"} if permanent else None, write=True)
         except (SubjectNotFoundError, VersionNotFoundError, VersionSoftDeletedError) as error:
             # 40406 to a permanent deletion would mean that it is still there.
             done = not (permanent and isinstance(error, VersionSoftDeletedError))

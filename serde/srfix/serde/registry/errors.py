@@ -103,11 +103,7 @@ class RegistryUnreachableError(RegistryError):
         super().__init__(
             f"No schema registry answered {request}{times}: {reasons}. "
             "Check that the registry runs and that the URL is right (scheme, host and port)."
-            + (
-                " The write may have taken effect: look before you repeat it."
-                if write and outcome_unknown
-                else ""
-            ),
+            + (" The write may have taken effect: look before you repeat it." if write and outcome_unknown else ""),
             failures=tuple(failures),
             outcome_unknown=outcome_unknown,
         )
@@ -178,8 +174,7 @@ class RegistryAnswerError(RegistryError):
         said = f": {words}" if words else ""
         end = "" if said.endswith((".", "…", "!", "?")) else "."
         super().__init__(
-            f"{method} {url} was answered with error {error_code} (HTTP {status}){said}{end} "
-            f"{self.advice}".strip(),
+            f"{method} {url} was answered with error {error_code} (HTTP {status}){said}{end} {self.advice}".strip(),
             status=status,
             error_code=error_code,
             registry_message=registry_message,
@@ -291,9 +286,7 @@ class NoLiveVersionError(AssociationConflictError):
 class InvalidSchemaError(RegistryAnswerError):
     """42201: not a schema, a type the registry does not know, or a reference it cannot resolve."""
 
-    advice = (
-        "Check the schema's text, its type and its references; newer registries are stricter than older ones."
-    )
+    advice = "Check the schema's text, its type and its references; newer registries are stricter than older ones."
 
 
 class InvalidVersionError(RegistryAnswerError):
@@ -373,9 +366,7 @@ class StoreError(RegistryAnswerError):
 class StoreTimeoutError(RegistryAnswerError):
     """50002: the registry's own Kafka topic did not answer in time; a write may have taken effect."""
 
-    advice = (
-        "The registry is in trouble with its own Kafka cluster: see its log. Look before you repeat a write."
-    )
+    advice = "The registry is in trouble with its own Kafka cluster: see its log. Look before you repeat a write."
 
 
 class ForwardingError(RegistryAnswerError):
