@@ -24,6 +24,9 @@
     │   └── RegistryAnswerError       an error answer: status, error_code, message (leaves in registry.errors)
     ├── ClusterError                  (recovery) the Kafka cluster could not be asked
     ├── PlanError                     (recovery) a plan or journal that cannot be used
+    ├── StateDirectoryError           (recovery) a file of a state directory that is not what Kafka Streams writes
+    ├── TopologyError                 (recovery) a text that is not a printed topology
+    ├── KsqldbError                   (recovery) ksqlDB could not be asked, or answered something else
     └── UsageError                    what was asked for makes no sense as it stands
 
 A message says what, where and what to do next, and never holds a secret.
@@ -44,6 +47,7 @@ __all__ = [
     "DualSubjectError",
     "EncodeError",
     "IncompatibleTypeError",
+    "KsqldbError",
     "MalformedHeaderError",
     "PayloadTooShortError",
     "PlanError",
@@ -52,7 +56,9 @@ __all__ = [
     "SchemaError",
     "SecretError",
     "SrfixError",
+    "StateDirectoryError",
     "SubjectVersionError",
+    "TopologyError",
     "TrailingBytesError",
     "TruncatedBodyError",
     "UnknownMagicByteError",
@@ -195,6 +201,18 @@ class ClusterError(SrfixError):
 
 class PlanError(SrfixError):
     """A plan or a journal that cannot be used as it is."""
+
+
+class StateDirectoryError(SrfixError, ValueError):
+    """A file of a state directory that cannot be read as Kafka Streams writes it."""
+
+
+class TopologyError(SrfixError, ValueError):
+    """A text that is not the printed topology of Kafka Streams."""
+
+
+class KsqldbError(SrfixError):
+    """ksqlDB could not be asked, said no, or what was saved of it is not its answer."""
 
 
 class UsageError(SrfixError, ValueError):
