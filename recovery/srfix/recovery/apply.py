@@ -83,9 +83,7 @@ def apply_plan(
             if state is not None and state.finished:
                 yield AlreadyApplied()
                 return
-            yield from _Run(
-                plan, registry, journal, state or JournalState(plan=plan), is_new=state is None
-            ).steps()
+            yield from _Run(plan, registry, journal, state or JournalState(plan=plan), is_new=state is None).steps()
             return
         aside = set_aside(journal_path)
     yield JournalSetAside(path=aside)
@@ -104,7 +102,8 @@ def _is_done_with(plan: Plan, state: JournalState, path: Path) -> bool:
         )
     if not is_same:
         raise PlanError(
-            f"The journal {path} belongs to another plan ({state.plan.digest}), which was carried out in part. Finish that one "
+            f"The journal {path} belongs to another plan ({state.plan.digest}), which was carried out in part. "
+            "Finish that one "
             "with srfix apply or undo it with srfix rollback, or give this plan a journal of its own with --journal."
         )
     return False
@@ -120,7 +119,6 @@ class _Run:
     now: dict[Subject, SubjectState] = field(default_factory=dict)
 
     def steps(self) -> Iterator[Event]:
-        has_written = bool(self.state.before)
         try:
             in_flight = settle_in_flight(self.state, self.registry, self.journal)
             self.now = expected_states(self.plan, self.state)
@@ -132,25 +130,37 @@ class _Run:
                     if action.step == in_flight:
                         yield StepFound(action=action)
                     continue
-                has_written = True
                 self._carry_out(action)
                 yield StepDone(action=action)
             self.journal.write("finished")
         except (PlanError, RegistryError) as error:
-            if not has_written or isinstance(error, AppliedInPartError):
+            if not self.state.after and self._nothing_in_flight():
                 raise
             done = len(self.state.after)
             raise AppliedInPartError(
-                f"{error} The repair stopped after {done} of {len(self.plan.actions)} steps; the journal {self.journal.path} "
+                f"{error} The repair stopped after {done} of {len(self.plan.actions)} steps; the journal "
+                f"{self.journal.path} "
                 "says which. Mend the cause and run the same srfix apply again, or undo it with srfix rollback."
             ) from error
+
+    def _nothing_in_flight(self) -> bool:
+        """True if no step was begun, or the one that was has certainly left no trace."""
+        step = self.state.in_flight
+        if step is None:
+            return True
+        before = self.state.before[step]
+        try:
+            return read_subject_state(self.registry, before.subject) == before
+        except RegistryError:
+            return False
 
     def _compare(self) -> None:
         for subject, expected in self.now.items():
             found = read_subject_state(self.registry, subject)
             if found != expected:
                 raise PlanError(
-                    f"The world has changed since the plan was made: {difference(expected, found)}. Nothing was written for "
+                    f"The world has changed since the plan was made: {difference(expected, found)}. Nothing was "
+                    "written for "
                     "it; make a new plan with srfix plan."
                 )
 
@@ -163,7 +173,8 @@ class _Run:
         if not has_happened(action, before, after):
             undo_wrong_id(action, before, after, self.registry)
             raise PlanError(
-                f"Step {action.step} did not leave what the plan says: {difference(before, after)}. Somebody else writes to "
+                f"Step {action.step} did not leave what the plan says: {difference(before, after)}. Somebody else "
+                "writes to "
                 f"{action.subject} at the same time, or the registry follows other rules."
             )
         self.journal.after(action.step, after, answer)
@@ -200,7 +211,8 @@ def settle_in_flight(state: JournalState, registry: RegistryClient, journal: Jou
         return step
     if undo_wrong_id(action, before, found, registry):
         raise PlanError(
-            f"Step {step} had registered {action.subject} under another id than the plan says; that was undone. The registry "
+            f"Step {step} had registered {action.subject} under another id than the plan says; that was undone. The "
+            "registry "
             "gives this schema another id there (the subject's latest version may carry metadata)."
         )
     raise PlanError(
@@ -209,17 +221,10 @@ def settle_in_flight(state: JournalState, registry: RegistryClient, journal: Jou
     )
 
 
-def undo_wrong_id(
-    action: Action, before: SubjectState, after: SubjectState, registry: RegistryClient
-) -> bool:
+def undo_wrong_id(action: Action, before: SubjectState, after: SubjectState, registry: RegistryClient) -> bool:
     """Takes back a registration that came back with another id than the plan says. True if there was one."""
     added = new_version(before, after)
-    if (
-        not isinstance(action, Register)
-        or added is None
-        or added.schema_id == action.schema_id
-        or added.deleted
-    ):
+    if not isinstance(action, Register) or added is None or added.schema_id == action.schema_id or added.deleted:
         return False
     registry.delete_version(action.subject, added.version)
     registry.delete_version(action.subject, added.version, permanent=True)
@@ -232,29 +237,20 @@ def difference(expected: SubjectState, found: SubjectState) -> str:
     if expected.versions != found.versions:
         parts.append(f"it holds {_versions(found)} where {_versions(expected)} was expected")
     if expected.config != found.config:
-        parts.append(
-            f"its own configuration is {_config(found.config)} where {_config(expected.config)} was expected"
-        )
+        parts.append(f"its own configuration is {_config(found.config)} where {_config(expected.config)} was expected")
     if expected.mode != found.mode:
-        parts.append(
-            f"its own mode is {found.mode or 'not set'} where {expected.mode or 'not set'} was expected"
-        )
+        parts.append(f"its own mode is {found.mode or 'not set'} where {expected.mode or 'not set'} was expected")
     return f"{expected.subject}: {', and '.join(parts)}" if parts else f"{expected.subject}: nothing changed"
 
 
 def _versions(state: SubjectState) -> str:
     return (
         ", ".join(
-            f"version {v.version} = id {v.schema_id}{' (soft-deleted)' if v.deleted else ''}"
-            for v in state.versions
+            f"version {v.version} = id {v.schema_id}{' (soft-deleted)' if v.deleted else ''}" for v in state.versions
         )
         or "no version"
     )
 
 
 def _config(config: Mapping[str, object] | None) -> str:
-    return (
-        "not set"
-        if config is None
-        else ", ".join(f"{name}={value}" for name, value in sorted(config.items()))
-    )
+    return "not set" if config is None else ", ".join(f"{name}={value}" for name, value in sorted(config.items()))

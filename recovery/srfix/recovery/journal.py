@@ -112,7 +112,8 @@ def open_journal(path: Path, clock: Callable[[], str]) -> Iterator[tuple[Journal
             portalocker.lock(stream, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
         except portalocker.LockException as error:
             raise PlanError(
-                f"The journal {path} is in use: another srfix carries out or rolls back this plan right now. Wait for it."
+                f"The journal {path} is in use: another srfix carries out or rolls back this plan right now. Wait "
+                "for it."
             ) from error
         with _disk_errors(path):
             if not existed:
@@ -127,7 +128,8 @@ def _disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise PlanError(
-            f"The journal {path} cannot be written ({error.strerror or error}), and nothing is changed that it does not tell "
+            f"The journal {path} cannot be written ({error.strerror or error}), and nothing is changed that it does "
+            "not tell "
             "of. Make room or give another place with --journal, and run the same command again."
         ) from error
 
@@ -150,18 +152,21 @@ def read_journal(path: Path) -> JournalState:
     """
     try:
         content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise PlanError(
+            f"There is no journal {path}: no repair was begun there, so there is nothing to look at or undo."
+        ) from error
     except OSError as error:
         raise PlanError(f"The journal {path} cannot be read ({error.strerror}).") from error
     whole = content[: content.rfind(b"\n") + 1]
     if not whole:
-        raise PlanError(
-            f"The journal {path} is empty: no repair was begun, so there is nothing to look at or undo."
-        )
+        raise PlanError(f"The journal {path} is empty: no repair was begun, so there is nothing to look at or undo.")
     return _replay(path, whole)
 
 
 def set_aside(path: Path) -> Path:
-    """Renames a journal that is done with to the first free `<path>.<n>`, so that a rollback can still be told of it."""
+    """Renames a journal that is done with to the first free `<path>.<n>`, so that a rollback can still be told of "
+    "it."""
     number = 1
     while (aside := path.with_name(f"{path.name}.{number}")).exists():
         number += 1
@@ -201,9 +206,7 @@ def _begun(path: Path, line: bytes) -> JournalState:
                 raise PlanError(f"The journal {path} is a {schema}; this version of srfix reads {SCHEMA}.")
             plan = plan_from(document, where=f"the first line of {path}")
             if plan.digest != digest:
-                raise PlanError(
-                    f"The journal {path} was edited: its plan does not have the digest that it names."
-                )
+                raise PlanError(f"The journal {path} was edited: its plan does not have the digest that it names.")
             return JournalState(plan=plan)
     raise PlanError(f"{path} is not a journal of srfix: its first line does not begin a repair.")
 
@@ -218,7 +221,8 @@ def _line(path: Path, number: int, line: bytes) -> Json:
 
 def _unreadable(path: Path, number: int) -> PlanError:
     return PlanError(
-        f"Line {number} of the journal {path} cannot be read. It was damaged or edited; srfix does not guess what was done. "
+        f"Line {number} of the journal {path} cannot be read. It was damaged or edited; srfix does not guess what "
+        "was done. "
         "Restore it from a copy, or compare the registry with the plan by hand."
     )
 

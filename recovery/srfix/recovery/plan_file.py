@@ -99,9 +99,7 @@ def plan_document(plan: Plan) -> dict[str, Json]:
             for f in plan.findings
         ],
         "actions": [action_document(action) for action in plan.actions],
-        "expects": {
-            subject: subject_state_document(plan.expects[subject]) for subject in sorted(plan.expects)
-        },
+        "expects": {subject: subject_state_document(plan.expects[subject]) for subject in sorted(plan.expects)},
         "price": list(plan.price),
         "playbook": list(plan.playbook),
     }
@@ -122,15 +120,14 @@ def plan_from(document: Json, *, where: str) -> Plan:
         )
     if document.get("digest") != plan_digest(document):
         raise PlanError(
-            f"{_sentence(where)} was edited after it was made: its content does not have the digest that it names. A plan "
+            f"{_sentence(where)} was edited after it was made: its content does not have the digest that it names. A "
+            "plan "
             "does what was reviewed or nothing; make a new one with srfix plan."
         )
     try:
         return _read(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise PlanError(
-            f"{_sentence(where)} lacks something that a plan has ({error}). Plan again."
-        ) from error
+        raise PlanError(f"{_sentence(where)} lacks something that a plan has ({error}). Plan again.") from error
 
 
 def load_plan(path: Path) -> Plan:
@@ -141,11 +138,11 @@ def load_plan(path: Path) -> Plan:
     try:
         document = json.loads(path.read_bytes())
     except OSError as error:
-        raise PlanError(f"The plan {path} cannot be read ({error.strerror}).") from error
-    except ValueError as error:
         raise PlanError(
-            f"The plan {path} is not JSON ({error}). Make one with srfix plan -o FILE."
+            f"The plan {path} cannot be read ({error.strerror}). Make one with srfix plan -o FILE."
         ) from error
+    except ValueError as error:
+        raise PlanError(f"The plan {path} is not JSON ({error}). Make one with srfix plan -o FILE.") from error
     return plan_from(document, where=f"the plan {path}")
 
 

@@ -67,14 +67,10 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
     :raises RegistryError: if the registry does not answer before that.
     """
     if not journal_path.exists():
-        raise PlanError(
-            f"There is no journal {journal_path}: no repair was begun there, so there is nothing to undo."
-        )
+        raise PlanError(f"There is no journal {journal_path}: no repair was begun there, so there is nothing to undo.")
     with open_journal(journal_path, clock) as (journal, state):
         if state is None:
-            raise PlanError(
-                f"The journal {journal_path} is empty: no repair was begun, so there is nothing to undo."
-            )
+            raise PlanError(f"The journal {journal_path} is empty: no repair was begun, so there is nothing to undo.")
         if state.rolled_back:
             yield AlreadyRolledBack()
             return
@@ -113,25 +109,23 @@ def _undo(action: Action, state: JournalState, registry: RegistryClient) -> Undo
 def _unregister(action: Register, state: JournalState, registry: RegistryClient) -> Undone | Left:
     ours = new_version(state.before[action.step], state.after[action.step])
     if ours is None:
-        raise PlanError(
-            f"The journal does not say which version step {action.step} added to {action.subject}."
-        )
+        raise PlanError(f"The journal does not say which version step {action.step} added to {action.subject}.")
     now = read_subject_state(registry, action.subject)
-    found = next(
-        (v for v in now.versions if v.version == ours.version and v.schema_id == ours.schema_id), None
-    )
+    found = next((v for v in now.versions if v.version == ours.version and v.schema_id == ours.schema_id), None)
     if found is None:
         if now.version_of(action.schema_id) is not None:
             return Left(
                 action=action,
-                why=f"somebody registered schema id {action.schema_id} under {action.subject} again since; that version is "
+                why=f"somebody registered schema id {action.schema_id} under {action.subject} again since; that "
+                "version is "
                 "theirs",
             )
         return Undone(action=action, what=f"version {ours.version} of {action.subject} was gone already")
     if not _has_other_holder(action, registry):
         return Left(
             action=action,
-            why=f"{action.subject} version {ours.version} is the last holder of schema id {action.schema_id}: deleting it for "
+            why=f"{action.subject} version {ours.version} is the last holder of schema id {action.schema_id}: "
+            "deleting it for "
             "good would make every record with that id unreadable",
         )
     try:
@@ -139,9 +133,7 @@ def _unregister(action: Register, state: JournalState, registry: RegistryClient)
             registry.delete_version(action.subject, ours.version)
         registry.delete_version(action.subject, ours.version, permanent=True)
     except ReferenceExistsError:
-        return Left(
-            action=action, why=f"another schema refers to version {ours.version} of {action.subject} now"
-        )
+        return Left(action=action, why=f"another schema refers to version {ours.version} of {action.subject} now")
     return Undone(
         action=action,
         what=f"version {ours.version} (schema id {action.schema_id}) of {action.subject} deleted for good",

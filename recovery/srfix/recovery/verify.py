@@ -113,7 +113,8 @@ def _members(finding: PlannedFinding, census: Census, registry: RegistryClient) 
         if not membership.is_known:
             yield Problem(
                 subject=finding.subject,
-                what=f"schema id {schema_id}, which live records carry, is unknown to the registry (srfix explain SRF011)",
+                what=f"schema id {schema_id}, which live records carry, is unknown to the registry (srfix explain "
+                "SRF011)",
             )
         elif membership.error_code is not None:
             yield Problem(
@@ -123,15 +124,14 @@ def _members(finding: PlannedFinding, census: Census, registry: RegistryClient) 
         elif membership.answered_id != schema_id:
             yield Confirmed(
                 subject=finding.subject,
-                what=f"schema id {schema_id} is registered here by content, as id {membership.answered_id}: readers accept it",
+                what=f"schema id {schema_id} is registered here by content, as id {membership.answered_id}: readers "
+                "accept it",
             )
         else:
             yield Confirmed(subject=finding.subject, what=f"schema id {schema_id} is registered here")
 
 
-def _rows(
-    finding: PlannedFinding, census: Census, cluster: Cluster, registry: RegistryClient
-) -> Iterator[Event]:
+def _rows(finding: PlannedFinding, census: Census, cluster: Cluster, registry: RegistryClient) -> Iterator[Event]:
     deserialize = AvroDeserializer(
         UnderOneSubject(registry, ChangelogSubject(application=finding.application, store=finding.store))
     )
@@ -145,7 +145,8 @@ def _rows(
             if record is None:
                 yield NotLookedAt(
                     subject=finding.subject,
-                    what=f"{finding.source_topic} partition {partition.partition} offset {count.live_offset}: compacted away "
+                    what=f"{finding.source_topic} partition {partition.partition} offset {count.live_offset}: "
+                    "compacted away "
                     "since it was counted, so that no row there was read; verify again",
                 )
                 continue
@@ -154,7 +155,8 @@ def _rows(
             except SrfixError as error:
                 yield Problem(
                     subject=finding.subject,
-                    what=f"{finding.source_topic} partition {partition.partition} offset {count.live_offset} cannot be read: "
+                    what=f"{finding.source_topic} partition {partition.partition} offset {count.live_offset} cannot "
+                    "be read: "
                     f"{error}",
                 )
             else:
@@ -174,6 +176,7 @@ def _configuration(finding: PlannedFinding, plan: Plan, registry: RegistryClient
     else:
         yield Problem(
             subject=finding.subject,
-            what=f"its configuration is {found} where {expected} stood before the repair; finish it with srfix apply, or put "
+            what=f"its configuration is {found} where {expected} stood before the repair; finish it with srfix "
+            "apply, or put "
             "it back by hand",
         )

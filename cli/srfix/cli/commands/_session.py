@@ -21,8 +21,10 @@ from srfix.recovery.plan_file import Plan
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import SrfixError
 
-__all__ = ["Session", "complain", "connection_of_plan", "now", "open_session", "show_progress"]
+__all__ = ["Session", "complain", "connection_of_plan", "now", "open_cluster", "open_session", "show_progress"]
 
+_TIMEOUT_S = 15.0
+"""How long one question to the cluster may take, unless `socket.timeout.ms` says less."""
 _QUIET_S = 2.0
 """A census that takes no longer than this says nothing."""
 
@@ -42,7 +44,7 @@ class Session:
         """The diagnosis, with the facts that it rests on."""
         selection = self.selection
         version = selection.streams_version
-        return diagnose(
+        examination = diagnose(
             self.survey,
             self.engine,
             CheckContext(
@@ -54,20 +56,36 @@ class Session:
             store=selection.store,
             on_progress=show_progress(),
         )
+        examined = {facts.store.name for facts in examination.facts}
+        for store in sorted(selection.sources.keys() - examined):
+            click.echo(f"--source for the store {store!r} was not used: no store of that name was examined.", err=True)
+        return examination
 
 
 @contextmanager
 def open_session(connection: Connection, selection: Selection) -> Iterator[Session]:
     """Opens the clients, and closes them whatever happens."""
-    kafka = connection.kafka_config()
     with ExitStack() as stack:
-        cluster = stack.enter_context(Cluster(kafka))
+        cluster, engine = stack.enter_context(open_cluster(connection))
         registry = stack.enter_context(connection.registry_client())
         yield Session(
             survey=Survey(cluster=cluster, registry=registry, sources=selection.sources),
-            engine=LocalCensus(kafka),
+            engine=engine,
             selection=selection,
         )
+
+
+@contextmanager
+def open_cluster(connection: Connection) -> Iterator[tuple[Cluster, LocalCensus]]:
+    """Opens a look at the cluster and what counts its topics, with one patience for both.
+
+    :raises UsageError: if no cluster was named, or librdkafka does not take the properties.
+    """
+    kafka = connection.kafka_config()
+    given_ms = kafka.get("socket.timeout.ms", "")
+    timeout_s = min(_TIMEOUT_S, int(given_ms) / 1000) if given_ms.isdecimal() else _TIMEOUT_S
+    with Cluster(kafka, timeout_s=timeout_s) as cluster:
+        yield cluster, LocalCensus(kafka, timeout_s=timeout_s)
 
 
 def connection_of_plan(connection: Connection, plan: Plan) -> Connection:

@@ -101,8 +101,8 @@ class Story:
             Items((self._client.schema_by_id(staged.internal_id).schema.text,)),
             Paragraph(
                 f"There is no topic {phantom_topic}. Kafka Streams up to 2.6.3 reuses {staged.source_topic} in its "
-                "place, and hands the store's serde the name of the changelog topic that does not exist (KAFKA-10179): so the "
-                "application's schema stands under a subject of its own, and the writer's schemas do not."
+                "place, and hands the store's serde the name of the changelog topic that does not exist (KAFKA-10179): "
+                "so the application's schema stands under a subject of its own, and the writer's schemas do not."
             ),
         )
 

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands._session import connection_of_plan, show_progress
+from srfix.cli.commands._session import connection_of_plan, open_cluster, show_progress
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
 from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
 from srfix.cli.output.rendering import write_report
-from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.cluster import Cluster
 from srfix.recovery.journal import read_plan_or_journal
 from srfix.recovery.plan_file import Plan
 from srfix.recovery.verify import Confirmed, Event, NotLookedAt, Problem
@@ -36,9 +34,8 @@ def verify(path: Path, connection: Connection, output: OutputFormat) -> ExitCode
     """
     plan = read_plan_or_journal(path)
     connection = connection_of_plan(connection, plan)
-    kafka = connection.kafka_config()
-    with Cluster(kafka) as cluster, connection.registry_client() as registry:
-        events = list(verify_plan(plan, cluster, LocalCensus(kafka), registry, on_progress=show_progress()))
+    with open_cluster(connection) as (cluster, engine), connection.registry_client() as registry:
+        events = list(verify_plan(plan, cluster, engine, registry, on_progress=show_progress()))
     problems = [event for event in events if isinstance(event, Problem)]
     confirmed = [event for event in events if isinstance(event, Confirmed)]
     unseen = [event for event in events if isinstance(event, NotLookedAt)]

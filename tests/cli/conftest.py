@@ -1,0 +1,31 @@
+"""Parts that several test modules of the command run against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.cli.kept_demo import Parts, staged_parts
+
+
+@pytest.fixture(scope="session")
+def shared_parts() -> Iterator[Parts]:
+    """The damage, staged once; `parts` hands it out."""
+    with staged_parts() as parts:
+        yield parts
+
+
+@pytest.fixture
+def parts(shared_parts: Parts) -> Iterator[Parts]:
+    """The damage, for a test that repairs nothing, or takes back what it repaired."""
+    before = shared_parts.registry.dump()
+    shared_parts.registry.forget_requests()
+    yield shared_parts
+    assert shared_parts.registry.dump() == before, "the test left the registry changed for those that follow"
+
+
+@pytest.fixture
+def own_parts() -> Iterator[Parts]:
+    """The damage, for a test that keeps what it changes."""
+    with staged_parts() as parts:
+        yield parts

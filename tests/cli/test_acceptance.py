@@ -1,0 +1,227 @@
+"""The whole way on the kept demo, as a person goes it: diagnose, plan, apply, verify, rollback."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.kept_demo import SRFIX, KeptDemo, environment, kept_demo, srfix
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptDemo]:
+    with kept_demo(tmp_path_factory.mktemp("demo")) as running:
+        yield running
+
+
+def findings(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    document = json.loads(done.stdout)
+    assert document["schema"] == "srfix.diagnosis/1"
+    found: list[dict[str, Any]] = document["findings"]
+    return found
+
+
+def told(done: subprocess.CompletedProcess[str], code: int) -> str:
+    """The report, if the command ended with that code."""
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+class TestTheWholeWay:
+    def test_diagnose_plan_apply_verify_and_back(self, demo: KeptDemo, tmp_path: Path) -> None:
+        def run(*arguments: str, expected: int) -> subprocess.CompletedProcess[str]:
+            done = srfix(*arguments, cwd=tmp_path, env=demo.environment)
+            told(done, expected)
+            return done
+
+        before = demo.dump()
+        broken = findings(run("diagnose", "--output", "json", expected=1))
+        assert [finding["code"] for finding in broken if finding["severity"] != "note"] == ["SRF001"]
+        run("plan", "-o", "p.json", expected=0)
+        assert demo.dump() == before
+
+        applied = json.loads(run("apply", "p.json", "--yes", "--output", "json", expected=0).stdout)
+        repaired = demo.dump()
+        assert repaired != before
+        assert [step["outcome"] for step in applied["steps"]] == ["done"] * len(applied["steps"])
+
+        # Neither names a cluster or a registry: the plan knows.
+        verified = srfix("verify", "p.json", "--output", "json", cwd=tmp_path)
+        assert json.loads(told(verified, 0))["verified"] is True
+        assert {finding["code"] for finding in findings(run("diagnose", "--output", "json", expected=0))} == {"SRF003"}
+
+        again = json.loads(told(srfix("apply", "p.json", "--yes", "--output", "json", cwd=tmp_path), 0))
+        assert again["steps"] == []
+        assert demo.dump() == repaired
+
+        undone = json.loads(told(srfix("rollback", "p.json.journal.jsonl", "--output", "json", cwd=tmp_path), 0))
+        assert undone["left"] == []
+        assert demo.dump() == before
+        assert findings(run("diagnose", "--output", "json", expected=1)) == broken
+
+        # A plan whose repair was rolled back can be carried out again, with a journal of its own.
+        run("apply", "p.json", "--yes", expected=0)
+        assert demo.dump()["subjects"].keys() == before["subjects"].keys()
+        assert (tmp_path / "p.json.journal.jsonl.1").exists()
+        run("rollback", "p.json", expected=0)  # the plan's own name does as well
+        assert demo.dump() == before
+
+
+class TestDiagnose:
+    def test_it_names_what_is_broken_where_and_on_what_evidence(self, demo: KeptDemo) -> None:
+        done = srfix("diagnose", "--output", "json", env=demo.environment)
+        told(done, 1)
+        [finding] = [finding for finding in findings(done) if finding["code"] == "SRF001"]
+        ready = demo.ready
+        assert {
+            name: finding[name] for name in ("application", "store", "role", "subject", "severity", "repairable")
+        } == {
+            "application": ready["application"],
+            "store": ready["store"],
+            "role": "value",
+            "subject": ready["phantom_subject"],
+            "severity": "broken",
+            "repairable": True,
+        }
+        assert finding["source"] == {"topic": ready["source_topic"], "subject": ready["source_subject"]}
+        assert finding["registered_ids"] == [ready["internal_id"]]
+        live = {
+            fault["id"]: {place["partition"]: place["live_keys"] for place in fault["partitions"]}
+            for fault in finding["schema_ids"]
+        }
+        first, second = ready["writer_ids"]
+        # u2; u4, u5; u7 and, under the second schema, u1; u6; u8 (u9 lies behind the committed offset).
+        assert live == {first: {0: 1, 1: 2, 2: 1}, second: {0: 1, 1: 1, 2: 1}}
+        assert {(piece["kind"], piece["topic"]) for piece in finding["evidence"]} >= {
+            ("committed-offsets", "users"),
+            ("schema-similarity", "users"),
+        }
+
+    def test_flags_environment_and_configuration_file_lead_to_the_same_report(
+        self, demo: KeptDemo, tmp_path: Path
+    ) -> None:
+        servers, registry = demo.ready["bootstrap_servers"], demo.ready["registry"]
+        config = tmp_path / "srfix.toml"
+        config.write_text(f'bootstrap-servers = "{servers}"\nregistry = ["{registry}"]\noutput = "json"\n')
+        flags = srfix("diagnose", "--bootstrap-servers", servers, "--registry", registry, "--output", "json")
+        variables = srfix("diagnose", env={**demo.environment, "SRFIX_OUTPUT": "json"})
+        file = srfix("diagnose", "--config", config)
+        assert findings(flags) == findings(variables) == findings(file)
+        assert (flags.returncode, variables.returncode, file.returncode) == (1, 1, 1)
+
+    def test_a_person_is_told_what_where_and_what_to_do_next(self, demo: KeptDemo) -> None:
+        done = srfix("diagnose", env=demo.environment)
+        report = told(done, 1)
+        for piece in (
+            f"SRF001, broken: {demo.ready['application']} / {demo.ready['store']}",
+            "schema id 1 (4 live keys: 1 in partition 0, 2 in partition 1, 1 in partition 2)",
+            f"subject          {demo.ready['phantom_subject']}\n",
+            "restores from    users (subject users-value)\n",
+            "Do not wipe the state directory",
+        ):
+            assert piece in report
+        assert report.endswith("  srfix plan -o plan.json\n  srfix apply plan.json\n  srfix verify plan.json\n")
+        assert done.stderr == "1 finding(s), 1 note(s), 1 store(s) examined, 1 thing(s) not looked at.\n"
+        assert not [line for line in report.splitlines() if line != line.rstrip()]
+
+    def test_markdown_is_ready_for_a_ticket(self, demo: KeptDemo) -> None:
+        report = told(srfix("diagnose", "--output", "markdown", env=demo.environment), 1)
+        assert "\n## SRF001, broken: " in report
+        assert "\n| schema id | partition | live keys | pending keys | offsets |\n|---|" in report
+        assert "\n```sh\nsrfix plan -o plan.json\n" in report
+
+    def test_report_and_summary_stand_in_order_where_both_go_to_one_file(self, demo: KeptDemo) -> None:
+        done = subprocess.run(
+            [SRFIX, "diagnose", "--output", "json"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+            check=False,
+            env=environment(demo.environment),
+        )
+        assert done.stdout.index('"summary"') < done.stdout.index("1 finding(s), 1 note(s)")
+
+
+class TestPlan:
+    def test_a_plan_that_has_something_to_do_is_1_when_details_are_asked_for(
+        self, demo: KeptDemo, tmp_path: Path
+    ) -> None:
+        done = srfix("plan", "-o", tmp_path / "p.json", "--detailed-exitcode", "--output", "json", env=demo.environment)
+        plan = json.loads(told(done, 1))
+        assert json.loads((tmp_path / "p.json").read_text()) == plan
+        assert plan["schema"] == "srfix.plan/1"
+        assert [action["kind"] for action in plan["actions"]] == [
+            "set-compatibility",
+            "register",
+            "soft-delete",
+            "register",
+            "soft-delete",
+            "restore-compatibility",
+        ]
+        assert {action["subject"] for action in plan["actions"]} == {demo.ready["phantom_subject"]}
+        assert done.stderr == f"Plan written to {tmp_path / 'p.json'}.\n"
+
+    def test_a_plan_for_a_person_ends_in_the_commands_that_carry_it_out(self, demo: KeptDemo, tmp_path: Path) -> None:
+        path = tmp_path / "a plan.json"
+        report = told(srfix("plan", "-o", path, env=demo.environment), 0)
+        assert report.endswith(f"  srfix apply '{path}'\n  srfix verify '{path}'\n")
+        assert f"Subject {demo.ready['phantom_subject']}\nstep   what\n" in report
+        assert not [line for line in report.splitlines() if line != line.rstrip()]
+
+    def test_without_a_file_it_says_how_to_get_one(self, demo: KeptDemo) -> None:
+        assert told(srfix("plan", env=demo.environment), 0).endswith("Next\n\n  srfix plan -o plan.json\n")
+
+    @pytest.mark.parametrize("output", ["table", "markdown", "json"])
+    def test_what_apply_and_rollback_say_fits_every_format(self, demo: KeptDemo, tmp_path: Path, output: str) -> None:
+        before = demo.dump()
+        told(srfix("plan", "-o", tmp_path / "p.json", env=demo.environment), 0)
+        applied = srfix("apply", tmp_path / "p.json", "--yes", "--output", output)
+        verified = srfix("verify", tmp_path / "p.json.journal.jsonl", "--output", output)  # a journal does as well
+        undone = srfix("rollback", tmp_path / "p.json", "--output", output)
+        for done in (applied, verified, undone):
+            report = told(done, 0)
+            if output == "json":
+                assert json.loads(report)["schema"].startswith("srfix.")
+            else:
+                subject = demo.ready["phantom_subject"]
+                assert (subject if output == "table" else subject.replace("_", "\\_")) in report
+        assert applied.stderr.splitlines()[0] == "Step 1 of 6: set the compatibility to NONE."
+        assert verified.stderr == "5 confirmed, 0 problem(s).\n"
+        assert undone.stderr == "Step 4 undone.\nStep 2 undone.\n"
+        assert demo.dump() == before
+
+
+class TestKeep:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_a_signal_ends_it_well_and_leaves_nothing_running(self, number: signal.Signals, tmp_path: Path) -> None:
+        with kept_demo(tmp_path) as running:
+            assert running.ready["pid"] == running.process.pid
+            code, out, err = running.stop(number)
+        assert (code, err) == (0, "")
+        for where in (running.ready["bootstrap_servers"], running.ready["registry"].removeprefix("http://")):
+            host, _, port = where.partition(":")
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection((host, int(port)), timeout=10)
+        assert f"  export SRFIX_REGISTRY={running.ready['registry']}\n" in out
+        assert "  srfix rollback p.json  " in out
+        assert out.endswith("Ctrl-C here ends it.\nStopped.\n")
+        assert [path.name for path in tmp_path.iterdir()] == ["ready.json"]
+
+    def test_a_ready_file_that_cannot_be_written_is_a_sentence(self, tmp_path: Path) -> None:
+        done = srfix("demo", "--keep", "--ready-file", tmp_path / "missing" / "ready.json")
+        assert done.returncode == 2
+        assert done.stderr.endswith("ready.json cannot be written (No such file or directory).\n")
+
+    def test_a_ready_file_without_keep_is_a_usage_error(self, tmp_path: Path) -> None:
+        done = srfix("demo", "--ready-file", tmp_path / "ready.json")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "give --keep too" in done.stderr
