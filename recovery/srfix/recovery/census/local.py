@@ -1,0 +1,255 @@
+"""A census in this process: one consumer reads the whole topic, once.
+
+Memory: one dict per partition, and one more for what is pending, of key → (id, offset). That is about 250
+bytes and the key's own length per key that is live or pending, whatever the values' size: 3 to 4 million keys
+to the gigabyte. CPU: see tests/bench/bench_census.py.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from itertools import groupby
+from typing import Final, cast
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from srfix.recovery._kafka_client import ReadOnlyClient
+from srfix.recovery.census.counting import ColumnReader, Columns, PartitionCounter
+from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, Isolation, PartitionCensus
+from srfix.recovery.cluster import Cluster
+from srfix.serde.errors import ClusterError
+
+__all__ = ["LocalCensus"]
+
+_BATCH: Final = 500
+"""Where `consume` costs least per record (measured with librdkafka 2.16)."""
+_POLL_S: Final = 1.0
+_PROGRESS_EVERY_S: Final = 0.25
+
+# What every record has and only an event lacks; the types do not tell them apart.
+_partition_of = cast("Callable[[Message], int]", Message.partition)
+_offset_of = cast("Callable[[Message], int]", Message.offset)
+
+
+class LocalCensus:
+    """Counts topics with one consumer, assigned and never subscribed: no group is joined, nothing committed.
+
+    :param config: librdkafka's configuration names, as for `Cluster`.
+    :param timeout_s: how long a question about the topic may take.
+    :param stall_timeout_s: how long no record may arrive before the end of the log is reached.
+    """
+
+    def __init__(self, config: Mapping[str, str], *, timeout_s: float = 15.0, stall_timeout_s: float = 30.0) -> None:
+        self._config = dict(config)
+        self._timeout_s = timeout_s
+        self._stall_timeout_s = stall_timeout_s
+        self._client = ReadOnlyClient(config)
+
+    def __repr__(self) -> str:
+        return f"LocalCensus({self._client.bootstrap_servers})"
+
+    def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
+        """Reads every partition from its start to the end it had when the read began.
+
+        A partition ends by position, so that markers of transactions at its end do not matter. Where the
+        log's start moves meanwhile, the read goes on from the new one. Where an open transaction hides the
+        rest of a log from READ_COMMITTED for `stall_timeout_s`, that partition is stopped early.
+
+        :param on_progress: called at most four times a second, and at the end.
+        :raises ClusterError: if the cluster does not answer, the topic or a partition does not exist, no
+            record arrives for `stall_timeout_s`, or a log goes back while it is read (recreated, truncated).
+        """
+        with Cluster(self._config, timeout_s=self._timeout_s) as cluster:
+            watermarks = cluster.watermarks(request.topic, request.partitions)
+        client = ReadOnlyClient(self._config)
+        read = _Read(client, request, watermarks, self._stall_timeout_s, on_progress)
+        return read.run()
+
+
+class _Read:
+    """One topic being read."""
+
+    def __init__(
+        self,
+        client: ReadOnlyClient,
+        request: CensusRequest,
+        watermarks: Mapping[int, tuple[int, int]],
+        stall_timeout_s: float,
+        on_progress: Callable[[CensusProgress], None] | None,
+    ) -> None:
+        self._client = client
+        self._request = request
+        self._watermarks = watermarks
+        self._stall_timeout_s = stall_timeout_s
+        self._on_progress = on_progress
+        self._columns = ColumnReader()
+        self._counters = {
+            partition: PartitionCounter(restore_limit=_restore_limit(request, partition, end))
+            for partition, (_, end) in watermarks.items()
+        }
+        self._next = {partition: start for partition, (start, _) in watermarks.items()}
+        self._unread = {partition: end for partition, (start, end) in watermarks.items() if start < end}
+        self._waiting: dict[int, int] = {}
+        self._stopped_early: dict[int, str] = {}
+        self._records = 0
+        self._began = self._reported = time.monotonic()
+
+    def run(self) -> Census:
+        """Reads until every partition is at its end."""
+        if self._unread:
+            consumer = self._open_consumer()
+            try:
+                self._consume(consumer)
+            finally:
+                consumer.close()
+        self._report(time.monotonic())
+        return Census(
+            topic=self._request.topic,
+            isolation=self._request.isolation,
+            partitions=tuple(self._result(partition) for partition in sorted(self._watermarks)),
+        )
+
+    def _open_consumer(self) -> Consumer:
+        try:
+            consumer = Consumer(
+                self._client.config(
+                    isolation_level=self._request.isolation.value,
+                    enable_partition_eof="true",
+                    auto_offset_reset="earliest",
+                    check_crcs="true",  # as Java's restore consumer does
+                )
+            )
+        except (KafkaException, TypeError, ValueError) as error:
+            raise self._client.refused_config(error) from None
+        consumer.assign(
+            [TopicPartition(self._request.topic, partition, self._next[partition]) for partition in self._unread]
+        )
+        return consumer
+
+    def _consume(self, consumer: Consumer) -> None:
+        last_heard = time.monotonic()
+        while self._unread:
+            batch = consumer.consume(_BATCH, _POLL_S)
+            now = time.monotonic()
+            if batch:
+                last_heard = now
+            elif now - last_heard >= self._stall_timeout_s:
+                self._stalled()
+                return
+            # Errors come among the data, with the error's text as their value. They wait until the data is
+            # counted: the end of a partition is told behind its last record.
+            events: list[Message] = []
+            if any(map(Message.error, batch)):
+                events = [message for message in batch if message.error() is not None]
+                batch = [message for message in batch if message.error() is None]
+            if batch:
+                self._take(consumer, batch)
+            for event in events:
+                self._heed(event)
+            if now - self._reported >= _PROGRESS_EVERY_S:
+                self._report(now)
+
+    def _take(self, consumer: Consumer, batch: list[Message]) -> None:
+        """Counts a batch, as far as its records are before the ends of their partitions."""
+        # Column by column: a loop over the messages in Python would cost several times as much.
+        records = self._columns(
+            offsets=list(map(_offset_of, batch)),
+            keys=list(map(Message.key, batch)),
+            values=list(map(Message.value, batch)),
+            headers=list(map(Message.headers, batch)) if any(map(Message.headers, batch)) else None,
+        )
+        partitions = list(map(_partition_of, batch))
+        if partitions.count(partitions[0]) == len(partitions):
+            self._take_run(consumer, partitions[0], records, 0, len(partitions))
+            return
+        start = 0
+        for partition, run in groupby(partitions):
+            stop = start + len(list(run))
+            self._take_run(consumer, partition, records, start, stop)
+            start = stop
+
+    def _take_run(self, consumer: Consumer, partition: int, records: Columns, start: int, stop: int) -> None:
+        end = self._unread.get(partition)
+        if end is None:  # somebody writes faster than we are done
+            consumer.pause([TopicPartition(self._request.topic, partition)])
+            return
+        first, last = records.offsets[start], records.offsets[stop - 1]
+        if first < self._next[partition]:
+            raise ClusterError(
+                f"The log of {self._request.topic}[{partition}] went back from offset "
+                f"{self._next[partition]} to {first} while it was read: recreated or truncated. "
+                "See what happened to it, and run again."
+            )
+        if last >= end:
+            stop = bisect_left(records.offsets, end, start, stop)
+        self._counters[partition].add(records, start, stop)
+        self._records += stop - start
+        self._next[partition] = last + 1
+        self._waiting.pop(partition, None)
+        if last >= end - 1:
+            del self._unread[partition]
+
+    def _heed(self, event: Message) -> None:
+        """Deals with what is not a record.
+
+        :raises ClusterError: if it is an error that a retry does not heal.
+        """
+        error = event.error()
+        if error is None or error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED or error.retriable():
+            return  # a group is named to please librdkafka only
+        partition, position = _partition_of(event), _offset_of(event)
+        if error.code() != KafkaError._PARTITION_EOF:
+            raise self._client.failed(f"reading {self._request.topic}[{partition}] at offset {position}", error.str())
+        end = self._unread.get(partition)
+        if end is not None and position >= end:
+            del self._unread[partition]
+        elif end is not None and position >= self._next[partition]:
+            self._waiting[partition] = position
+
+    def _stalled(self) -> None:
+        silent = sorted(partition for partition in self._unread if partition not in self._waiting)
+        if silent:
+            partition = silent[0]
+            raise self._client.failed(
+                f"reading {self._request.topic}[{partition}]",
+                f"no record for {self._stall_timeout_s:g} s at offset {self._next[partition]} of "
+                f"{self._unread[partition]}",
+            )
+        for partition, position in self._waiting.items():
+            if self._request.isolation is Isolation.READ_COMMITTED:
+                why = f"an open transaction hides what follows offset {position}"
+            else:
+                why = f"the log ends at offset {position} now"
+            self._stopped_early[partition] = f"{why}; it ended at {self._unread[partition]} when the read began"
+        self._unread.clear()
+
+    def _report(self, now: float) -> None:
+        self._reported = now
+        if self._on_progress is not None:
+            self._on_progress(
+                CensusProgress(
+                    topic=self._request.topic,
+                    records_done=self._records,
+                    records_total=sum(end - start for start, end in self._watermarks.values()),
+                    elapsed_s=now - self._began,
+                )
+            )
+
+    def _result(self, partition: int) -> PartitionCensus:
+        start, end = self._watermarks[partition]
+        return self._counters[partition].result(
+            partition=partition,
+            start_offset=start,
+            end_offset=end,
+            committed_offset=(self._request.committed or {}).get(partition),
+            stopped_early=self._stopped_early.get(partition),
+        )
+
+
+def _restore_limit(request: CensusRequest, partition: int, end: int) -> int | None:
+    if request.committed is None:
+        return end
+    committed = request.committed.get(partition)
+    return None if committed is None else min(end, committed)

@@ -1,0 +1,135 @@
+"""How much CPU a census takes beside a bare `consume(500)` loop over the same records.
+
+    python tests/bench/bench_census.py [--records N] [--partitions 64] [--rounds 5] [--run 5000]
+
+The broker runs in a process of its own. CPU time is this whole process's, librdkafka's threads included: both
+read with the same consumer configuration. Rounds are interleaved, the median of the ratios counts. Exits 1 if
+the census reaches less than half the rate of the bare loop.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from statistics import median
+
+from confluent_kafka import Consumer, TopicPartition
+
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.recovery.census.interface import CensusRequest
+from srfix.recovery.census.local import LocalCensus
+from srfix.serde.subjects import Topic
+from srfix.serde.wire import frame_id
+
+TOPIC = "bench"
+WANTED_RATIO = 0.5
+RECORDS_PER_KEY = 4
+VALUE_BODY = b"x" * 40  # 45 bytes a value: the embedded broker keeps 5 MiB and 100,000 records a partition
+
+
+def records(per_partition: int, partitions: int, *, framed_keys: bool, run: int) -> Iterator[ProducedRecord]:
+    """In runs of one partition: a fetch from the embedded broker answers with one produced batch a partition, where
+    a real one answers with up to 1 MiB, whatever the batches were."""
+    keys = max(1, per_partition // RECORDS_PER_KEY)
+    for start in range(0, per_partition, run):
+        for partition in range(partitions):
+            for number in range(start, min(start + run, per_partition)):
+                key = f"customer-{number % keys:08d}".encode()
+                yield ProducedRecord(
+                    topic=TOPIC,
+                    partition=partition,
+                    key=frame_id(9, key) if framed_keys else key,
+                    value=None if number % 50 == 49 else frame_id(1 + 3 * number // per_partition, VALUE_BODY),
+                )
+
+
+def serve(per_partition: int, partitions: int, *, framed_keys: bool, run: int) -> None:
+    """The other process: a broker with the records, until its stdin ends."""
+    with EmbeddedBroker(topics={TOPIC: partitions}) as broker:
+        broker.produce(records(per_partition, partitions, framed_keys=framed_keys, run=run))
+        print(broker.bootstrap_servers, flush=True)
+        sys.stdin.read()
+
+
+def bare(servers: str, partitions: int, total: int) -> None:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "bench",
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_uncommitted",
+            "enable.partition.eof": True,
+            "check.crcs": True,
+        }
+    )
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(partitions)])
+    seen = 0
+    while seen < total:
+        seen += len(consumer.consume(500, 5))
+    consumer.close()
+
+
+def census(servers: str, partitions: int, total: int) -> None:
+    counted = LocalCensus({"bootstrap.servers": servers}).count(
+        CensusRequest(topic=Topic(TOPIC), partitions=tuple(range(partitions)), committed=None)
+    )
+    assert sum(partition.records for partition in counted.partitions) == total
+
+
+def cpu_ns(read: Callable[[str, int, int], None], servers: str, partitions: int, total: int) -> float:
+    began = time.process_time()
+    read(servers, partitions, total)
+    return (time.process_time() - began) / total * 1e9
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--partitions", type=int, default=64)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--unframed-keys", action="store_true", help="plain keys, as ksqlDB's KAFKA format")
+    parser.add_argument("--run", type=int, default=5_000, help="records of a partition in a row (default 5000)")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    per_partition = max(1, options.records // options.partitions)
+    total = per_partition * options.partitions
+    if options.serve:
+        serve(per_partition, options.partitions, framed_keys=not options.unframed_keys, run=options.run)
+        return 0
+    command = [
+        sys.executable,
+        __file__,
+        "--serve",
+        f"--records={total}",
+        f"--partitions={options.partitions}",
+    ]
+    command += [f"--run={options.run}"]
+    command += ["--unframed-keys"] if options.unframed_keys else []
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as broker:
+        assert broker.stdin is not None
+        assert broker.stdout is not None
+        servers = broker.stdout.readline().strip()
+        rounds = []
+        for number in range(options.rounds + 1):
+            pair = [cpu_ns(read, servers, options.partitions, total) for read in (bare, census)]
+            if number:  # the first warms up
+                rounds.append(pair)
+                print(f"round {number}: bare {pair[0]:5.0f} ns, census {pair[1]:5.0f} ns a record", flush=True)
+        broker.stdin.close()
+    ratio = median(bare_ns / census_ns for bare_ns, census_ns in rounds)
+    print(
+        f"census: {total} records in {options.partitions} partitions, median CPU a record: "
+        f"bare {median(pair[0] for pair in rounds):.0f} ns, "
+        f"census {median(pair[1] for pair in rounds):.0f} ns; "
+        f"rate {ratio:.2f} of the bare loop's (wanted: {WANTED_RATIO})"
+    )
+    return 0 if ratio >= WANTED_RATIO else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

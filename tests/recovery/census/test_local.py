@@ -1,0 +1,349 @@
+"""The local census, on the embedded broker."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+import pytest
+
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.recovery.census.interface import (
+    Census,
+    CensusProgress,
+    CensusRequest,
+    IdCount,
+    Isolation,
+    RoleCensus,
+)
+from srfix.recovery.census.local import LocalCensus
+from srfix.serde.errors import ClusterError, UsageError
+from srfix.serde.subjects import Role, Topic
+from srfix.serde.wire import SchemaId, frame_guid, frame_id, schema_id_header
+
+GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
+TOPIC = "orders"
+
+Row = tuple[bytes | None, bytes | None]
+
+
+def v(schema_id: int, body: bytes = b"row") -> bytes:
+    return frame_id(schema_id, body)
+
+
+def records(partition: int, rows: Sequence[Row]) -> list[ProducedRecord]:
+    return [ProducedRecord(topic=TOPIC, partition=partition, key=key, value=value) for key, value in rows]
+
+
+def count(
+    produced: Sequence[ProducedRecord],
+    *,
+    partitions: int = 1,
+    committed: Mapping[int, int | None] | None = None,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
+) -> Census:
+    with EmbeddedBroker(topics={TOPIC: partitions}) as broker:
+        if produced:
+            broker.produce(produced)
+        return LocalCensus({"bootstrap.servers": broker.bootstrap_servers}).count(
+            CensusRequest(
+                topic=Topic(TOPIC),
+                partitions=tuple(range(partitions)),
+                committed=committed,
+                isolation=isolation,
+            )
+        )
+
+
+def of_id(
+    schema_id: int, numbers: tuple[int, int | None, int], offsets: tuple[int, int], live_offset: int | None
+) -> IdCount:
+    seen, live, pending = numbers
+    first, last = offsets
+    return IdCount(
+        schema_id=SchemaId(schema_id),
+        records=seen,
+        live_keys=live,
+        pending_keys=pending,
+        first_offset=first,
+        last_offset=last,
+        live_offset=live_offset,
+    )
+
+
+class TestLiveAndPending:
+    def test_the_latest_record_of_a_key_before_the_committed_offset_is_live(self) -> None:
+        rows: list[Row] = [
+            (b"a", v(1)),
+            (b"b", v(1)),
+            (b"c", v(1)),
+            (b"b", v(2)),  # 3
+            (b"c", None),
+            (b"a", v(3)),  # 5: the committed offset
+            (b"d", v(3)),
+            (b"b", v(2)),
+            (b"d", None),
+        ]
+        partition = count(records(0, rows), committed={0: 5}).partitions[0]
+        assert partition.values.ids == (
+            of_id(1, (3, 1, 0), (0, 2), 0),
+            of_id(2, (2, 1, 1), (3, 7), 3),
+            of_id(3, (2, 0, 1), (5, 6), None),
+        )
+        assert partition.values.nulls == 2
+        assert (partition.records, partition.start_offset, partition.end_offset) == (9, 0, 9)
+        assert (partition.committed_offset, partition.restore_limit) == (5, 5)
+
+    def test_without_a_committed_offset_nothing_is_live_and_all_is_pending(self) -> None:
+        rows: list[Row] = [(b"a", v(1)), (b"a", v(2)), (b"b", v(1))]
+        partition = count(records(0, rows), committed={0: None}).partitions[0]
+        assert partition.values.ids == (
+            of_id(1, (2, None, 1), (0, 2), None),
+            of_id(2, (1, None, 1), (1, 1), None),
+        )
+        assert (partition.committed_offset, partition.restore_limit) == (None, None)
+
+    def test_a_partition_that_the_commits_do_not_name_has_none(self) -> None:
+        census = count(records(1, [(b"a", v(1))]), partitions=2, committed={0: 0})
+        assert census.partitions[1].restore_limit is None
+        assert census.partitions[1].values.ids == (of_id(1, (1, None, 1), (0, 0), None),)
+
+    def test_a_global_table_is_restored_to_the_end(self) -> None:
+        rows: list[Row] = [(b"a", v(1)), (b"b", v(1)), (b"a", v(2))]
+        partition = count(records(0, rows), committed=None).partitions[0]
+        assert partition.values.ids == (of_id(1, (2, 1, 0), (0, 1), 1), of_id(2, (1, 1, 0), (2, 2), 2))
+        assert (partition.committed_offset, partition.restore_limit) == (None, 3)
+
+    def test_a_committed_offset_past_the_end_counts_as_the_end(self) -> None:
+        partition = count(records(0, [(b"a", v(1))]), committed={0: 99}).partitions[0]
+        assert (partition.committed_offset, partition.restore_limit) == (99, 1)
+        assert partition.values.ids[0].live_keys == 1
+
+    def test_a_committed_zero_restores_nothing_but_is_known(self) -> None:
+        partition = count(records(0, [(b"a", v(1))]), committed={0: 0}).partitions[0]
+        assert partition.values.ids == (of_id(1, (1, 0, 1), (0, 0), None),)
+
+    def test_the_same_key_in_two_partitions_is_two_keys(self) -> None:
+        census = count(records(0, [(b"a", v(1))]) + records(1, [(b"a", v(2)), (b"a", None)]), partitions=2)
+        assert [p.values.ids[0].live_keys for p in census.partitions] == [1, 0]
+
+    def test_null_keys_are_seen_and_skipped(self) -> None:
+        partition = count(records(0, [(None, v(1)), (b"a", v(1)), (None, None)])).partitions[0]
+        assert partition.values.ids == (of_id(1, (2, 1, 0), (0, 1), 1),)
+        assert (partition.keys.nulls, partition.values.nulls) == (2, 1)
+
+    def test_an_empty_value_is_not_a_tombstone(self) -> None:
+        partition = count(records(0, [(b"a", v(1)), (b"a", b"")])).partitions[0]
+        assert partition.values.ids == (of_id(1, (1, 0, 0), (0, 0), None),)
+        assert (partition.values.nulls, partition.values.unframed) == (0, 1)
+
+
+class TestKeys:
+    def test_the_ids_in_the_bytes_of_live_keys_are_counted(self) -> None:
+        rows: list[Row] = [
+            (v(7, b"a"), v(1)),
+            (v(8, b"a"), v(1)),
+            (v(7, b"b"), None),
+            (v(7, b"c"), b'{"json": true}'),
+        ]
+        partition = count(records(0, rows)).partitions[0]
+        assert partition.keys.ids == (of_id(7, (3, 2, 0), (0, 3), 3), of_id(8, (1, 1, 0), (1, 1), 1))
+        assert partition.of(Role.KEY) is partition.keys
+
+    def test_plain_keys_are_unframed(self) -> None:
+        partition = count(records(0, [(b"customer-1", v(1)), (b"customer-2", v(1))])).partitions[0]
+        assert partition.keys == RoleCensus(ids=(), guids=0, unframed=2, nulls=0, first_unframed_offset=0)
+
+
+class TestFramings:
+    def test_json_and_garbage_are_unframed_and_located(self) -> None:
+        payloads = [v(1), b'{"id": 1}', b"\x00\x00\x00", b"\x01short", b"\xff\xfe", b"", v(1)]
+        rows: list[Row] = [(f"k{n}".encode(), payload) for n, payload in enumerate(payloads)]
+        values = count(records(0, rows)).partitions[0].values
+        assert values == RoleCensus(
+            ids=(of_id(1, (2, 2, 0), (0, 6), 6),), guids=0, unframed=5, nulls=0, first_unframed_offset=1
+        )
+
+    def test_guids_in_payloads_and_headers_are_counted_and_a_header_wins(self) -> None:
+        header = (schema_id_header(Role.VALUE), frame_guid(GUID))
+        other = ("trace", b"x")
+
+        def record(key: bytes, value: bytes | None, *headers: tuple[str, bytes | None]) -> ProducedRecord:
+            return ProducedRecord(topic=TOPIC, partition=0, key=key, value=value, headers=headers)
+
+        values = (
+            count(
+                [
+                    record(b"a", frame_guid(GUID, b"row")),
+                    record(b"b", b"row", header),
+                    record(b"c", v(1), other, header),
+                    record(b"d", v(1), other),
+                    record(b"e", v(1), (header[0], b"broken")),
+                    record(b"f", None, header),
+                ]
+            )
+            .partitions[0]
+            .values
+        )
+        assert values == RoleCensus(
+            ids=(of_id(1, (1, 1, 0), (3, 3), 3),), guids=3, unframed=1, nulls=1, first_unframed_offset=4
+        )
+
+    def test_a_key_header_makes_the_key_bytes_a_body(self) -> None:
+        header = (schema_id_header(Role.KEY), frame_guid(GUID))
+        key = v(7, b"a")
+        produced = [
+            ProducedRecord(topic=TOPIC, partition=0, key=key, value=v(1)),
+            ProducedRecord(topic=TOPIC, partition=0, key=key, value=v(1), headers=(header,)),
+        ]
+        assert count(produced).partitions[0].keys == RoleCensus(
+            ids=(of_id(7, (1, 0, 0), (0, 0), None),), guids=1, unframed=0, nulls=0, first_unframed_offset=None
+        )
+        produced.append(produced[0])
+        assert count(produced).partitions[0].keys.ids == (of_id(7, (2, 1, 0), (0, 2), 2),)
+
+
+class TestReading:
+    def test_a_topic_without_records_is_whole_and_empty(self) -> None:
+        census = count([], partitions=3, committed={0: None, 1: 0, 2: 5})
+        assert [(p.partition, p.records, p.end_offset, p.restore_limit) for p in census.partitions] == [
+            (0, 0, 0, None),
+            (1, 0, 0, 0),
+            (2, 0, 0, 0),
+        ]
+        assert not census.is_partial
+        assert census.ids(Role.VALUE) == ()
+
+    def test_empty_partitions_stand_between_full_ones(self) -> None:
+        census = count(records(1, [(b"a", v(2))]) + records(3, [(b"a", v(1))]), partitions=4)
+        assert [p.records for p in census.partitions] == [0, 1, 0, 1]
+        assert census.ids(Role.VALUE) == (1, 2)
+
+    def test_the_isolation_that_was_asked_for_is_reported(self) -> None:
+        census = count(records(0, [(b"a", v(1))]), isolation=Isolation.READ_COMMITTED)
+        assert census.isolation is Isolation.READ_COMMITTED
+        assert census.partitions[0].records == 1
+
+    def test_more_records_than_a_batch_in_many_partitions_are_all_counted(self) -> None:
+        produced = [
+            ProducedRecord(
+                topic=TOPIC, partition=number % 7, key=f"k{number % 700}".encode(), value=v(1 + number % 3)
+            )
+            for number in range(7_000)
+        ]
+        census = count(produced, partitions=7)
+        assert [p.records for p in census.partitions] == [1_000] * 7
+        live = [sum(c.live_keys or 0 for c in p.values.ids) for p in census.partitions]
+        assert live == [100] * 7
+
+    def test_a_log_that_has_lost_its_start_is_read_from_where_it_starts(self) -> None:
+        with EmbeddedBroker(topics={TOPIC: 1}) as broker:
+            broker.produce(records(0, [(str(n).encode(), v(1, b"x" * 60_000)) for n in range(120)]))
+            census = LocalCensus({"bootstrap.servers": broker.bootstrap_servers}).count(
+                CensusRequest(topic=Topic(TOPIC), partitions=(0,), committed={0: 10})
+            )
+        partition = census.partitions[0]
+        assert 10 < partition.start_offset < partition.end_offset == 120
+        assert partition.records == 120 - partition.start_offset
+        assert partition.values.ids[0].live_keys == 0, "the committed offset is before the log's start"
+
+    def test_what_is_written_meanwhile_is_left_out(self) -> None:
+        with EmbeddedBroker(topics={TOPIC: 2}) as broker:
+            broker.produce(records(0, [(b"a", v(1))] * 3_000) + records(1, [(b"a", v(1))] * 3_000))
+            written: list[CensusProgress] = []
+
+            class WritesOnce(LocalCensus):
+                pass
+
+            census = WritesOnce({"bootstrap.servers": broker.bootstrap_servers})
+            request = CensusRequest(topic=Topic(TOPIC), partitions=(0, 1), committed=None)
+            first = census.count(request, on_progress=written.append)
+            broker.produce(records(0, [(b"b", v(2))]))
+            second = census.count(request)
+        assert [p.end_offset for p in first.partitions] == [3_000, 3_000]
+        assert [p.end_offset for p in second.partitions] == [3_001, 3_000]
+        assert second.ids(Role.VALUE) == (1, 2)
+        assert written[-1].records_done == written[-1].records_total == 6_000
+
+    def test_progress_is_told_a_few_times_a_second_at_most(self) -> None:
+        told: list[CensusProgress] = []
+        with EmbeddedBroker(topics={TOPIC: 1}) as broker:
+            broker.produce(records(0, [(b"a", v(1))] * 50_000))
+            began = time.monotonic()
+            LocalCensus({"bootstrap.servers": broker.bootstrap_servers}).count(
+                CensusRequest(topic=Topic(TOPIC), partitions=(0,), committed=None), on_progress=told.append
+            )
+        assert 1 <= len(told) <= 2 + (time.monotonic() - began) / 0.25
+        assert (told[-1].topic, told[-1].records_done, told[-1].records_total) == (TOPIC, 50_000, 50_000)
+
+
+class TestReadOnly:
+    def test_nothing_is_joined_committed_or_created(self) -> None:
+        offset_commit, join_group, sync_group, create_topics = 8, 11, 14, 19
+        with EmbeddedBroker(topics={TOPIC: 2}) as broker:
+            broker.produce(records(0, [(b"a", json.dumps({"plain": True}).encode())]))
+            before = broker.requests()
+            engine = LocalCensus(
+                {
+                    "bootstrap.servers": broker.bootstrap_servers,
+                    "group.id": "app",
+                    "enable.auto.commit": "true",
+                    "auto.commit.interval.ms": "1",
+                    "allow.auto.create.topics": "true",
+                    "auto.offset.reset": "latest",
+                    "isolation.level": "read_committed",
+                }
+            )
+            engine.count(CensusRequest(topic=Topic(TOPIC), partitions=(0, 1), committed=None))
+            with pytest.raises(ClusterError, match=r"^There is no topic 'app-store-changelog'"):
+                engine.count(
+                    CensusRequest(topic=Topic("app-store-changelog"), partitions=(0,), committed=None)
+                )
+            asked = broker.requests() - before
+            assert asked[1] > 0, "it fetched"
+            assert not {offset_commit, join_group, sync_group, create_topics} & set(asked)
+            assert broker.topics == {TOPIC: 2}
+
+
+class TestFailures:
+    def test_an_unreachable_broker_fails_in_time(self, capfd: pytest.CaptureFixture[str]) -> None:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            servers = f"127.0.0.1:{listener.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(
+            ClusterError, match=rf"^Failed at the Kafka cluster at {servers} .*Connection refused"
+        ):
+            LocalCensus({"bootstrap.servers": servers}, timeout_s=1.0).count(
+                CensusRequest(topic=Topic(TOPIC), partitions=(0,), committed=None)
+            )
+        assert time.monotonic() - began < 10
+        assert capfd.readouterr() == ("", "")
+
+    def test_a_broker_that_dies_meanwhile_fails_after_the_stall_and_says_where(self) -> None:
+        broker = EmbeddedBroker(topics={TOPIC: 1})
+        broker.produce(records(0, [(b"a", v(1, b"x" * 50))] * 60_000))
+
+        def die(progress: CensusProgress) -> None:
+            broker.close()
+
+        engine = LocalCensus(
+            {
+                "bootstrap.servers": broker.bootstrap_servers,
+                # little at a time, so that it dies in the middle
+                "fetch.message.max.bytes": "2000",
+                "queued.min.messages": "1",
+            },
+            stall_timeout_s=1.5,
+        )
+        with pytest.raises(
+            ClusterError, match=r"reading orders\[0\]: .*no record for 1\.5 s at offset \d+ of 60000\. Check"
+        ):
+            engine.count(CensusRequest(topic=Topic(TOPIC), partitions=(0,), committed=None), on_progress=die)
+
+    def test_a_configuration_without_servers_is_refused(self) -> None:
+        with pytest.raises(UsageError, match=r"^The Kafka configuration names no bootstrap\.servers"):
+            LocalCensus({"client.id": "x"})

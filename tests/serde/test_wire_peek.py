@@ -1,0 +1,78 @@
+"""The fast look at schema ids answers what `wire.parse` says, record by record."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.serde import wire_peek
+from srfix.serde.errors import WireError
+from srfix.serde.subjects import Role
+from srfix.serde.wire import Headers, frame_guid, frame_id, parse, schema_id_header
+from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId, SchemaIdPeek, peek_headers
+
+GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
+
+ids = st.integers(0, 2**31 - 1) | st.integers(0, 3)
+alike = st.lists(st.builds(frame_id, st.sampled_from([1, 1, 1, 2]), st.binary(max_size=3)), max_size=6)
+payloads = (
+    st.none()
+    | st.binary(max_size=24)
+    | st.builds(frame_id, ids, st.binary(max_size=8))
+    | st.builds(frame_guid, st.uuids(), st.binary(max_size=4))
+    | st.binary(max_size=24).map(lambda rest: b"\x00" + rest)
+    | st.binary(max_size=24).map(lambda rest: b"\x01" + rest)
+)
+header_values = st.builds(frame_guid, st.uuids()) | st.binary(max_size=18) | st.none()
+header_lists = st.none() | st.lists(
+    st.tuples(st.sampled_from([schema_id_header(Role.KEY), schema_id_header(Role.VALUE), "trace"]), header_values),
+    max_size=3,
+)
+
+
+def slowly(payload: bytes | None, headers: Headers = None, role: Role = Role.VALUE) -> PeekedId:
+    try:
+        frame = parse(payload, headers=headers, role=role)
+    except WireError:
+        return UNFRAMED
+    if frame is None:
+        return NO_PAYLOAD
+    return BY_GUID if frame.schema_id is None else frame.schema_id
+
+
+class TestSchemaIdPeek:
+    @given(batches=st.lists(alike | st.lists(payloads, max_size=12), max_size=12))
+    def test_it_agrees_with_parse(self, batches: list[list[bytes | None]]) -> None:
+        peek = SchemaIdPeek()
+        for batch in batches:
+            assert peek(batch) == [slowly(payload) for payload in batch]
+
+    def test_the_same_beginning_can_be_a_guid_or_not(self) -> None:
+        whole = frame_guid(GUID, b"row")
+        assert SchemaIdPeek()([whole, whole[:9], whole[:17], whole[:16]]) == [
+            BY_GUID,
+            UNFRAMED,
+            BY_GUID,
+            UNFRAMED,
+        ]
+
+    def test_what_is_remembered_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(wire_peek, "_MOST_BEGINNINGS", 10)
+        peek = SchemaIdPeek()
+        assert peek([frame_id(number, b"") for number in range(100)]) == list(range(100))
+        assert peek([frame_id(number, b"") for number in range(100)]) == list(range(100))
+        assert len(peek._known) == 10
+
+
+class TestPeekHeaders:
+    @given(records=st.lists(st.tuples(payloads, header_lists), max_size=8), role=st.sampled_from(Role))
+    def test_it_agrees_with_parse(
+        self, records: list[tuple[bytes | None, list[tuple[str, bytes | None]] | None]], role: Role
+    ) -> None:
+        peeked = SchemaIdPeek()([payload for payload, _ in records])
+        assert peek_headers([headers for _, headers in records], peeked, role) == [
+            slowly(payload, headers, role) for payload, headers in records
+        ]
