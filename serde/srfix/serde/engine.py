@@ -85,15 +85,14 @@ def fastavro_decoder(
         body = BytesIO(payload)
         body.seek(body_offset)
         try:
-            value = cast("Value", read(body, parsed, None))
+            value: Value = read(body, parsed, None)
             if body.tell() == len(payload):
                 return value if finish is None else finish(value)
         except Exception as error:
             explain(payload, body_offset)
             # The bytes are well-formed: a logical type's value is out of Python's range.
             raise DecodeError(
-                f"The body is well-formed, but a value of it cannot be represented ({type(error).__name__}: "
-                f"{error})."
+                f"The body is well-formed, but a value of it cannot be represented ({type(error).__name__}: {error})."
             ) from error
         left = len(payload) - body.tell()
         raise TrailingBytesError(

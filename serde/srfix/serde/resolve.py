@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Final, Generic, Protocol, TypeVar
+from dataclasses import replace
+from typing import Generic, Protocol, TypeVar
 
+from srfix.serde._resolved import Refusal, ResolvedSchema, SecondAnswered
 from srfix.serde.errors import DualSubjectError, RegistryError, ResolveError, SubjectVersionError
 from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
 from srfix.serde.registry.errors import RegistryAnswerError, SchemaNotFoundError, SubjectNotFoundError
@@ -36,31 +37,6 @@ __all__ = [
     "UnderOneSubject",
 ]
 
-_KEY_NOTE: Final = (
-    "This is a key: reading it works, but look-ups by key still miss, because the writer's bytes differ "
-    "from what this "
-    "reader's side would write. Keys are never registered by a reader."
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolvedSchema:
-    """A writer schema, and how it was found."""
-
-    schema_id: SchemaId
-    """The id that the payload carries."""
-    schema: Schema
-    """The writer schema."""
-    subject: Subject | None = None
-    """The subject that holds its content; None if none was asked."""
-    registered_id: SchemaId | None = None
-    """The id in that subject's answer; None if none was asked."""
-
-    @property
-    def ids_differ(self) -> bool:
-        """True if the subject holds the content under another id than the payload's."""
-        return self.registered_id is not None and self.registered_id != self.schema_id
-
 
 class Resolver(Protocol):
     """A policy."""
@@ -71,60 +47,6 @@ class Resolver(Protocol):
         :raises ResolveError: if the policy does not accept the id.
         :raises RegistryError: if the registry could not be asked.
         """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """A registration that the first subject did not take. It is not tried again."""
-
-    schema_id: SchemaId
-    """The id whose schema was to be registered."""
-    subject: Subject
-    """The subject that was to take it."""
-    error: RegistryError
-    """Why it did not."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecondAnswered:
-    """The first subject did not hold a schema, and the second did."""
-
-    schema_id: SchemaId
-    """The id that the payload carries."""
-    role: Role
-    """Key or value."""
-    topic: str
-    """The topic of the payload."""
-    first: Subject
-    """The subject that lacks it."""
-    second: Subject
-    """The subject that holds it."""
-    first_error: SubjectVersionError
-    """What the first subject's reader would have failed with."""
-    registered_id: SchemaId | None = None
-    """The id under which the first subject holds it now; None if it was not registered."""
-    refusal: Refusal | None = None
-    """Why it was not registered, if that was tried."""
-
-    @property
-    def is_key(self) -> bool:
-        """True for a key: never registered, see `note`."""
-        return self.role is Role.KEY
-
-    @property
-    def note(self) -> str:
-        """What the one who operates the reader should know, in words."""
-        found = f"Schema id {self.schema_id} is not registered under {self.first!r}; {self.second!r} has it."
-        if self.is_key:
-            return f"{found} {_KEY_NOTE}"
-        if self.registered_id is not None:
-            other = (
-                "" if self.registered_id == self.schema_id else f", where it has the id {self.registered_id}"
-            )
-            return f"{found} It is registered under {self.first!r} now{other}."
-        if self.refusal is not None:
-            return f"{found} Registering it was refused and will not be tried again: {self.refusal.error}"
-        return f"{found} Readers that ask {self.first!r} alone fail on it: run `srfix diagnose`."
 
 
 _Key = TypeVar("_Key")
@@ -243,9 +165,7 @@ class DualSubject:
             (schema_id, first, second), lambda: self._find(SchemaId(schema_id), topic, role, first, second)
         )
 
-    def _find(
-        self, schema_id: SchemaId, topic: str, role: Role, first: Subject, second: Subject
-    ) -> ResolvedSchema:
+    def _find(self, schema_id: SchemaId, topic: str, role: Role, first: Subject, second: Subject) -> ResolvedSchema:
         known = _schema_by_id(self._registry, schema_id, topic, role, subject=first)
         resolved = ResolvedSchema(schema_id=schema_id, schema=known.schema)
         try:
@@ -282,9 +202,7 @@ class DualSubject:
             except RegistryError as error:
                 # The row is read all the same: it is the second subject's. What went wrong is shown, not
                 # thrown.
-                self._refusals[key] = Refusal(
-                    schema_id=answered.schema_id, subject=answered.first, error=error
-                )
+                self._refusals[key] = Refusal(schema_id=answered.schema_id, subject=answered.first, error=error)
         return replace(answered, refusal=self._refusals[key])
 
 
@@ -307,9 +225,7 @@ def _schema_by_id(
         ) from error
 
 
-def _lookup(
-    registry: SchemaLookup, known: RegisteredSchema, subject: Subject, topic: str, role: Role
-) -> SchemaVersion:
+def _lookup(registry: SchemaLookup, known: RegisteredSchema, subject: Subject, topic: str, role: Role) -> SchemaVersion:
     try:
         return registry.lookup(subject, known.schema, deleted=True)
     except (SchemaNotFoundError, SubjectNotFoundError) as error:

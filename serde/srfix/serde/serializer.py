@@ -84,16 +84,18 @@ class AvroSerializer:
         """
         if row is None:
             return None
-        prefix = self._prefixes.get((ctx.topic, ctx.field))
         try:
-            if prefix is not None:
-                return self._encode(row, prefix)
+            return self._encode(row, self._prefixes[ctx.topic, ctx.field])
+        except KeyError:
+            return self._first(row, ctx)
+        except EncodeError as error:
+            raise _located(error, ctx) from error
+
+    def _first(self, row: object, ctx: Context) -> bytes:
+        try:
             self._encode(row, b"")
         except EncodeError as error:
-            raise EncodeError(
-                f"A {ctx.field} for topic {ctx.topic!r}: {error.message}",
-                **vars(error) | {"topic": ctx.topic, "role": role_of(ctx.field)},
-            ) from error
+            raise _located(error, ctx) from error
         return self._encode(row, self._register(ctx))
 
     def _register(self, ctx: Context) -> bytes:
@@ -101,11 +103,15 @@ class AvroSerializer:
         with self._lock:
             prefix = self._registered.get(subject)
             if prefix is None:
-                prefix = self._registered[subject] = prefix_id_bytes(
-                    self._registry.register(subject, self._schema)
-                )
+                prefix = self._registered[subject] = prefix_id_bytes(self._registry.register(subject, self._schema))
             self._prefixes[ctx.topic, ctx.field] = prefix
             return prefix
 
     def __reduce__(self) -> tuple[Callable[[], AvroSerializer], tuple[()]]:
         return self._make, ()
+
+
+def _located(error: EncodeError, ctx: Context) -> EncodeError:
+    """The same error, saying which payload it is about."""
+    attributes = dict(vars(error)) | {"topic": ctx.topic, "role": role_of(ctx.field)}
+    return EncodeError(f"A {ctx.field} for topic {ctx.topic!r}: {error.message}", **attributes)

@@ -32,6 +32,8 @@ _NONE_TYPE: Final = type(None)
 class _Recipe(NamedTuple):
     """What is left to do for rows whose values have certain Python types."""
 
+    as_it_is: bool
+    """Nothing: the row itself is what the writer wants, if its narrow integers fit."""
     narrow: tuple[str, ...]
     """Integers that must fit 32 bits, by their names in the row; the others go by the schema's."""
     nulls: tuple[str, ...]
@@ -59,6 +61,18 @@ class FieldCheck:
 class RecordCheck:
     """Mapping → dict by field name."""
 
+    __slots__ = (
+        "_case_rule",
+        "_count",
+        "_fields",
+        "_is_renamed",
+        "_match",
+        "_names",
+        "_pick",
+        "_recipes",
+        "_schema_names",
+    )
+
     def __init__(self, case_rule: CaseRule) -> None:
         self._case_rule = case_rule
         self._match = lru_cache(maxsize=_MAX_SHAPES)(self._match_keys)
@@ -68,6 +82,7 @@ class RecordCheck:
     def set_fields(self, fields: Iterable[FieldCheck]) -> None:
         """The fields, in the schema's order. Apart from the constructor, for a record may contain itself."""
         self._fields = tuple(fields)
+        self._count = len(self._fields)
         self._names = frozenset(part.name for part in self._fields)
         self._schema_names = tuple(part.field for part in self._fields)
         self._pick = _picker([part.name for part in self._fields])
@@ -75,28 +90,27 @@ class RecordCheck:
 
     def fast(self, row: object) -> object:
         """See `Check.fast`."""
-        if type(row) is not dict or len(row) != len(self._fields):
+        if type(row) is not dict or len(row) != self._count:
             return self.careful(row)
         try:
             values = self._pick(row)
         except KeyError:
             return self.careful(row)
         shape = tuple(map(type, values))
-        recipe = self._recipes.get(shape)
-        if recipe is None:
+        try:
+            as_it_is, narrow, nulls, tagged, checked = self._recipes[shape]
+        except KeyError:
             if len(self._recipes) >= _MAX_SHAPES:
                 return self.careful(row)
-            recipe = self._recipes[shape] = self._recipe(shape)
-        narrow, nulls, tagged, checked = recipe
+            self._recipes[shape] = self._recipe(shape)
+            return self.fast(row)
         for name in narrow:
             if not INT_MIN <= row[name] <= INT_MAX:
                 return self.careful(row)
-        if self._is_renamed:
-            written = dict(zip(self._schema_names, values, strict=True))
-        elif nulls or tagged or checked:
-            written = row.copy()  # several times quicker than making the dict from pairs
-        else:
+        if as_it_is:
             return row
+        # A copy is several times quicker than making the dict from pairs.
+        written = dict(zip(self._schema_names, values, strict=True)) if self._is_renamed else row.copy()
         for field in nulls:
             written[field] = NULL
         for field, tag in tagged:
@@ -122,7 +136,8 @@ class RecordCheck:
                 narrow.append(part.name)
             if check.tag is not None:
                 tagged.append((part.field, check.tag))
-        return _Recipe(tuple(narrow), tuple(nulls), tuple(tagged), tuple(checked))
+        as_it_is = not (nulls or tagged or checked or self._is_renamed)
+        return _Recipe(as_it_is, tuple(narrow), tuple(nulls), tuple(tagged), tuple(checked))
 
     def careful(self, row: object) -> object:
         """See `Check.careful`."""

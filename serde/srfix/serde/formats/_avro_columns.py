@@ -85,9 +85,7 @@ def columns_from_avro(text: str, *, names: Literal["upper", "keep"] = "upper") -
     """
     branch = nullable_branch(load(text))
     if branch is None or branch[0].kind != "record":
-        raise ColumnError(
-            "Columns can only be inferred from an Avro record; this schema's root is something else."
-        )
+        raise ColumnError("Columns can only be inferred from an Avro record; this schema's root is something else.")
     return usable_columns(_Inference(upper=names == "upper").fields(branch[0], path="", depth=1))
 
 
@@ -103,8 +101,7 @@ class _Inference:
             self._count += 1
             if self._count > _MAX_COLUMNS:
                 raise ColumnError(
-                    f"The schema has more than {_MAX_COLUMNS:,} fields, references followed. Name the "
-                    "columns."
+                    f"The schema has more than {_MAX_COLUMNS:,} fields, references followed. Name the columns."
                 )
             if name in columns:
                 raise ColumnError(
@@ -117,14 +114,12 @@ class _Inference:
     def _type(self, node: AvroNode, *, path: str, depth: int) -> ColumnType:
         if depth > MAX_NESTING:
             raise ColumnError(
-                f"The schema nests deeper than {MAX_NESTING} levels at {path}; is it recursive? Name the "
-                "columns."
+                f"The schema nests deeper than {MAX_NESTING} levels at {path}; is it recursive? Name the columns."
             )
         branch = nullable_branch(node)
         if branch is None:
             raise ColumnError(
-                f"The field {path} is a {describe(node)}, which fits no column type. Name the columns and "
-                "leave it out."
+                f"The field {path} is a {describe(node)}, which fits no column type. Name the columns and leave it out."
             )
         value = branch[0]
         scalar = scalar_of(value)
@@ -137,9 +132,7 @@ class _Inference:
             return Map(self._type(entry[1], path=f"{path}->MAP_VAL", depth=depth + 1))
         if value.kind not in ("array", "map") or value.items is None:
             # A union within a union, or an array of entries whose keys are not strings.
-            raise ColumnError(
-                f"The field {path} is a {describe(value)}, which fits no column type. Leave it out."
-            )
+            raise ColumnError(f"The field {path} is a {describe(value)}, which fits no column type. Leave it out.")
         step = "ARRAY" if value.kind == "array" else "MAP_VAL"
         part = self._type(value.items, path=f"{path}->{step}", depth=depth + 1)
         return Array(part) if value.kind == "array" else Map(part)

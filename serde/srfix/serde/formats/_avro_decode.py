@@ -100,13 +100,9 @@ class _Plan:
             return self._verbatim[node]
         schema = self._verbatim[node] = _head(node, logical=node.logical)
         if node.kind == "record":
-            schema["fields"] = [
-                {"name": part.name, "type": shortest(self.verbatim(part.node))} for part in node.fields
-            ]
+            schema["fields"] = [{"name": part.name, "type": shortest(self.verbatim(part.node))} for part in node.fields]
         elif node.kind == "union":
-            schema.update(
-                {number: shortest(self.verbatim(branch)) for number, branch in enumerate(node.branches)}
-            )
+            schema.update({number: shortest(self.verbatim(branch)) for number, branch in enumerate(node.branches)})
         elif node.items is not None:
             schema["items" if node.kind == "array" else "values"] = shortest(self.verbatim(node.items))
         return schema
@@ -138,9 +134,7 @@ class _Plan:
                 return {"type": "array", "items": shortest(schema)}, None if finish is None else _each(finish)
             case Map(values) if node.kind == "map" and node.items is not None:
                 schema, finish = self.column(node.items, values, f"{path}->MAP_VAL")
-                return {"type": "map", "values": shortest(schema)}, None if finish is None else _each_value(
-                    finish
-                )
+                return {"type": "map", "values": shortest(schema)}, None if finish is None else _each_value(finish)
             case Map(values):
                 return self._map_entries(node, type_, values, path)
             case ScalarType() | Decimal() if _feeds(scalar_of(node), type_):
@@ -185,9 +179,7 @@ class _Plan:
             raise _incompatible(node, type_, path)
         key, _ = self.column(entry[0], STRING, f"{path}->MAP_KEY")
         value, finish = self.column(entry[1], values, f"{path}->MAP_VAL")
-        fields = [
-            {"name": part.name, "type": key if part.name == "key" else value} for part in node.items.fields
-        ]
+        fields = [{"name": part.name, "type": key if part.name == "key" else value} for part in node.items.fields]
         items: ParsedSchema = {"type": "record", "name": node.items.name, "fields": fields}
         return {"type": "array", "items": items}, _entries_to_dict(finish)
 
@@ -209,10 +201,7 @@ def _head(node: AvroNode, *, logical: str | None) -> ParsedSchema:
 
 def _feeds(writer: ScalarType | Decimal | None, column: ScalarType | Decimal) -> bool:
     if isinstance(writer, Decimal) and isinstance(column, Decimal):
-        return (
-            writer.scale <= column.scale
-            and writer.precision - writer.scale <= column.precision - column.scale
-        )
+        return writer.scale <= column.scale and writer.precision - writer.scale <= column.precision - column.scale
     return writer is not None and (writer == column or (writer, column) in _WIDENINGS)
 
 
@@ -247,12 +236,8 @@ def _each_value(finish: _Finish) -> _Finish:
 def _entries_to_dict(finish: _Finish | None) -> _Finish:
     # A key that comes twice: the last one counts, as in the Java map that AvroData fills.
     if finish is None:
-        return lambda entries: {
-            entry["key"]: entry["value"] for entry in cast("list[dict[str, str]]", entries)
-        }
-    return lambda entries: {
-        cast("str", entry["key"]): finish(entry["value"]) for entry in cast("list[Row]", entries)
-    }
+        return lambda entries: {entry["key"]: entry["value"] for entry in cast("list[dict[str, str]]", entries)}
+    return lambda entries: {cast("str", entry["key"]): finish(entry["value"]) for entry in cast("list[Row]", entries)}
 
 
 def _finish_row(

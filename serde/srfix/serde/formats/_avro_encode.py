@@ -78,13 +78,10 @@ class _Plan:
             schema["size"] = node.size
         elif node.kind == "record":
             schema["fields"] = [
-                {"name": part.name, "type": self._reference(part.node, is_free=is_free)}
-                for part in node.fields
+                {"name": part.name, "type": self._reference(part.node, is_free=is_free)} for part in node.fields
             ]
         elif node.items is not None:
-            schema["items" if node.kind == "array" else "values"] = self._reference(
-                node.items, is_free=is_free
-            )
+            schema["items" if node.kind == "array" else "values"] = self._reference(node.items, is_free=is_free)
         return schema
 
     def _reference(self, node: AvroNode, *, is_free: bool) -> object:
@@ -160,9 +157,7 @@ def _written_default(node: AvroNode, json: object) -> object:
     if node.kind == "record":
         given = cast("dict[str, object]", json)
         return {
-            part.name: _written_default(part.node, given[part.name])
-            if part.name in given
-            else _when_missing(part)
+            part.name: _written_default(part.node, given[part.name]) if part.name in given else _when_missing(part)
             for part in node.fields
         }
     if node.items is None:

@@ -202,9 +202,7 @@ def _decimal(node: AvroNode) -> Convert:
         if not value.same_quantum(unit):
             exponent = value.as_tuple().exponent
             if isinstance(exponent, int) and exponent < -scale:
-                raise Misfit.needs(
-                    f"a number that fits DECIMAL({precision}, {scale}) without rounding", value
-                )
+                raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value)
         if not -bound < value < bound:
             raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value)
         unscaled = int(value.scaleb(scale, exact)) if value else 0

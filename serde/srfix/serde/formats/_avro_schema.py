@@ -127,9 +127,7 @@ def _check_text_depth(raw: object, text: str) -> None:
     while stack:
         part, depth = stack.pop()
         if depth > _MAX_TEXT_LEVELS:
-            raise SchemaError(
-                f"The schema text nests deeper than {_MAX_TEXT_LEVELS} levels: {_excerpt(text)}"
-            )
+            raise SchemaError(f"The schema text nests deeper than {_MAX_TEXT_LEVELS} levels: {_excerpt(text)}")
         if isinstance(part, dict):
             stack.extend((value, depth + 1) for value in part.values())
         elif isinstance(part, list):
@@ -162,9 +160,7 @@ class _Builder:
     def _named_node(self, name: str) -> AvroNode:
         definition = self._named.get(name)
         return (
-            AvroNode(kind=name)
-            if definition is None
-            else self._definition(cast("dict[str, object]", definition), name)
+            AvroNode(kind=name) if definition is None else self._definition(cast("dict[str, object]", definition), name)
         )
 
     def _definition(self, schema: dict[str, object], name: str) -> AvroNode:
@@ -177,18 +173,13 @@ class _Builder:
         elif kind == "fixed":
             node.size = cast("int", schema["size"])
             if not isinstance(node.size, int) or node.size < 0:
-                raise SchemaError(
-                    f"The fixed type {name} has the size {node.size!r}; it must be a number from 0."
-                )
+                raise SchemaError(f"The fixed type {name} has the size {node.size!r}; it must be a number from 0.")
         else:
             node.is_map_entry = (
-                schema.get("connect.internal.type") == "MapEntry"
-                or name == "io.confluent.connect.avro.MapEntry"
+                schema.get("connect.internal.type") == "MapEntry" or name == "io.confluent.connect.avro.MapEntry"
             )
             node.fields = tuple(
-                AvroField(
-                    name=part["name"], node=self.node(part["type"]), default=part.get("default", MISSING)
-                )
+                AvroField(name=part["name"], node=self.node(part["type"]), default=part.get("default", MISSING))
                 for part in cast("list[dict[str, str]]", schema["fields"])
             )
             names = [part.name for part in node.fields]
@@ -253,8 +244,7 @@ def analyse(root: AvroNode) -> Analysis:
     return Analysis(
         is_recursive=walk.is_recursive,
         has_unbounded_arrays=any(
-            node.kind == "array" and node.items is not None and walk.width(node.items) == 0
-            for node in walk.levels
+            node.kind == "array" and node.items is not None and walk.width(node.items) == 0 for node in walk.levels
         ),
         node_count=len(walk.levels),
     )

@@ -137,9 +137,7 @@ class _Skimmer:
         before = self._at
         size = self._varint(path)
         if size < 0:
-            raise DecodeError(
-                f"At byte {before - self._start}, at {path}, the body has a {kind} of {size} bytes."
-            )
+            raise DecodeError(f"At byte {before - self._start}, at {path}, the body has a {kind} of {size} bytes.")
         begin = self._at
         self._skip(size, path)
         if kind == "string":
@@ -147,8 +145,7 @@ class _Skimmer:
                 self._payload[begin : self._at].decode()
             except UnicodeDecodeError as error:
                 raise DecodeError(
-                    f"At byte {begin - self._start + error.start}, at {path}, the body has a string that is "
-                    "not UTF-8."
+                    f"At byte {begin - self._start + error.start}, at {path}, the body has a string that is not UTF-8."
                 ) from error
 
     def _varint(self, path: _Path) -> int:
@@ -184,6 +181,4 @@ class _Skimmer:
 def _takes_no_bytes(node: AvroNode) -> bool:
     if node.kind == "fixed":
         return node.size == 0
-    return node.kind == "null" or (
-        node.kind == "record" and all(_takes_no_bytes(part.node) for part in node.fields)
-    )
+    return node.kind == "null" or (node.kind == "record" and all(_takes_no_bytes(part.node) for part in node.fields))

@@ -57,14 +57,11 @@ def check_schema(schema: Schema) -> None:
     """:raises SchemaError: unless it is an Avro schema that stands by itself."""
     if schema.schema_type != SCHEMA_TYPE:
         raise SchemaError(
-            f"The schema is of the type {schema.schema_type}, not {SCHEMA_TYPE}. Use the serde of that "
-            "format."
+            f"The schema is of the type {schema.schema_type}, not {SCHEMA_TYPE}. Use the serde of that format."
         )
     if schema.references:
         names = ", ".join(repr(reference.name) for reference in schema.references)
-        raise SchemaError(
-            f"The schema refers to schemas of other subjects ({names}); this version reads none that do."
-        )
+        raise SchemaError(f"The schema refers to schemas of other subjects ({names}); this version reads none that do.")
 
 
 def field_names(schema_text: str) -> tuple[str, ...]:
@@ -74,9 +71,7 @@ def field_names(schema_text: str) -> tuple[str, ...]:
     """
     match _parsed(schema_text):
         case {"type": "record", "fields": list(fields)}:
-            return tuple(
-                str(field["name"]) for field in fields if isinstance(field, dict) and "name" in field
-            )
+            return tuple(str(field["name"]) for field in fields if isinstance(field, dict) and "name" in field)
     raise SchemaError("The schema is not an Avro record, so it has no fields.")
 
 
@@ -101,27 +96,21 @@ def internal_schema(columns: Columns, *, full_name: str = KSQLDB_FULL_NAME) -> s
         name, or the columns cannot be used at all.
     """
     usable_columns(columns)
-    return json.dumps(
-        _Writer().record(columns, full_name, enclosing=None, column="the root"), separators=(",", ":")
-    )
+    return json.dumps(_Writer().record(columns, full_name, enclosing=None, column="the root"), separators=(",", ":"))
 
 
 class _Writer:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
-    def record(
-        self, columns: Columns, full_name: str, *, enclosing: str | None, column: str
-    ) -> dict[str, _Json]:
+    def record(self, columns: Columns, full_name: str, *, enclosing: str | None, column: str) -> dict[str, _Json]:
         namespace, schema = self._head(full_name, enclosing, column)
         fields: list[_Json] = []
         for name, part in avro_fields(columns).items():
             check_name(name, column=part.name)
             # The path of a nested record has the name as declared, not the one with "." replaced
             # (`AvroSchemas`).
-            fields.append(
-                _field(name, self._type(part.type, f"{full_name}_{part.name}", namespace, part.name))
-            )
+            fields.append(_field(name, self._type(part.type, f"{full_name}_{part.name}", namespace, part.name)))
         schema["fields"] = fields
         return schema
 

@@ -1,0 +1,90 @@
+"""What a resolver answers and tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.serde.errors import RegistryError, SubjectVersionError
+from srfix.serde.registry.models import Schema
+from srfix.serde.subjects import Role, Subject
+from srfix.serde.wire import SchemaId
+
+__all__ = ["Refusal", "ResolvedSchema", "SecondAnswered"]
+
+_KEY_NOTE: Final = (
+    "This is a key: reading it works, but look-ups by key still miss, because the writer's bytes differ "
+    "from what this "
+    "reader's side would write. Keys are never registered by a reader."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedSchema:
+    """A writer schema, and how it was found."""
+
+    schema_id: SchemaId
+    """The id that the payload carries."""
+    schema: Schema
+    """The writer schema."""
+    subject: Subject | None = None
+    """The subject that holds its content; None if none was asked."""
+    registered_id: SchemaId | None = None
+    """The id in that subject's answer; None if none was asked."""
+
+    @property
+    def ids_differ(self) -> bool:
+        """True if the subject holds the content under another id than the payload's."""
+        return self.registered_id is not None and self.registered_id != self.schema_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A registration that the first subject did not take. It is not tried again."""
+
+    schema_id: SchemaId
+    """The id whose schema was to be registered."""
+    subject: Subject
+    """The subject that was to take it."""
+    error: RegistryError
+    """Why it did not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondAnswered:
+    """The first subject did not hold a schema, and the second did."""
+
+    schema_id: SchemaId
+    """The id that the payload carries."""
+    role: Role
+    """Key or value."""
+    topic: str
+    """The topic of the payload."""
+    first: Subject
+    """The subject that lacks it."""
+    second: Subject
+    """The subject that holds it."""
+    first_error: SubjectVersionError
+    """What the first subject's reader would have failed with."""
+    registered_id: SchemaId | None = None
+    """The id under which the first subject holds it now; None if it was not registered."""
+    refusal: Refusal | None = None
+    """Why it was not registered, if that was tried."""
+
+    @property
+    def is_key(self) -> bool:
+        """True for a key: never registered, see `note`."""
+        return self.role is Role.KEY
+
+    @property
+    def note(self) -> str:
+        """What the one who operates the reader should know, in words."""
+        found = f"Schema id {self.schema_id} is not registered under {self.first!r}; {self.second!r} has it."
+        if self.is_key:
+            return f"{found} {_KEY_NOTE}"
+        if self.registered_id is not None:
+            other = "" if self.registered_id == self.schema_id else f", where it has the id {self.registered_id}"
+            return f"{found} It is registered under {self.first!r} now{other}."
+        if self.refusal is not None:
+            return f"{found} Registering it was refused and will not be tried again: {self.refusal.error}"
+        return f"{found} Readers that ask {self.first!r} alone fail on it: run `srfix diagnose`."
