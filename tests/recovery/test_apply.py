@@ -120,9 +120,7 @@ class TestApplyPlan:
         plan = plan_of(client)
         client.set_config(PHANTOM, {"compatibility": "FULL"})
         registry.forget_requests()
-        with pytest.raises(
-            PlanError, match=r"configuration is compatibilityLevel=FULL where not set was expected"
-        ):
+        with pytest.raises(PlanError, match=r"configuration is compatibilityLevel=FULL where not set was expected"):
             list(apply_plan(plan, client, journal_path, clock=clock))
         assert registry.writes == 0
 
@@ -173,9 +171,7 @@ class TestApplyPlan:
     def test_no_write_happens_where_no_journal_can_be_made(
         self, registry: FixtureRegistry, client: RegistryClient, tmp_path: Path
     ) -> None:
-        with pytest.raises(
-            PlanError, match=r"^The journal .* cannot be written \(No such file or directory\), and"
-        ):
+        with pytest.raises(PlanError, match=r"^The journal .* cannot be written \(No such file or directory\), and"):
             carry_out(client, tmp_path / "nowhere" / "journal.jsonl")
         assert registry.writes == 0
 
@@ -185,9 +181,9 @@ class TestApplyPlan:
         before = registry.dump()
         body = json.dumps({"error_code": 42205, "message": "Subject is in read-only mode"})
         registry.intercept(Fault(method="PUT", action=Answer(status=422, body=body)))
-        with pytest.raises(AppliedInPartError, match=r"stopped after 0 of 6 steps") as caught:
-            carry_out(client, journal_path)
-        assert isinstance(caught.value.__cause__, OperationNotPermittedError)
+        for _run in range(2):  # the first has begun a step; the second finds that it left nothing
+            with pytest.raises(OperationNotPermittedError):
+                carry_out(client, journal_path)
         assert registry.dump() == before
 
     @pytest.mark.parametrize("cut", [CutBefore(), CutAfter()], ids=["before", "after"])
@@ -267,9 +263,7 @@ class TestDeathAtEveryInstant:
         with killed_at(monkeypatch, moment, number):
             carry_out(client, journal_path)
         if not journal_path.read_bytes():
-            with pytest.raises(
-                PlanError, match=r"is empty: no repair was begun, so there is nothing to undo\.$"
-            ):
+            with pytest.raises(PlanError, match=r"is empty: no repair was begun, so there is nothing to undo\.$"):
                 list(roll_back(journal_path, client, clock=clock))
         else:
             list(roll_back(journal_path, client, clock=clock))

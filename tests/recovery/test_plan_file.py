@@ -32,9 +32,7 @@ ids = st.integers(0, 2**31 - 1).map(SchemaId)
 steps = st.integers(1, 99)
 configs = st.none() | st.dictionaries(texts, texts | st.booleans() | st.none(), max_size=3)
 references = st.builds(SchemaReference, name=texts, subject=texts, version=steps)
-schemas = st.builds(
-    Schema, text=texts, schema_type=texts, references=st.lists(references, max_size=2).map(tuple)
-)
+schemas = st.builds(Schema, text=texts, schema_type=texts, references=st.lists(references, max_size=2).map(tuple))
 actions = st.one_of(
     st.builds(SetCompatibility, step=steps, subject=subjects, level=texts, previous=configs),
     st.builds(
@@ -106,9 +104,7 @@ class TestPlanFrom:
             load_plan(path)
 
     def test_another_version_of_the_document_is_named(self) -> None:
-        with pytest.raises(
-            PlanError, match=r"^It is a srfix\.plan/2; this version of srfix reads srfix\.plan/1\."
-        ):
+        with pytest.raises(PlanError, match=r"^It is a srfix\.plan/2; this version of srfix reads srfix\.plan/1\."):
             plan_from({"schema": "srfix.plan/2"}, where="it")
 
     @pytest.mark.parametrize("content", ["[]", '"x"', "{}", '{"schema": "srfix.diagnosis/1"}'])
@@ -129,7 +125,8 @@ class TestPlanFrom:
 
     def test_a_file_that_is_not_there_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(
-            PlanError, match=r"^The plan .*none\.json cannot be read \(No such file or directory\)\.$"
+            PlanError,
+            match=r"^The plan .*none\.json cannot be read \(No such file or directory\)\. Make one with .*",
         ):
             load_plan(tmp_path / "none.json")
 
@@ -141,9 +138,7 @@ class TestSavePlan:
         path = tmp_path / "p.json"
         path.write_text("the old one")
         monkeypatch.setattr("os.replace", _no_room)
-        with pytest.raises(
-            PlanError, match=r"^The plan cannot be written to .*p\.json \(No space left on device\)\.$"
-        ):
+        with pytest.raises(PlanError, match=r"^The plan cannot be written to .*p\.json \(No space left on device\)\.$"):
             save_plan(plan_of(client), path)
         assert [entry.name for entry in tmp_path.iterdir()] == ["p.json"]
         assert path.read_text() == "the old one"

@@ -53,7 +53,8 @@ class TestRollBack:
         events = list(roll_back(repaired, client, clock=clock))
         left = [event for event in events if isinstance(event, Left)]
         assert [event.why for event in left] == [
-            f"{PHANTOM} version 2 is the last holder of schema id 1: deleting it for good would make every record with that "
+            f"{PHANTOM} version 2 is the last holder of schema id 1: deleting it for good would make every record "
+            "with that "
             "id unreadable"
         ]
         assert client.schema_by_id(1).schema.text == W1

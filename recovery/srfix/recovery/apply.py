@@ -10,8 +10,8 @@ from srfix.recovery.actions import Action, Register, has_happened, new_version, 
 from srfix.recovery.journal import Journal, JournalState, open_journal, set_aside
 from srfix.recovery.plan_file import Plan
 from srfix.recovery.subject_state import SubjectState, read_subject_state
-from srfix.serde.errors import PlanError, RegistryError
-from srfix.serde.registry import RegistryClient
+from srfix.serde.errors import PlanError, RegistryError, SrfixError
+from srfix.serde.registry import RegistryAnswerError, RegistryClient
 from srfix.serde.subjects import Subject
 
 __all__ = [
@@ -76,7 +76,8 @@ def apply_plan(
     :raises PlanError: if the world has changed since the plan, the journal belongs to another plan or is in use;
         nothing was written then.
     :raises AppliedInPartError: if it stopped after a write.
-    :raises RegistryError: if the registry refused or did not answer before the first write.
+    :raises RegistryError: if the registry did not answer before the first write, or refused that one; nothing was
+        written then.
     """
     with open_journal(journal_path, clock) as (journal, state):
         if state is None or not _is_done_with(plan, state, journal_path):
@@ -134,7 +135,7 @@ class _Run:
                 yield StepDone(action=action)
             self.journal.write("finished")
         except (PlanError, RegistryError) as error:
-            if not self.state.after and self._nothing_in_flight():
+            if not self.state.after and self._has_left_nothing(error):
                 raise
             done = len(self.state.after)
             raise AppliedInPartError(
@@ -143,11 +144,13 @@ class _Run:
                 "says which. Mend the cause and run the same srfix apply again, or undo it with srfix rollback."
             ) from error
 
-    def _nothing_in_flight(self) -> bool:
-        """True if no step was begun, or the one that was has certainly left no trace."""
+    def _has_left_nothing(self, error: SrfixError) -> bool:
+        """True if no step was begun, or the first was refused and has left no trace."""
         step = self.state.in_flight
         if step is None:
             return True
+        if isinstance(error, RegistryError) and not (isinstance(error, RegistryAnswerError) and error.status < 500):
+            return False  # lost on its way: it may still take effect
         before = self.state.before[step]
         try:
             return read_subject_state(self.registry, before.subject) == before

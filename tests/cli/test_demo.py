@@ -1,0 +1,129 @@
+"""`srfix demo`, the story: every step in order, nothing left behind, whatever the terminal and the environment."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
+
+from srfix.fixtures.registry import FixtureRegistry
+
+IN_ORDER = (
+    "1. A table's source topic, and the two schemas\n",
+    "\n0:2   u1     2    1        Ada King ",
+    '"name":"loyaltyTier"',
+    '"name":"EMAILADDRESS"',
+    "2. The node is moved, the store is restored, a row is read\n",
+    "Error retrieving Avro value schema version for id 2",
+    "$ srfix diagnose\n",
+    "SRF001, broken: _confluent-ksql-default_query_CSAS_J_0 / KafkaTopic_Right-Reduce\n",
+    "1 finding(s), 1 note(s), 1 store(s) examined",
+    "$ srfix plan -o ",
+    "Plan written to ",
+    "A reader with the dual-subject fallback reads all along",
+    '{"USERID": 1, "FULLNAME": "Ada King", "EMAILADDRESS": "ada@example.com"}',
+    "it said Schema id 2 is not registered under ",
+    "$ srfix apply ",
+    "Step 6 of 6: ",
+    "Applied\n",
+    "$ srfix verify ",
+    "5 confirmed, 0 problem(s).\n",
+    "$ srfix diagnose\n",
+    "0 finding(s), 1 note(s)",
+    "The read that failed\n",
+    '{"USERID": 1, "FULLNAME": "Ada King", "EMAILADDRESS": "ada@example.com"}',
+    "$ srfix rollback ",
+    "Error retrieving Avro value schema version for id 2",
+    "The registry is as it was before the repair, to the last version.\n",
+)
+"""What stands in the story, in this order."""
+
+
+def follows(story: str) -> None:
+    position = 0
+    for piece in IN_ORDER:
+        position = story.find(piece, position)
+        assert position >= 0, f"{piece!r} is missing, or stands too early"
+
+
+class TestDemo:
+    def test_it_tells_every_step_in_order_and_leaves_nothing(self, tmp_path: Path) -> None:
+        with FixtureRegistry() as other:
+            done = subprocess.run(
+                [SRFIX, "demo"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,  # one file, as in `srfix demo > story.txt 2>&1`
+                text=True,
+                timeout=TIMEOUT_S,
+                check=False,
+                # What a person has set for their own cluster must not lead the story there, or change its form.
+                env=environment(
+                    {
+                        "TMPDIR": str(tmp_path),
+                        "SRFIX_REGISTRY": other.url,
+                        "SRFIX_BOOTSTRAP_SERVERS": "127.0.0.1:1",
+                        "SRFIX_OUTPUT": "json",
+                        "SRFIX_APPLICATION": "another",
+                    }
+                ),
+            )
+            assert other.requests == ()
+        assert done.returncode == 0, done.stdout[-2000:]
+        follows(done.stdout)
+        assert "\x1b" not in done.stdout
+        assert not [line for line in done.stdout.splitlines() if line != line.rstrip()]
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("columns", [80, 120])
+    def test_on_a_terminal_no_line_is_wider_than_it(self, columns: int, tmp_path: Path) -> None:
+        terminal, other_end = pty.openpty()
+        with subprocess.Popen(
+            [SRFIX, "demo"],
+            stdin=other_end,
+            stdout=other_end,
+            stderr=other_end,
+            env=environment({"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "xterm", "TMPDIR": str(tmp_path)}),
+        ) as process:
+            os.close(other_end)
+            shown = b""
+            while True:
+                try:
+                    piece = os.read(terminal, 65536)
+                except OSError:  # Linux's end of file on a terminal
+                    break
+                if not piece:
+                    break
+                shown += piece
+            assert process.wait(TIMEOUT_S) == 0
+        os.close(terminal)
+        story = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode().replace("\r\n", "\n"))
+        assert re.search(rb"\x1b\[[0-9;]*3[0-9]m", shown) is None
+        # Commands stand whole, to be copied; their lines may be longer.
+        wide = [line for line in story.splitlines() if len(line) > columns and str(tmp_path) not in line]
+        assert wide == []
+        assert "The registry is as it was before the repair, to the last version.\n" in story
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_reader_that_stops_reading_is_no_bug(self, tmp_path: Path) -> None:
+        with subprocess.Popen(
+            [SRFIX, "demo"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment({"TMPDIR": str(tmp_path)}),
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.readline()
+            process.stdout.close()
+            said = process.stderr.read()
+            assert process.wait(TIMEOUT_S) == 141
+        assert "Traceback" not in said
+        assert list(tmp_path.iterdir()) == []

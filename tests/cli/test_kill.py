@@ -1,0 +1,244 @@
+"""`srfix apply` killed for real while each of its writes is under way, stopped in part, and run twice at once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
+
+from srfix.fixtures.registry import Answer, CutBefore, Fault, FixtureRegistry
+from srfix.serde.registry.models import Json
+
+WRITES = (
+    ("PUT", "/config/", 1),
+    ("POST", "/versions$", 1),
+    ("DELETE", "/versions/", 1),
+    ("POST", "/versions$", 2),
+    ("DELETE", "/versions/", 2),
+    ("DELETE", "/config/", 1),
+)
+"""Method, path, and which of its like: the plan's six writes in order."""
+REFUSED = Answer(status=422, body=json.dumps({"error_code": 42205, "message": "Subject is in read-only mode"}))
+
+
+@pytest.fixture(scope="module")
+def plan(shared_parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The text of a plan for the staged damage."""
+    path = tmp_path_factory.mktemp("plan") / "p.json"
+    assert shared_parts.srfix("plan", "-o", path).returncode == 0
+    return path.read_text()
+
+
+@contextmanager
+def registry_like(original: FixtureRegistry) -> Iterator[FixtureRegistry]:
+    """A registry of its own with the same content, ids included."""
+    subjects: Any = original.dump()["subjects"]
+    versions = sorted((version["id"], subject, version["schema"]) for subject, of in subjects.items() for version in of)
+    with FixtureRegistry() as copy:
+        for _schema_id, subject, text in versions:
+            copy.seed(subject, text)
+        assert copy.dump() == original.dump()
+        yield copy
+
+
+@pytest.fixture
+def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
+    with registry_like(shared_parts.registry) as copy:
+        yield copy
+
+
+@pytest.fixture(scope="module")
+def repaired(shared_parts: Parts, plan: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
+    """The registry after one undisturbed run."""
+    directory = tmp_path_factory.mktemp("undisturbed")
+    (directory / "p.json").write_text(plan)
+    with registry_like(shared_parts.registry) as copy:
+        done = apply(directory, copy)
+        assert done.returncode == 0, done.stderr
+        assert [(seen.method, seen.status) for seen in copy.write_log] == [(method, 200) for method, _, _ in WRITES]
+        return copy.dump()
+
+
+@pytest.fixture
+def directory(plan: str, tmp_path: Path) -> Path:
+    """Where the plan lies, and the journal goes."""
+    (tmp_path / "p.json").write_text(plan)
+    return tmp_path
+
+
+def apply(directory: Path, registry: FixtureRegistry, *more: str) -> subprocess.CompletedProcess[str]:
+    return srfix("apply", "p.json", "--yes", "--registry", registry.url, *more, cwd=directory)
+
+
+def rollback(directory: Path, registry: FixtureRegistry) -> subprocess.CompletedProcess[str]:
+    return srfix("rollback", "p.json.journal.jsonl", "--registry", registry.url, cwd=directory)
+
+
+@contextmanager
+def applying(directory: Path, registry: FixtureRegistry) -> Iterator[subprocess.Popen[str]]:
+    """A run that goes on beside the test; killed at the end if it still does."""
+    with subprocess.Popen(
+        [SRFIX, "apply", "p.json", "--yes", "--registry", registry.url],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=directory,
+        env=environment(),
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def journal(directory: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (directory / "p.json.journal.jsonl").read_text().splitlines()]
+
+
+class TestKilled:
+    @pytest.mark.parametrize("step", range(1, len(WRITES) + 1))
+    def test_before_a_write_takes_effect(
+        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json], step: int
+    ) -> None:
+        method, path, call = WRITES[step - 1]
+        fault = Fault(method=method, path=path, calls=(call,), delay_s=TIMEOUT_S, action=CutBefore())
+        with registry.intercept(fault) as met, applying(directory, registry) as process:
+            wait_for(lambda: met.hits == 1)
+            process.kill()
+            assert process.wait(TIMEOUT_S) == -signal.SIGKILL
+        self.resumes(directory, registry, repaired, step)
+
+    @pytest.mark.parametrize("step", range(1, len(WRITES) + 1))
+    def test_after_a_write_took_effect_and_before_it_is_answered(
+        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json], step: int
+    ) -> None:
+        method, path, call = WRITES[step - 1]
+        fault = Fault(method=method, path=path, calls=(call,), delay_s=0.4)
+        with registry.intercept(fault) as met, applying(directory, registry) as process:
+            wait_for(lambda: met.hits == 1)
+            process.send_signal(signal.SIGSTOP)  # it will not see the answer
+            wait_for(lambda: registry.writes == step)
+            process.kill()
+            assert process.wait(TIMEOUT_S) == -signal.SIGKILL
+        self.resumes(directory, registry, repaired, step)
+
+    def resumes(self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json], step: int) -> None:
+        """The next run takes up the step in flight and ends where an undisturbed one ends."""
+        last = journal(directory)[-1]
+        assert (last["event"], last["step"]) == ("before", step)
+        done = apply(directory, registry)
+        assert done.returncode == 0, done.stderr
+        assert registry.dump() == repaired
+        assert journal(directory)[-1]["event"] == "finished"
+
+    def test_in_the_middle_of_a_journal_line(
+        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
+    ) -> None:
+        before = registry.dump()
+        path = directory / "p.json.journal.jsonl"
+        with registry.intercept(Fault(method="POST", path="/versions$", calls=(2,), action=REFUSED)):
+            assert apply(directory, registry).returncode == 3
+        path.write_bytes(path.read_bytes()[:-20])  # what a power cut leaves
+        done = apply(directory, registry)
+        assert done.returncode == 0, done.stderr
+        assert registry.dump() == repaired
+        path.write_bytes(path.read_bytes()[:-20])
+        undone = rollback(directory, registry)
+        assert undone.returncode == 0, undone.stderr
+        assert registry.dump() == before
+
+
+class TestStoppedInPart:
+    def test_a_refusal_on_the_way_is_3_and_the_same_command_goes_on(
+        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
+    ) -> None:
+        with registry.intercept(Fault(method="DELETE", path="/versions/", action=REFUSED)):
+            done = apply(directory, registry, "--output", "json")
+        assert done.returncode == 3
+        assert [step["step"] for step in json.loads(done.stdout)["steps"]] == [1, 2]
+        assert done.stderr.splitlines()[:2] == [
+            "Step 1 of 6: set the compatibility to NONE.",
+            "Step 2 of 6: register schema id 1.",
+        ]
+        assert "The repair stopped after 2 of 6 steps; the journal p.json.journal.jsonl says which." in done.stderr
+        assert done.stderr.endswith("run the same srfix apply again, or undo it with srfix rollback.\n")
+        assert apply(directory, registry).returncode == 0
+        assert registry.dump() == repaired
+
+    def test_a_rollback_of_a_repair_in_part_leaves_nothing_of_it(
+        self, directory: Path, registry: FixtureRegistry
+    ) -> None:
+        before = registry.dump()
+        with registry.intercept(Fault(method="POST", path="/versions$", calls=(2,), action=REFUSED)):
+            assert apply(directory, registry).returncode == 3
+        assert registry.dump() != before
+        undone = rollback(directory, registry)
+        assert undone.returncode == 0, undone.stderr
+        assert registry.dump() == before
+
+    def test_a_rollback_that_is_refused_on_the_way_is_3_and_can_be_run_again(
+        self, directory: Path, registry: FixtureRegistry
+    ) -> None:
+        before = registry.dump()
+        assert apply(directory, registry).returncode == 0
+        with registry.intercept(Fault(method="DELETE", path="/versions/2", action=REFUSED)):
+            stopped = rollback(directory, registry)
+        assert stopped.returncode == 3
+        assert stopped.stderr.endswith("Mend the cause and run the same srfix rollback again.\n")
+        half = apply(directory, registry)
+        assert half.returncode == 2
+        assert "was rolled back in part. Run srfix rollback again to finish that." in half.stderr
+        assert rollback(directory, registry).returncode == 0
+        assert registry.dump() == before
+
+    def test_a_refusal_of_the_first_write_is_2_for_nothing_has_changed(
+        self, directory: Path, registry: FixtureRegistry
+    ) -> None:
+        before = registry.dump()
+        with registry.intercept(Fault(method="PUT", path="/config/", action=REFUSED)):
+            done = apply(directory, registry)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "was answered with error 42205" in done.stderr
+        assert registry.dump() == before
+
+    def test_an_interrupt_on_the_way_is_130_and_the_same_command_goes_on(
+        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
+    ) -> None:
+        fault = Fault(method="POST", path="/versions$", calls=(1,), delay_s=TIMEOUT_S, action=CutBefore())
+        with registry.intercept(fault) as met, applying(directory, registry) as process:
+            wait_for(lambda: met.hits == 1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=TIMEOUT_S)
+        assert (process.returncode, out) == (130, "")
+        assert "Interrupted. The journal p.json.journal.jsonl says what is done: run the same srfix apply again" in err
+        assert apply(directory, registry).returncode == 0
+        assert registry.dump() == repaired
+
+
+class TestTwoAtOnce:
+    def test_the_second_is_refused_and_the_first_is_not_disturbed(
+        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
+    ) -> None:
+        with (
+            registry.intercept(Fault(method="PUT", path="/config/", delay_s=3.0)) as met,
+            applying(directory, registry) as first,
+        ):
+            wait_for(lambda: met.hits == 1)
+            second = apply(directory, registry)
+            undoing = rollback(directory, registry)
+            assert first.wait(TIMEOUT_S) == 0
+        for refused in (second, undoing):
+            assert (refused.returncode, refused.stdout) == (2, "")
+            assert refused.stderr == (
+                "srfix: The journal p.json.journal.jsonl is in use: another srfix carries out or rolls back this plan "
+                "right now. Wait for it.\n"
+            )
+        assert registry.dump() == repaired
