@@ -1,6 +1,6 @@
 """Schema registry client, its models and its errors."""
 
-from srfix.serde.registry.auth import BasicAuth, Secret
+from srfix.serde.registry.auth import Auth, BasicAuth, BearerAuth
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import (
     ERRORS_BY_CODE,
@@ -8,6 +8,7 @@ from srfix.serde.registry.errors import (
     AssociationExistsError,
     AssociationNotFoundError,
     ContextNotEmptyError,
+    EndpointNotSupportedError,
     ForbiddenError,
     ForwardingError,
     IncompatibleSchemaError,
@@ -45,21 +46,31 @@ from srfix.serde.registry.models import (
     CompatibilityCheck,
     Json,
     RegisteredSchema,
+    Registration,
     Schema,
     SchemaReference,
     SchemaVersion,
     SubjectConfig,
+    SubjectVersion,
+    answered_elsewhere,
 )
+from srfix.serde.registry.references import schema_references
 from srfix.serde.registry.retry import RetryPolicy
+from srfix.serde.registry.secret import Secret
+from srfix.serde.registry.tls import ClientCertificate
 
 __all__ = [
     "AssociationConflictError",
     "AssociationExistsError",
     "AssociationNotFoundError",
+    "Auth",
     "BasicAuth",
+    "BearerAuth",
+    "ClientCertificate",
     "CompatibilityCheck",
     "ContextNotEmptyError",
     "ERRORS_BY_CODE",
+    "EndpointNotSupportedError",
     "ForbiddenError",
     "ForwardingError",
     "IncompatibleSchemaError",
@@ -77,6 +88,7 @@ __all__ = [
     "OperationNotPermittedError",
     "ReferenceExistsError",
     "RegisteredSchema",
+    "Registration",
     "RegistryAnswerError",
     "RegistryClient",
     "RegistryProtocolError",
@@ -95,10 +107,13 @@ __all__ = [
     "SubjectNotFoundError",
     "SubjectNotSoftDeletedError",
     "SubjectSoftDeletedError",
+    "SubjectVersion",
     "UnauthorizedError",
     "UnknownLeaderError",
     "VersionNotFoundError",
     "VersionNotSoftDeletedError",
     "VersionSoftDeletedError",
     "answer_error_class",
+    "answered_elsewhere",
+    "schema_references",
 ]

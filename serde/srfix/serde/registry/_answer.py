@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from srfix.serde.errors import RegistryError
-from srfix.serde.registry._urls import Endpoint, without_user_info
+from srfix.serde.registry._urls import without_user_info
+from srfix.serde.registry.auth import Credentials
 from srfix.serde.registry.errors import RegistryProtocolError, answer_error_class
 from srfix.serde.registry.models import Json
 
@@ -26,8 +27,8 @@ class Answer:
     """The request's method."""
     url: str
     """The request's URL, without secrets."""
-    endpoint: Endpoint
-    """The URL of the list that it went to."""
+    credentials: Credentials
+    """What went along with the request, to be taken out of what came back."""
     status: int
     """The HTTP status."""
     content_type: str = field(repr=False)
@@ -43,6 +44,12 @@ class Answer:
     def is_good(self) -> bool:
         """True for a 2xx status."""
         return 200 <= self.status < 300
+
+    @property
+    def names_no_leader(self) -> bool:
+        """True for 50003 and 50004: the registry cannot write yet, for its nodes have no leader."""
+        document = self._document() if self.status >= 500 else None
+        return isinstance(document, dict) and document.get("error_code") in (50003, 50004)
 
     @property
     def is_worth_repeating(self) -> bool:
@@ -107,12 +114,14 @@ class Answer:
         if 300 <= self.status < 400:
             target = self._scrub(without_user_info(self.location)) or "nowhere"
             return f"it redirects to {target}, and redirects are not followed, for credentials would go along"
+        if self.status == 407:
+            return "a proxy wants other credentials than those in `proxy`"
         if document is _NOT_JSON:
             return "it is an error whose body is not JSON" if self.body else "it is an error without a body"
         return "it is an error without an error_code"
 
     def _scrub(self, text: str) -> str:
-        return self.endpoint.auth.scrub(text) if self.endpoint.auth else text
+        return self.credentials.scrub(text)
 
 
 def _sentence(message: object) -> str:

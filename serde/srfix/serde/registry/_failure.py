@@ -6,6 +6,7 @@ headers.
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,10 @@ __all__ = ["Failure", "TRANSPORT_ERRORS", "failure_of"]
 
 TRANSPORT_ERRORS = (requests.RequestException, urllib3.exceptions.HTTPError, OSError)
 """What sending can raise. OSError: a CA file that is not there."""
+
+
+_TUNNEL_REFUSED = re.compile(r"Tunnel connection failed: (\d{3})")
+"""http.client's words when a proxy answers CONNECT with an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +38,12 @@ class Failure:
 
 
 def failure_of(
-    error: BaseException, *, connect_timeout_s: float, read_timeout_s: float, ca_file: str | None
+    error: BaseException,
+    *,
+    connect_timeout_s: float,
+    read_timeout_s: float,
+    ca_file: str | None,
+    proxy_url: str | None = None,
 ) -> Failure:
     """What an exception of `TRANSPORT_ERRORS` means."""
     chain = list(_chain(error))
@@ -45,8 +55,14 @@ def failure_of(
         words = getattr(found, "verify_message", "") or "it cannot be verified"
         return _never_sent(f"its TLS certificate is not accepted ({words}); name the CA that signed it", again=False)
     if found := first(ssl.SSLError, requests.exceptions.SSLError):
-        words = str(getattr(found, "reason", "") or "handshake failed").replace("_", " ").lower()
+        # As OpenSSL spells it, to be searched for. An alert about a certificate comes from the registry: it is about
+        # ours.
+        words = str(getattr(found, "reason", "") or "handshake failed").replace("_", " ")
+        if ("ALERT" in words and "CERT" in words) or "UNKNOWN CA" in words:
+            return _never_sent(f"it does not accept the client certificate, or wants one ({words})", again=False)
         return _never_sent(f"TLS failed ({words}); is it http:// rather than https://?", again=False)
+    if first(urllib3.exceptions.ProxyError, requests.exceptions.ProxyError):
+        return _never_sent(f"the proxy {proxy_url} does not pass the request on ({_proxy_words(chain)})")
     if first(urllib3.exceptions.NameResolutionError):
         return _never_sent("its host name cannot be resolved (DNS)")
     if first(ConnectionRefusedError):
@@ -75,7 +91,18 @@ def _perhaps_sent(reason: str) -> Failure:
 
 
 def _system_words(chain: list[BaseException]) -> str:
-    return next((link.strerror for link in chain if isinstance(link, OSError) and link.strerror), "").lower()
+    words = next((link.strerror for link in chain if isinstance(link, OSError) and link.strerror), "")
+    return words and words[0].lower() + words[1:]
+
+
+def _proxy_words(chain: list[BaseException]) -> str:
+    """Why: of the proxy's own words only the status, for the rest may hold what we sent."""
+    if any(isinstance(link, urllib3.exceptions.NameResolutionError) for link in chain):
+        return "its host name cannot be resolved"
+    refusal = next((found for link in chain if (found := _TUNNEL_REFUSED.search(str(link)))), None)
+    if refusal is not None:
+        return f"HTTP {refusal[1]}" + (", it wants other credentials" if refusal[1] == "407" else "")
+    return _system_words(chain) or "no connection"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -9,10 +9,12 @@ from srfix.serde.registry.models import (
     CompatibilityCheck,
     Json,
     RegisteredSchema,
+    Registration,
     Schema,
     SchemaReference,
     SchemaVersion,
     SubjectConfig,
+    SubjectVersion,
 )
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
@@ -20,10 +22,17 @@ from srfix.serde.wire import SchemaId
 __all__ = [
     "compatibility_check",
     "config",
+    "contexts",
+    "lists_bare_schemas",
     "mode",
     "registered_schema",
-    "schema_id",
+    "registration",
+    "schema",
+    "schema_ids",
     "schema_version",
+    "schema_versions",
+    "server_version",
+    "subject_versions",
     "subjects",
     "versions",
 ]
@@ -36,18 +45,63 @@ def registered_schema(answer: Answer, asked_id: int) -> RegisteredSchema:
 
 def schema_version(answer: Answer) -> SchemaVersion:
     """`GET /subjects/{s}/versions/{v}` and the look-up, `POST /subjects/{s}`."""
+    return _schema_version(answer, _object(answer))
+
+
+def schema_versions(answer: Answer) -> tuple[SchemaVersion, ...]:
+    """`GET /schemas`."""
+    return tuple(_schema_version(answer, item) for item in _objects(answer))
+
+
+def lists_bare_schemas(answer: Answer) -> bool:
+    """True if `GET /schemas` was answered with schemas that do not say where they are: Apicurio's."""
+    items = _list(answer)
+    return any(isinstance(item, dict) and "schema" in item and "subject" not in item for item in items)
+
+
+def schema(answer: Answer) -> Schema:
+    """`GET /schemas/guids/{guid}`."""
+    return _schema(answer, _object(answer))
+
+
+def registration(answer: Answer) -> Registration:
+    """`POST /subjects/{s}/versions`."""
     body = _object(answer)
-    return SchemaVersion(
-        subject=Subject(_text(answer, body, "subject")),
-        version=_number(answer, body, "version"),
+    version, guid = body.get("version"), body.get("guid")
+    return Registration(
         schema_id=SchemaId(_number(answer, body, "id")),
-        schema=_schema(answer, body),
+        version=cast(int, version) if _is_number(version) else None,
+        guid=guid if isinstance(guid, str) else None,
     )
 
 
-def schema_id(answer: Answer) -> SchemaId:
-    """`POST /subjects/{s}/versions`."""
-    return SchemaId(_number(answer, _object(answer), "id"))
+def schema_ids(answer: Answer) -> tuple[SchemaId, ...]:
+    """`GET /subjects/{s}/versions/{v}/referencedby`."""
+    items = _list(answer)
+    if not all(_is_number(item) for item in items):
+        _refuse(answer, "it is a list of something else than ids")
+    return tuple(SchemaId(cast(int, item)) for item in items)
+
+
+def subject_versions(answer: Answer) -> tuple[SubjectVersion, ...]:
+    """`GET /schemas/ids/{id}/versions`."""
+    return tuple(
+        SubjectVersion(subject=Subject(_text(answer, item, "subject")), version=_number(answer, item, "version"))
+        for item in _objects(answer)
+    )
+
+
+def contexts(answer: Answer) -> tuple[str, ...]:
+    """`GET /contexts`; Apicurio puts colons around a name."""
+    items = _list(answer)
+    if not all(isinstance(item, str) for item in items):
+        _refuse(answer, "it is a list of something else than contexts")
+    return tuple(str(item).strip(":") for item in items)
+
+
+def server_version(answer: Answer) -> str:
+    """`GET /v1/metadata/version`."""
+    return _text(answer, _object(answer), "version")
 
 
 def subjects(answer: Answer) -> tuple[Subject, ...]:
@@ -87,6 +141,18 @@ def compatibility_check(answer: Answer) -> CompatibilityCheck:
     return CompatibilityCheck(is_compatible=verdict, messages=tuple(str(message) for message in listed))
 
 
+def _schema_version(answer: Answer, body: dict[str, Json]) -> SchemaVersion:
+    metadata, guid = body.get("metadata"), body.get("guid")
+    return SchemaVersion(
+        subject=Subject(_text(answer, body, "subject")),
+        version=_number(answer, body, "version"),
+        schema_id=SchemaId(_number(answer, body, "id")),
+        schema=_schema(answer, body),
+        metadata=metadata if isinstance(metadata, dict) else None,
+        guid=guid if isinstance(guid, str) else None,
+    )
+
+
 def _schema(answer: Answer, body: dict[str, Json]) -> Schema:
     return Schema(
         text=_text(answer, body, "schema"),
@@ -119,6 +185,15 @@ def _object(answer: Answer) -> dict[str, Json]:
     if not isinstance(body, dict):
         _refuse(answer, "its body is not a JSON object")
     return body
+
+
+def _objects(answer: Answer) -> list[dict[str, Json]]:
+    objects = []
+    for item in _list(answer):
+        if not isinstance(item, dict):
+            _refuse(answer, "one of its items is not an object")
+        objects.append(item)
+    return objects
 
 
 def _list(answer: Answer) -> list[Json]:

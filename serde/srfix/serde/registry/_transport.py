@@ -10,20 +10,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import requests
-from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential
+from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
 
 from srfix.serde.registry._answer import Answer
 from srfix.serde.registry._failure import TRANSPORT_ERRORS, Failure, failure_of
+from srfix.serde.registry._session import Session
 from srfix.serde.registry._urls import Endpoint, request_url
+from srfix.serde.registry.auth import NO_CREDENTIALS
 from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.registry.models import Json
 from srfix.serde.registry.retry import RetryPolicy, retry_after_s
+from srfix.serde.registry.tls import ClientCertificate
 
 __all__ = ["Settings", "Transport"]
 
 _GATEWAY_STATUSES = (502, 503, 504)
 """The node is out of work, not the request: the next URL is asked at once."""
 _CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
+_SHORTEST_WAIT_FOR_A_LEADER_S = 0.25
 _HEADERS = {
     "Accept": f"{_CONTENT_TYPE}, application/vnd.schemaregistry+json; q=0.9, application/json; q=0.5",
     "User-Agent": "srfix",
@@ -38,6 +42,10 @@ class Settings:
     """The URLs, in the order in which they are tried first."""
     ca_file: str | None
     """PEM file of the certificate authorities to trust; None for those of certifi."""
+    client_certificate: ClientCertificate | None
+    """Shown to registries that ask for one; None for none."""
+    proxy: Endpoint | None
+    """The proxy that all requests go through; None for none."""
     connect_timeout_s: float
     """Seconds for the connection."""
     read_timeout_s: float
@@ -92,6 +100,7 @@ class Transport:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self._proxies = dict.fromkeys(("http", "https"), settings.proxy.url) if settings.proxy is not None else {}
         self._last_answered = 0
         self._local = threading.local()
         self._sessions: weakref.WeakSet[requests.Session] = weakref.WeakSet()
@@ -111,7 +120,7 @@ class Transport:
         :raises RegistryAnswerError: if the registry answers with an error.
         :raises RegistryProtocolError: if something answers that is no registry, or redirects.
         :raises RegistryUnreachableError: if no URL answers.
-        :raises SecretError: if the password cannot be read.
+        :raises SecretError: if a password or token cannot be read.
         """
         retry = self.settings.retry
         tries: list[_Try] = []
@@ -129,8 +138,8 @@ class Transport:
             return tries[before:]
 
         retrying = Retrying(
-            stop=stop_after_attempt(retry.max_attempts),
-            wait=self._wait_s,
+            stop=lambda state: state.attempt_number >= retry.max_attempts and not self._is_patient(state, write=write),
+            wait=lambda state: self._wait_s(state, write=write),
             sleep=retry.sleep,
             retry=retry_if_result(_is_worth_repeating),
             retry_error_callback=_result,  # attempts used up: the last one's outcome stands
@@ -166,13 +175,14 @@ class Transport:
         prepared.url = url
         if content is not None:
             prepared.headers["Content-Type"] = _CONTENT_TYPE
-        if endpoint.auth is not None:
-            prepared.headers["Authorization"] = endpoint.auth.header()
+        credentials = endpoint.auth.credentials() if endpoint.auth is not None else NO_CREDENTIALS
+        prepared.headers.update(credentials.headers)
         try:
             response = session.send(
                 prepared,
                 timeout=(self.settings.connect_timeout_s, self.settings.read_timeout_s),
                 verify=self.settings.ca_file or True,
+                proxies=self._proxies,
                 allow_redirects=False,
             )
         except TRANSPORT_ERRORS as error:
@@ -183,12 +193,13 @@ class Transport:
                 connect_timeout_s=self.settings.connect_timeout_s,
                 read_timeout_s=self.settings.read_timeout_s,
                 ca_file=self.settings.ca_file,
+                proxy_url=self.settings.proxy.url if self.settings.proxy else None,
             )
             return _Try(endpoint=endpoint, answer=None, failure=failure)
         answer = Answer(
             method=method,
             url=url,
-            endpoint=endpoint,
+            credentials=credentials.without_headers(session.proxy_credentials),
             status=response.status_code,
             content_type=response.headers.get("Content-Type", ""),
             location=response.headers.get("Location", ""),
@@ -197,18 +208,34 @@ class Transport:
         )
         return _Try(endpoint=endpoint, answer=answer, failure=None)
 
-    def _session(self) -> requests.Session:
-        """This thread's session; a new one after a fork, whose child must not share its parent's sockets."""
-        session: requests.Session | None = getattr(self._local, "session", None)
+    def _session(self) -> Session:
+        """This thread's session; a new one after a fork, whose child must not share its parent's sockets.
+
+        :raises SecretError: if the password of the proxy, or of the client certificate's key, cannot be read.
+        :raises UsageError: if the client certificate cannot be used any more.
+        """
+        session: Session | None = getattr(self._local, "session", None)
         if session is None or self._local.pid != os.getpid():
-            session = requests.Session()
-            session.trust_env = False
+            session = Session(self.settings.client_certificate, self.settings.proxy)
             self._local.session, self._local.pid = session, os.getpid()
             with self._lock:
                 self._sessions.add(session)
         return session
 
-    def _wait_s(self, state: RetryCallState) -> float:
+    def _is_patient(self, state: RetryCallState, *, write: bool) -> bool:
+        """True if a write should go on waiting for a leader."""
+        waited = state.idle_for < self.settings.retry.leader_patience_s
+        return write and waited and any(one.answer is not None and one.answer.names_no_leader for one in _result(state))
+
+    def _wait_s(self, state: RetryCallState, *, write: bool) -> float:
+        seconds = self._ordinary_wait_s(state)
+        if self._is_patient(state, write=write):
+            # The last wait ends with the patience; the shortest keeps waits of next to nothing from going on for ever.
+            left = self.settings.retry.leader_patience_s - state.idle_for
+            return min(max(seconds, _SHORTEST_WAIT_FOR_A_LEADER_S), left)
+        return seconds
+
+    def _ordinary_wait_s(self, state: RetryCallState) -> float:
         retry = self.settings.retry
         asked = [one.answer.retry_after_s for one in _result(state) if one.answer is not None]
         wanted = [seconds for seconds in asked if seconds is not None]

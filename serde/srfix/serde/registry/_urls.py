@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import requests
 
 from srfix.serde.errors import UsageError
-from srfix.serde.registry.auth import BasicAuth, Secret
+from srfix.serde.registry.auth import Auth, BasicAuth
+from srfix.serde.registry.secret import Secret
 
-__all__ = ["Endpoint", "parse_urls", "path_of", "request_url", "without_user_info"]
+__all__ = ["Endpoint", "parse_proxy", "parse_urls", "path_of", "request_url", "without_user_info"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +21,11 @@ class Endpoint:
 
     url: str
     """Scheme, host, port and base path; no user info, no slash at the end."""
-    auth: BasicAuth | None
+    auth: Auth | None
     """What is sent to this URL, and to no other."""
 
 
-def parse_urls(urls: str | Sequence[str], auth: BasicAuth | None) -> tuple[Endpoint, ...]:
+def parse_urls(urls: str | Sequence[str], auth: Auth | None) -> tuple[Endpoint, ...]:
     """The URLs of a list, comma-separated or a sequence; user info in a URL becomes credentials for that URL
     alone.
 
@@ -46,7 +47,27 @@ def parse_urls(urls: str | Sequence[str], auth: BasicAuth | None) -> tuple[Endpo
     return tuple(endpoints)
 
 
-def _parse(text: str, auth: BasicAuth | None) -> Endpoint | str:
+def parse_proxy(text: str) -> Endpoint:
+    """The proxy that a text names: `http://HOST:PORT`, with user info if it asks for some, whose password may be
+    `env:NAME` or `file:PATH` (percent-encoded).
+
+    :raises UsageError: if it is no http(s) URL of a host and a port.
+    """
+    endpoint = _parse(text.strip(), None, secret=Secret.parse)
+    problem = (
+        endpoint if isinstance(endpoint, str) else "a proxy's address has no path." if "/" in _behind(endpoint) else ""
+    )
+    if isinstance(endpoint, str) or problem:
+        name = repr(text) if "@" not in text else "(not shown, for it may hold a password)"
+        raise UsageError(f"The proxy {name} for the registry cannot be used: {problem}")
+    return endpoint
+
+
+def _behind(endpoint: Endpoint) -> str:
+    return endpoint.url.partition("//")[2]
+
+
+def _parse(text: str, auth: Auth | None, *, secret: Callable[[str], Secret] = Secret) -> Endpoint | str:
     """The endpoint, or what is wrong: no exception of a parser, whose message would hold the URL."""
     try:
         parts = urlsplit(text)
@@ -63,7 +84,7 @@ def _parse(text: str, auth: BasicAuth | None) -> Endpoint | str:
         name = unquote(parts.username)
         if ":" in name:
             return "its user name holds a colon, which basic authentication cannot carry (RFC 7617)."
-        auth = BasicAuth(name, Secret(unquote(parts.password or "")))
+        auth = BasicAuth(name, secret(unquote(parts.password or "")))
     bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], path=parts.path.rstrip("/"))
     try:
         # requests' own preparation, once: IDNA host names, percent-encoding in the base path.

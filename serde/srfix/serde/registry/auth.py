@@ -1,114 +1,61 @@
-"""Credentials for a registry: references to secrets, read at the moment they are used."""
+"""Who asks: basic authentication and bearer tokens, made anew for each request."""
 
 from __future__ import annotations
 
-import os
 from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
-from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 from urllib.parse import quote
 
-from srfix.serde.errors import SecretError, UsageError
+from srfix.serde.errors import SecretError, SrfixError, UsageError
+from srfix.serde.registry.secret import HIDDEN, Secret
 
-__all__ = ["BasicAuth", "Secret"]
-
-_HIDDEN = "***"
-
-
-class _Source(Enum):
-    ENVIRONMENT = "env:"
-    FILE = "file:"
-    LITERAL = ""
+__all__ = ["Auth", "BasicAuth", "BearerAuth", "Credentials", "NO_CREDENTIALS"]
 
 
-class Secret:
-    """A secret, or where to find it. Never shown; a literal one never travels.
+class Credentials:
+    """What goes along with one request, and takes itself out of what comes back. Shown nowhere, and never pickled.
 
-    `env:NAME` is the environment variable NAME; `file:PATH` the content of a file without its last line
-    break; anything else is the secret itself. A reference is read anew at each use, so a rotated secret is
-    picked up, and it pickles: the other process reads its own environment or file. A literal refuses to be
-    pickled.
+    Kept with the answer: a token that has been rotated meanwhile is still found in a page that echoes the request.
     """
 
-    # Not a dataclass: dataclasses.asdict, pytest's and rich's renderings would walk its fields and show it.
-    __slots__ = ("_source", "_text")
+    __slots__ = ("_headers", "_secrets")
 
-    def __init__(self, literal: str) -> None:
-        self._source = _Source.LITERAL
-        self._text = literal
+    def __init__(self, headers: Mapping[str, str], secrets: Iterable[str]) -> None:
+        """`secrets` in every form in which they may come back, besides percent-encoded."""
+        self._headers = dict(headers)
+        self._secrets = {form for secret in secrets if secret for form in (secret, _percent_encoded(secret))}
 
-    @classmethod
-    def parse(cls, text: str) -> Secret:
-        """Reads `env:NAME`, `file:PATH` or a literal.
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers to send. Keep them out of variables that a traceback could show."""
+        return self._headers
 
-        :raises UsageError: if a reference names nothing.
-        """
-        for source in (_Source.ENVIRONMENT, _Source.FILE):
-            if text.startswith(source.value):
-                secret = cls(text.removeprefix(source.value))
-                secret._source = source
-                if not secret._text:
-                    raise UsageError(f"The secret {text!r} names nothing: write env:NAME or file:PATH.")
-                return secret
-        return cls(text)
+    def scrub(self, text: str) -> str:
+        """A text from outside (a proxy's page that echoes the request, say) without the secrets."""
+        for secret in sorted(self._secrets, key=len, reverse=True):
+            text = text.replace(secret, HIDDEN)
+        return text
 
-    def reveal(self) -> str:
-        """The secret itself, read now.
-
-        :raises SecretError: if the environment variable is not set, or the file cannot be read as UTF-8 text.
-        """
-        if self._source is _Source.LITERAL:
-            return self._text
-        if self._source is _Source.ENVIRONMENT:
-            value = os.environ.get(self._text)
-            if value is None:
-                raise SecretError(
-                    f"The secret {self} cannot be read: the environment variable {self._text} is not set. "
-                    "Set it in the environment of this process."
-                )
-            return value
-        try:
-            content = Path(self._text).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        else:
-            return content.removesuffix("\n").removesuffix("\r")
-        # Raised out here: the decoding error would carry the file's bytes along as context.
-        raise SecretError(f"The secret {self} cannot be read: {reason}. Check the path and its permissions.")
-
-    def __str__(self) -> str:
-        return _HIDDEN if self._source is _Source.LITERAL else f"{self._source.value}{self._text}"
+    def without_headers(self, *more: Credentials) -> Credentials:
+        """These and others for scrubbing alone."""
+        return Credentials({}, {secret for one in (self, *more) for secret in one._secrets})
 
     def __repr__(self) -> str:
-        return f"Secret({str(self)!r})"
+        return f"Credentials({HIDDEN})"
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Secret):
-            return NotImplemented
-        return (self._source, self._text) == (other._source, other._text)
-
-    def __hash__(self) -> int:
-        return hash((self._source, self._text))
-
-    def __copy__(self) -> Secret:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Secret:
-        return self
-
-    def __reduce__(self) -> tuple[type[Secret] | object, tuple[str]]:
-        if self._source is _Source.LITERAL:
-            _refuse_to_travel()
-        return Secret.parse, (str(self),)
+    def __reduce__(self) -> NoReturn:
+        raise SecretError("Credentials are not pickled: they would travel to other processes in clear.")
 
 
-def _refuse_to_travel() -> NoReturn:
-    raise SecretError(
-        "A literal secret is not pickled: it would travel to other processes in clear. "
-        "Give it as env:NAME or file:PATH, which each process reads for itself."
-    )
+def _percent_encoded(secret: str) -> str:
+    # The environment's undecodable bytes arrive as surrogates, and an encoding error would hold the whole secret.
+    return quote(secret, safe="", errors="surrogateescape")
+
+
+NO_CREDENTIALS = Credentials({}, ())
+"""Nothing to send, nothing to hide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +95,78 @@ class BasicAuth:
 
         :raises SecretError: if the password cannot be read.
         """
-        return f"Basic {_token(self.username, self.password.reveal())}"
+        return self.credentials().headers["Authorization"]
 
-    def scrub(self, text: str) -> str:
-        """A text from outside (a proxy's page that echoes the request, say) without the password and the
-        token.
+    def credentials(self, *, header: str = "Authorization") -> Credentials:
+        """What to send with one request, the password read now; a proxy's go into another header.
+
+        :raises SecretError: if the password cannot be read.
         """
         password = self.password.reveal()
-        for secret in (_token(self.username, password), password, quote(password, safe="")):
-            if secret:
-                text = text.replace(secret, _HIDDEN)
-        return text
+        token = b64encode(f"{self.username}:{password}".encode(errors="surrogateescape")).decode("ascii")
+        return Credentials({header: f"Basic {token}"}, (password, token))
 
 
-def _token(username: str, password: str) -> str:
-    return b64encode(f"{username}:{password}".encode()).decode("ascii")
+@dataclass(frozen=True, slots=True, repr=False)
+class BearerAuth:
+    """A bearer token (RFC 6750), asked for anew for each request, so that a rotated one is picked up.
+
+    Pickles if its token does: a `Secret` that is a reference, or a function at the level of a module.
+    """
+
+    token: Secret | Callable[[], str]
+    """The token, or what gives it: called for each request, from any thread; it caches what is dear."""
+    logical_cluster: str | None = None
+    """Confluent Cloud's registry, `lsrc-…`: the header `target-sr-cluster`; None to send none."""
+    identity_pool: str | None = None
+    """Confluent Cloud's identity pool, `pool-…`: the header `Confluent-Identity-Pool-Id`; None to send none."""
+
+    def credentials(self) -> Credentials:
+        """What to send with one request.
+
+        :raises SecretError: if the token cannot be had, or no header can carry it.
+        """
+        token = self._current()
+        if not isinstance(token, str):
+            problem = f"it is a {type(token).__name__}, not a text"
+        elif not token:
+            problem = "it is empty"
+        elif not all("!" <= character <= "~" for character in token):
+            problem = "it holds blanks, line breaks or characters beyond ASCII, which no header carries"
+        else:
+            return Credentials({"Authorization": f"Bearer {token}", **self._more_headers()}, (token,))
+        del token  # a traceback shows the variables of this frame
+        raise SecretError(f"The bearer token from {self._origin} cannot be used: {problem}. Check where it comes from.")
+
+    def _current(self) -> str:
+        if isinstance(self.token, Secret):
+            return self.token.reveal()
+        try:
+            return self.token()
+        except SrfixError:
+            raise
+        except Exception as error:  # noqa: BLE001  (whatever a foreign function raises; its text may hold the token)
+            kind = type(error).__name__
+        # Raised out here: that error's frames and text may hold secrets, and would come along as context.
+        raise SecretError(
+            f"The bearer token cannot be had: {self._origin} raised {kind}. Call it by itself to see the whole error."
+        )
+
+    def _more_headers(self) -> dict[str, str]:
+        named = {"target-sr-cluster": self.logical_cluster, "Confluent-Identity-Pool-Id": self.identity_pool}
+        return {name: value for name, value in named.items() if value is not None}
+
+    @property
+    def _origin(self) -> str:
+        if isinstance(self.token, Secret):
+            return str(self.token)
+        # Not its repr: a functools.partial shows its arguments.
+        return str(getattr(self.token, "__qualname__", type(self.token).__name__))
+
+    def __repr__(self) -> str:
+        more = f"logical_cluster={self.logical_cluster!r}, identity_pool={self.identity_pool!r}"
+        return f"BearerAuth({self._origin}, {more})"
+
+
+Auth: TypeAlias = BasicAuth | BearerAuth
+"""Who asks."""

@@ -1,6 +1,7 @@
 """What can go wrong between srfix and a schema registry.
 
     RegistryError
+    ├── EndpointNotSupportedError     this registry has no such endpoint, or one that says less
     ├── RegistryUnreachableError      no URL of the list answered
     ├── RegistryProtocolError         an answer that no schema registry gives (a proxy's page, say)
     └── RegistryAnswerError           an error answer; the class says which
@@ -41,6 +42,7 @@ __all__ = [
     "AssociationNotFoundError",
     "ContextNotEmptyError",
     "ERRORS_BY_CODE",
+    "EndpointNotSupportedError",
     "ForbiddenError",
     "ForwardingError",
     "IncompatibleSchemaError",
@@ -79,6 +81,16 @@ _LONGEST_REGISTRY_MESSAGE = 600
 """Characters of the registry's own words in our message: a 409 quotes whole schemas. The attribute keeps them
 all.
 """
+
+
+class EndpointNotSupportedError(RegistryError):
+    """This registry has no such endpoint, or one whose answer lacks what is needed: go another way."""
+
+    request: str
+    """Method and path that were asked."""
+
+    def __init__(self, request: str, *, why: str, instead: str) -> None:
+        super().__init__(f"This schema registry does not support {request}: {why}. {instead}", request=request)
 
 
 class RegistryUnreachableError(RegistryError):
@@ -186,7 +198,9 @@ class RegistryAnswerError(RegistryError):
 class UnauthorizedError(RegistryAnswerError):
     """HTTP 401: no credentials, or wrong ones."""
 
-    advice = "Check the user name and password for the registry (basic.auth.user.info)."
+    advice = (
+        "Check the credentials for the registry: basic.auth.user.info, or bearer.auth.token, which may have expired."
+    )
 
 
 class ForbiddenError(RegistryAnswerError):

@@ -6,17 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects import Subject, same_subject
 from srfix.serde.wire import SchemaId
 
 __all__ = [
     "CompatibilityCheck",
     "Json",
     "RegisteredSchema",
+    "Registration",
     "Schema",
     "SchemaReference",
     "SchemaVersion",
     "SubjectConfig",
+    "SubjectVersion",
+    "answered_elsewhere",
 ]
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -68,6 +71,34 @@ class SchemaVersion:
     """The id of its schema."""
     schema: Schema
     """Its schema."""
+    metadata: Mapping[str, Json] | None = field(default=None, hash=False)
+    """Its metadata (Confluent 7.4 on), own or inherited: `{"properties": {…}, "tags": {…}}`; None if it has none."""
+    guid: str | None = field(default=None, compare=False)
+    """The id of its content in every context (Confluent 8.0 on); None where the registry does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectVersion:
+    """A subject and one of its version numbers."""
+
+    subject: Subject
+    """The subject."""
+    version: int
+    """The version's number, from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """What a registry answers to a registration."""
+
+    schema_id: SchemaId
+    """The id that it gave: compare it with the one that was meant."""
+    version: int | None
+    """The version's number; None where the registry does not say (Confluent before 8.0: only with metadata or a version
+    of one's own).
+    """
+    guid: str | None
+    """The id of the content in every context (Confluent 8.0 on); None where the registry does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,3 +123,13 @@ class CompatibilityCheck:
     """True if it would."""
     messages: tuple[str, ...] = ()
     """Its reasons, where it gives any."""
+
+
+def answered_elsewhere(asked: str, answer: SchemaVersion) -> bool:
+    """True if another subject than the one that was asked has answered.
+
+    Confluent looks an unqualified subject up in its other contexts too (7.0 on), and follows a subject's `alias`
+    (`AbstractSchemaRegistry.lookUpSchemaUnderSubject`). The failing reader is content with such an answer; the subject
+    itself holds nothing.
+    """
+    return not same_subject(asked, answer.subject)

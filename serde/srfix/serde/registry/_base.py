@@ -1,0 +1,153 @@
+"""What every part of the client stands on: the transport, the cache, and the life cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from types import TracebackType
+from typing import Self
+
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import _parse
+from srfix.serde.registry._answer import Answer
+from srfix.serde.registry._transport import Settings, Transport
+from srfix.serde.registry._urls import parse_proxy, parse_urls, path_of
+from srfix.serde.registry.auth import Auth
+from srfix.serde.registry.errors import EndpointNotSupportedError, RegistryAnswerError, RegistryProtocolError
+from srfix.serde.registry.models import Json, RegisteredSchema, Schema
+from srfix.serde.registry.retry import RetryPolicy
+from srfix.serde.registry.tls import ClientCertificate, check_ca_file, client_context
+
+__all__ = ["ClientBase", "flags", "schema_body"]
+
+
+class ClientBase:
+    """The life of a client."""
+
+    def __init__(
+        self,
+        urls: str | Sequence[str],
+        *,
+        auth: Auth | None = None,
+        ca_file: str | None = None,
+        client_certificate: ClientCertificate | None = None,
+        proxy: str | None = None,
+        connect_timeout_s: float = 5.0,
+        read_timeout_s: float = 30.0,
+        retry: RetryPolicy = RetryPolicy(),  # noqa: B008  (frozen)
+        cache_capacity: int = 1000,
+    ) -> None:
+        """Sends nothing yet.
+
+        `urls` is one URL, several with commas between, or a sequence. User name and password in a URL become
+        credentials for that URL and are shown nowhere. `proxy` is `http://[USER:PASSWORD@]HOST:PORT`. Neither proxies
+        nor .netrc are taken from the environment.
+
+        :raises UsageError: if a URL cannot be used, credentials are given twice, `ca_file` is not a PEM file, the
+            client certificate and its key cannot be used, or a time-out is not positive.
+        :raises SecretError: if the password of the client certificate's key cannot be read.
+        """
+        if min(connect_timeout_s, read_timeout_s) <= 0:
+            raise UsageError(
+                f"The registry's time-outs must be longer than 0 s: connect {connect_timeout_s:g} s, "
+                f"read {read_timeout_s:g} s."
+            )
+        if ca_file is not None:
+            check_ca_file(ca_file)
+        if client_certificate is not None:
+            client_context(client_certificate)  # once now, so that what is wrong is said before anything is sent
+        self._start(
+            Settings(
+                endpoints=parse_urls(urls, auth),
+                ca_file=ca_file,
+                client_certificate=client_certificate,
+                proxy=None if proxy is None else parse_proxy(proxy),
+                connect_timeout_s=connect_timeout_s,
+                read_timeout_s=read_timeout_s,
+                retry=retry,
+            ),
+            cache_capacity,
+        )
+
+    def _start(self, settings: Settings, cache_capacity: int) -> None:
+        self._transport = Transport(settings)
+        self._cache_capacity = cache_capacity
+        # lru_cache: bounded, thread-safe, and an exception is never kept, so a schema that a repair has
+        # registered is found by the next read. An id's content never changes, but an id means one schema per
+        # context and the subject picks the context, so it is part of the key.
+        self._schema_by_id: Callable[[int, str | None], RegisteredSchema] = lru_cache(maxsize=cache_capacity)(
+            partial(_fetch_schema, self._transport)
+        )
+
+    @property
+    def url(self) -> str:
+        """The URLs, comma-joined, without secrets."""
+        return ",".join(endpoint.url for endpoint in self._transport.settings.endpoints)
+
+    def close(self) -> None:
+        """Closes the connections of all threads; a later request opens new ones."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r})"
+
+    def __getstate__(self) -> tuple[Settings, int]:
+        return self._transport.settings, self._cache_capacity
+
+    def __setstate__(self, state: tuple[Settings, int]) -> None:
+        self._start(*state)
+
+    def _request_if_there(
+        self, method: str, path: str, *, query: dict[str, str] | None = None, body: Json = None, write: bool = False
+    ) -> Answer:
+        """A request to an endpoint that not every registry has.
+
+        :raises EndpointNotSupportedError: if this one has not.
+        """
+        try:
+            return self._transport.request(method, path, query=query, body=body, write=write)
+        except (RegistryAnswerError, RegistryProtocolError) as error:
+            # Confluent says 404 in JSON, Karapace in a JSON text, Apicurio in nothing. An own code (40403) is an
+            # answer.
+            code = error.error_code if isinstance(error, RegistryAnswerError) else error.status
+            if code not in (404, 405, 501):
+                raise
+            raise EndpointNotSupportedError(
+                f"{method} {path}",
+                why=f"it answers HTTP {error.status}",
+                instead="Another registry, a newer version or another way is needed; check the URL's base path, too.",
+            ) from error
+
+
+def flags(**given: bool) -> dict[str, str] | None:
+    """The query that sets the flags that are true; None for none."""
+    return {name: "true" for name, value in given.items() if value} or None
+
+
+def schema_body(schema: Schema) -> dict[str, Json]:
+    """The body of a registration or a look-up. AVRO and no references go unsaid, as in Confluent's own
+    client: old registries refuse keys that they do not know."""
+    body: dict[str, Json] = {"schema": schema.text}
+    if schema.schema_type != "AVRO":
+        body["schemaType"] = schema.schema_type
+    if schema.references:
+        body["references"] = [
+            {"name": reference.name, "subject": reference.subject, "version": reference.version}
+            for reference in schema.references
+        ]
+    return body
+
+
+def _fetch_schema(transport: Transport, schema_id: int, subject: str | None) -> RegisteredSchema:
+    query = None if subject is None else {"subject": subject}
+    return _parse.registered_schema(
+        transport.request("GET", path_of("schemas", "ids", schema_id), query=query), schema_id
+    )

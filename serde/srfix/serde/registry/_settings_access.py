@@ -1,0 +1,149 @@
+"""Configurations, modes, and what the registry says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import _parse
+from srfix.serde.registry._base import ClientBase, flags
+from srfix.serde.registry._urls import path_of
+from srfix.serde.registry.errors import (
+    EndpointNotSupportedError,
+    NoSubjectCompatibilityError,
+    NoSubjectModeError,
+    SubjectNotFoundError,
+)
+from srfix.serde.registry.models import Json, SubjectConfig
+
+__all__ = ["SettingsAccess"]
+
+_DEFAULT_TO_GLOBAL = {"defaultToGlobal": "true"}
+
+
+class SettingsAccess(ClientBase):
+    """The part for configurations and modes."""
+
+    def config(self, subject: str | None = None) -> SubjectConfig | None:
+        """A subject's own configuration, None if it has none; without a subject, the global one.
+
+        Confluent fills in the level BACKWARD where a subject has other fields but no level of its own.
+        """
+        path = "/config" if subject is None else path_of("config", subject)
+        try:
+            return _parse.config(self._transport.request("GET", path))
+        except (NoSubjectCompatibilityError, SubjectNotFoundError):  # 40401: Confluent before 6.0
+            return None
+
+    def effective_compatibility(self, subject: str) -> str:
+        """The compatibility level that holds for a subject: its own, else its context's, else the global one."""
+        path = path_of("config", subject)
+        try:
+            answer = self._transport.request("GET", path, query=_DEFAULT_TO_GLOBAL)
+        except (NoSubjectCompatibilityError, SubjectNotFoundError):  # a registry that does not know the parameter
+            answer = self._transport.request("GET", "/config")
+        level = _parse.config(answer).compatibility
+        if level is None:
+            raise answer.foreign("its compatibilityLevel is missing")
+        return level
+
+    def mode(self, subject: str | None = None) -> str | None:
+        """A subject's own mode, None if it has none; without a subject, the global one.
+
+        None for the global one only where the registry has no modes. Apicurio answers the global one for a subject
+        that has none, and enforces neither.
+        """
+        path = "/mode" if subject is None else path_of("mode", subject)
+        try:
+            return _parse.mode(self._request_if_there("GET", path))
+        except (EndpointNotSupportedError, NoSubjectModeError, SubjectNotFoundError):  # 40401: Karapace
+            return None
+
+    def effective_mode(self, subject: str) -> str | None:
+        """The mode that holds for a subject: its own, else its context's, else the global one; None where the registry
+        has no modes.
+        """
+        try:
+            answer = self._request_if_there("GET", path_of("mode", subject), query=_DEFAULT_TO_GLOBAL)
+        except (EndpointNotSupportedError, NoSubjectModeError, SubjectNotFoundError):
+            return self.mode()  # a registry that does not know the parameter
+        return _parse.mode(answer)
+
+    def contexts(self) -> tuple[str, ...] | None:
+        """The contexts, `.` among them (7.0 on); None where the registry knows none.
+
+        Apicurio lists the default one and takes a qualified subject for a plain name.
+        """
+        try:
+            return _parse.contexts(self._request_if_there("GET", "/contexts"))
+        except EndpointNotSupportedError:
+            return None
+
+    def server_version(self) -> str | None:
+        """The registry's version as it says it, such as `7.9.9`; None where it does not (Karapace, Apicurio, old
+        ones).
+        """
+        try:
+            return _parse.server_version(self._request_if_there("GET", "/v1/metadata/version"))
+        except EndpointNotSupportedError:
+            return None
+
+    # Writes
+
+    def set_config(self, subject: str, fields: Mapping[str, Json]) -> None:
+        """Sets fields of a subject's own configuration; Confluent keeps the fields that are not named.
+
+        The level is `compatibility`; GET's spelling `compatibilityLevel` is understood too, so that what
+        `config` read can be written back.
+
+        :raises InvalidCompatibilityError: if the level is none.
+        :raises OperationNotPermittedError: if the mode forbids it.
+        :raises UsageError: if there is no field, or the level is given in both spellings.
+        """
+        body = {("compatibility" if name == "compatibilityLevel" else name): value for name, value in fields.items()}
+        if not body or len(body) != len(fields):
+            raise UsageError(
+                f"The configuration for subject {subject!r} needs at least one field, and the level once: as "
+                "compatibility or as compatibilityLevel."
+            )
+        self._transport.request("PUT", path_of("config", subject), body=body, write=True)
+
+    def delete_config(self, subject: str) -> None:
+        """Removes a subject's own configuration, all fields of it.
+
+        :raises SubjectNotFoundError: if it has none (40401, whether the subject exists or not).
+        :raises NoSubjectCompatibilityError: the same, from registries that answer 40408.
+        """
+        try:
+            self._transport.request("DELETE", path_of("config", subject), write=True)
+        except (NoSubjectCompatibilityError, SubjectNotFoundError) as error:
+            if not error.earlier_attempt_lost:
+                raise
+
+    def set_mode(self, subject: str, mode: str, *, force: bool = False) -> None:
+        """Gives a subject a mode of its own: READWRITE, READONLY, IMPORT, FORWARD.
+
+        IMPORT destroys: without `force` it hard-deletes the subject's soft-deleted versions (and is refused where
+        there are live ones); with `force` it is taken whatever is there. Read the mode back: Apicurio accepts and
+        ignores it.
+
+        :raises InvalidModeError: if there is no such mode.
+        :raises OperationNotPermittedError: if the registry's `mode.mutability` is false, or there are live versions.
+        :raises EndpointNotSupportedError: if the registry cannot set modes (Karapace).
+        """
+        self._request_if_there(
+            "PUT", path_of("mode", subject), query=flags(force=force), body={"mode": mode}, write=True
+        )
+
+    def delete_mode(self, subject: str) -> None:
+        """Removes a subject's own mode.
+
+        :raises SubjectNotFoundError: if it has none (40401, whether the subject exists or not).
+        :raises NoSubjectModeError: the same, from registries that answer 40409.
+        :raises EndpointNotSupportedError: if the registry cannot set modes (Karapace).
+        """
+        try:
+            self._request_if_there("DELETE", path_of("mode", subject), write=True)
+        except (NoSubjectModeError, SubjectNotFoundError) as error:
+            if not error.earlier_attempt_lost:
+                raise

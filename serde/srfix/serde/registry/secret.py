@@ -1,0 +1,109 @@
+"""Secrets: references to them, read at the moment they are used."""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from pathlib import Path
+from typing import NoReturn
+
+from srfix.serde.errors import SecretError, UsageError
+
+__all__ = ["HIDDEN", "Secret"]
+
+HIDDEN = "***"
+"""What stands in a text in place of a secret."""
+
+
+class _Source(Enum):
+    ENVIRONMENT = "env:"
+    FILE = "file:"
+    LITERAL = ""
+
+
+class Secret:
+    """A secret, or where to find it. Never shown; a literal one never travels.
+
+    `env:NAME` is the environment variable NAME; `file:PATH` the content of a file without its last line
+    break; anything else is the secret itself. A reference is read anew at each use, so a rotated secret is
+    picked up, and it pickles: the other process reads its own environment or file. A literal refuses to be
+    pickled.
+    """
+
+    # Not a dataclass: dataclasses.asdict, pytest's and rich's renderings would walk its fields and show it.
+    __slots__ = ("_source", "_text")
+
+    def __init__(self, literal: str) -> None:
+        self._source = _Source.LITERAL
+        self._text = literal
+
+    @classmethod
+    def parse(cls, text: str) -> Secret:
+        """Reads `env:NAME`, `file:PATH` or a literal.
+
+        :raises UsageError: if a reference names nothing.
+        """
+        for source in (_Source.ENVIRONMENT, _Source.FILE):
+            if text.startswith(source.value):
+                secret = cls(text.removeprefix(source.value))
+                secret._source = source
+                if not secret._text:
+                    raise UsageError(f"The secret {text!r} names nothing: write env:NAME or file:PATH.")
+                return secret
+        return cls(text)
+
+    def reveal(self) -> str:
+        """The secret itself, read now.
+
+        :raises SecretError: if the environment variable is not set, or the file cannot be read as UTF-8 text.
+        """
+        if self._source is _Source.LITERAL:
+            return self._text
+        if self._source is _Source.ENVIRONMENT:
+            value = os.environ.get(self._text)
+            if value is None:
+                raise SecretError(
+                    f"The secret {self} cannot be read: the environment variable {self._text} is not set. "
+                    "Set it in the environment of this process."
+                )
+            return value
+        try:
+            content = Path(self._text).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        else:
+            return content.removesuffix("\n").removesuffix("\r")
+        # Raised out here: the decoding error would carry the file's bytes along as context.
+        raise SecretError(f"The secret {self} cannot be read: {reason}. Check the path and its permissions.")
+
+    def __str__(self) -> str:
+        return HIDDEN if self._source is _Source.LITERAL else f"{self._source.value}{self._text}"
+
+    def __repr__(self) -> str:
+        return f"Secret({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return (self._source, self._text) == (other._source, other._text)
+
+    def __hash__(self) -> int:
+        return hash((self._source, self._text))
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
+
+    def __reduce__(self) -> tuple[type[Secret] | object, tuple[str]]:
+        if self._source is _Source.LITERAL:
+            _refuse_to_travel()
+        return Secret.parse, (str(self),)
+
+
+def _refuse_to_travel() -> NoReturn:
+    raise SecretError(
+        "A literal secret is not pickled: it would travel to other processes in clear. "
+        "Give it as env:NAME or file:PATH, which each process reads for itself."
+    )
