@@ -1,0 +1,142 @@
+"""Checkpoint files of Kafka Streams: from which topics the stores of a task restore, and how far they have come.
+
+`.checkpoint` is UTF-8 text: `0` (the version), the number of entries, then `<topic> <partition> <offset>` a line
+(`OffsetCheckpoint`); `<store>.position` (3.2 to 4.2) has the same form. Streams writes a temporary file and moves it,
+so that a reader never meets half of one: a truncated file was damaged later.
+
+It names topics, never stores. That a file is missing proves nothing: 2.6.0 to 2.6.3 delete it after loading it, so that
+a thread that dies before its first commit leaves none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from srfix.serde.errors import StateDirectoryError
+from srfix.serde.subjects import Topic
+
+__all__ = ["Checkpoint", "CheckpointEntry", "OffsetMeaning", "parse_checkpoint", "read_checkpoint"]
+
+_VERSION: Final = 0
+_OFFSET_UNKNOWN: Final = -4
+_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
+_LONGEST: Final = 64 << 20
+
+
+class OffsetMeaning(Enum):
+    """What the number in a checkpoint is."""
+
+    POSITION = "position"
+    """The next record to restore: up to Streams 2.5, and for global stores in every version."""
+    LAST_RECORD = "last record"
+    """The last record in the store: Streams 2.6.0 and later."""
+    UNKNOWN = "unknown"
+    """One of the two: nobody said which Streams wrote it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointEntry:
+    """How far a store has come with one partition of the topic that it restores from."""
+
+    topic: Topic
+    """The topic: a changelog, or the source topic where that is reused."""
+    partition: int
+    """Its partition."""
+    offset: int | None
+    """As written; see `OffsetMeaning`. None for -4 (`OFFSET_UNKNOWN`): restored, but nothing flushed yet."""
+
+    def restore_start(self, meaning: OffsetMeaning) -> int | None:
+        """The offset at which the next restore begins, inclusive; None if it begins at the log's start.
+
+        Where the meaning is not known, the lower of the two: a census then counts one record too many, never too few.
+        """
+        if self.offset is None:
+            return None
+        return self.offset + 1 if meaning is OffsetMeaning.LAST_RECORD else self.offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """One checkpoint file."""
+
+    path: str
+    """Where it was read."""
+    entries: tuple[CheckpointEntry, ...]
+    """In the order of the file; none in an empty map."""
+
+    @property
+    def topics(self) -> tuple[Topic, ...]:
+        """The topics in it, sorted."""
+        return tuple(sorted({entry.topic for entry in self.entries}))
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Reads a checkpoint file.
+
+    :raises StateDirectoryError: if it is not one; the message names the file and the line.
+    :raises OSError: if it cannot be opened.
+    """
+    with path.open("rb") as file:
+        return parse_checkpoint(file.read(_LONGEST), path=str(path))
+
+
+def parse_checkpoint(content: bytes, *, path: str) -> Checkpoint:
+    """The checkpoint in a file's bytes.
+
+    :param path: the file's name for messages.
+    :raises StateDirectoryError: if it is not one; the message names the file and the line.
+    """
+    try:
+        lines = content.decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise _bad(path, content.count(b"\n", 0, error.start) + 1, "it is not UTF-8 text") from None
+    if lines[-1] == "":
+        lines.pop()
+    if not lines:
+        raise _bad(path, 1, "the file is empty; it starts with the version, 0")
+    version = _integer(lines[0].strip(), path, 1, "the version")
+    if version != _VERSION:
+        raise _bad(path, 1, f"version {version} is not known; Kafka Streams writes {_VERSION}")
+    if len(lines) < 2:
+        raise _bad(path, 2, "the file ends before the number of entries")
+    announced = _integer(lines[1].strip(), path, 2, "the number of entries")
+    entries = tuple(_entry(line, path, number) for number, line in enumerate(lines[2:], start=3))
+    seen: dict[tuple[Topic, int], int] = {}
+    for number, entry in enumerate(entries, start=3):
+        first = seen.setdefault((entry.topic, entry.partition), number)
+        if first != number:
+            raise _bad(path, number, f"{entry.topic} {entry.partition} stands on line {first} already")
+    if len(entries) != announced:
+        raise _bad(path, len(lines), f"{announced} entries are announced, and {len(entries)} follow")
+    return Checkpoint(path=path, entries=entries)
+
+
+def _entry(line: str, path: str, number: int) -> CheckpointEntry:
+    pieces = line.split()
+    if len(pieces) != 3:
+        raise _bad(path, number, "it is not '<topic> <partition> <offset>'")
+    topic, partition_text, offset_text = pieces
+    partition = _integer(partition_text, path, number, "the partition")
+    if partition < 0:
+        raise _bad(path, number, f"the partition {partition} is negative")
+    offset = _integer(offset_text, path, number, "the offset")
+    if offset < 0 and offset != _OFFSET_UNKNOWN:
+        raise _bad(path, number, f"the offset {offset} is negative, and only {_OFFSET_UNKNOWN} (unknown) may be")
+    return CheckpointEntry(topic=Topic(topic), partition=partition, offset=None if offset < 0 else offset)
+
+
+def _integer(text: str, path: str, number: int, what: str) -> int:
+    if not _NUMBER.fullmatch(text):
+        raise _bad(path, number, f"{what} is not a number: {text[:40]!r}")
+    return int(text)
+
+
+def _bad(path: str, line: int, problem: str) -> StateDirectoryError:
+    return StateDirectoryError(
+        f"{path}, line {line}: {problem}. The file is damaged, or no checkpoint of Kafka Streams; take a fresh copy of "
+        "the state directory, with the application stopped."
+    )

@@ -1,0 +1,138 @@
+"""State directories of Kafka Streams: which tasks, which stores, from which topics they restore.
+
+    <state.dir>/<application.id>/
+        <subtopology>_<partition>/      a task; below `__<name>__/` for a named topology
+            .checkpoint                 up to 4.2
+            rocksdb/<store>/            key-value stores
+            <store>/<store>.<segment>/  window and session stores
+        global/                         global stores, in the same form
+
+Nothing is opened for writing. In-memory stores leave nothing here. The layout differs by version; what is seen of the
+version stands in `Traces`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from srfix.recovery.state.checkpoints import Checkpoint
+from srfix.recovery.state.offsets_column_family import StoreOffsets
+from srfix.serde.subjects import Topic, changelog_topic
+
+__all__ = ["ApplicationState", "Problem", "StoreDirectory", "StoreKind", "Task", "Traces"]
+
+
+class StoreKind(Enum):
+    """How a store lies on disk."""
+
+    KEY_VALUE = "key-value"
+    """`rocksdb/<store>/`: what `table()` and `globalTable()` make, among others."""
+    SEGMENTED = "segmented"
+    """`<store>/<store>.<segment>/`: window and session stores, which never restore from a source topic."""
+    OTHER = "other"
+    """A directory of another form: a store of the user's own make, or a segmented one without segments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreDirectory:
+    """A store of one task."""
+
+    name: str
+    """The store's name."""
+    kind: StoreKind
+    """How it lies on disk."""
+    path: str
+    """Its directory."""
+    offsets: StoreOffsets | None = None
+    """What the store says itself, from Streams 4.3 on; None where it says nothing, or was not asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """The directory of a task, or of the global stores."""
+
+    name: str
+    """As Streams prints it: `3_0`; `global`; with a named topology `<topology>__3_0`."""
+    path: str
+    """Its directory."""
+    subtopology: int | None
+    """The number of its sub-topology; None for the global stores."""
+    partition: int | None
+    """Its partition; None for the global stores."""
+    topology: str | None = None
+    """The named topology that it belongs to; None for the usual, unnamed one."""
+    stores: tuple[StoreDirectory, ...] = ()
+    """Its stores, by name."""
+    checkpoint: Checkpoint | None = None
+    """Its checkpoint file; None if there is none."""
+
+    @property
+    def is_global(self) -> bool:
+        """True for the global stores."""
+        return self.subtopology is None
+
+    @property
+    def topics(self) -> tuple[Topic, ...]:
+        """The topics from which some store of the task restores, as far as is written down; sorted."""
+        of_stores = {topic for store in self.stores if store.offsets is not None for topic in store.offsets.topics}
+        return tuple(sorted(of_stores.union(self.checkpoint.topics if self.checkpoint is not None else ())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traces:
+    """What the layout betrays of the Streams version that wrote it."""
+
+    has_process_metadata: bool
+    """`kafka-streams-process-metadata`: 2.6.2, 2.6.3, 2.7.1, 2.7.2, 2.8.0 and later."""
+    has_task_locks: bool
+    """`.lock` in a task's or the global directory: up to 2.8."""
+    has_position_files: bool
+    """`<store>.position`: 3.2 to 4.2."""
+    has_offsets_column_families: bool
+    """The column family `offsets`: 4.3 and later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something in a state directory that could not be looked at."""
+
+    path: str
+    """What."""
+    reason: str
+    """Why not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationState:
+    """The folder of one application."""
+
+    application: str
+    """The application.id: what the changelogs in its checkpoints are named after, else the folder's name."""
+    path: str
+    """The folder."""
+    tasks: tuple[Task, ...]
+    """Its tasks, by name, the global stores last."""
+    traces: Traces
+    """What is seen of the version."""
+    is_in_use: bool | None
+    """True if a process holds the folder's lock; None if that cannot be told."""
+    problems: tuple[Problem, ...] = ()
+    """What could not be looked at."""
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The names of all stores on disk, sorted."""
+        return tuple(sorted({store.name for task in self.tasks for store in task.stores}))
+
+    def prefix(self, task: Task) -> str:
+        """What the names of the task's internal topics start with: the application.id, and a named topology."""
+        return self.application if task.topology is None else f"{self.application}-{task.topology}"
+
+    def changelog(self, task: Task, store: str) -> Topic:
+        """What the store's own changelog would be called, whether or not it exists."""
+        return changelog_topic(self.prefix(task), store)
+
+    def without_checkpoint(self) -> tuple[Task, ...]:
+        """The tasks with stores of which nothing tells from which topics they restore."""
+        return tuple(task for task in self.tasks if task.stores and not task.topics)

@@ -1,0 +1,117 @@
+"""The column family `offsets` of a store of Streams 4.3 and later (KIP-1035), which took the place of `.checkpoint`.
+
+| key (UTF-8) | value |
+|---|---|
+| `<topic>-<partition>` | the offset, 8 bytes, big-endian |
+| `status` | 8 bytes, 1 = open, 0 = closed |
+| `position` | the offsets of the input topics (`PositionSerde`), zero-padded; a global store has none |
+
+Unlike a checkpoint file it belongs to one store: the topic in it is the one that this store restores from.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.serde.errors import StateDirectoryError
+from srfix.serde.subjects import Topic
+
+__all__ = ["OFFSETS_COLUMN_FAMILY", "StoreOffsets", "parse_offsets", "parse_position"]
+
+OFFSETS_COLUMN_FAMILY: Final = "offsets"
+"""Its name (`RocksDBStore.OFFSETS_COLUMN_FAMILY_NAME`)."""
+
+_LONG: Final = struct.Struct(">q")
+_INT: Final = struct.Struct(">i")
+_PAIR: Final = struct.Struct(">iq")
+_OFFSET_UNKNOWN: Final = -4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreOffsets:
+    """What a store of 4.3 and later says of itself."""
+
+    entries: tuple[CheckpointEntry, ...]
+    """The topic that it restores from, by partition."""
+    is_open: bool
+    """True if it was not closed: the application runs, or it died."""
+    position: tuple[CheckpointEntry, ...] | None
+    """The offsets of the input topics that its rows come from; None if it keeps none (a global store)."""
+
+    @property
+    def topics(self) -> tuple[Topic, ...]:
+        """The topics that the store restores from: one, unless something is odd."""
+        return tuple(sorted({entry.topic for entry in self.entries}))
+
+
+def parse_offsets(rows: Mapping[bytes, bytes], *, path: str) -> StoreOffsets:
+    """The offsets in the rows of the column family.
+
+    :param path: the store's directory, for messages.
+    :raises StateDirectoryError: if a row has another form.
+    """
+    entries: list[CheckpointEntry] = []
+    is_open = False
+    position: tuple[CheckpointEntry, ...] | None = None
+    for key, value in sorted(rows.items()):
+        if key == b"position":
+            position = parse_position(value, path=path)
+            continue
+        if len(value) != _LONG.size:
+            raise _bad(path, f"the row {key!r} has {len(value)} bytes instead of 8")
+        number = int(_LONG.unpack(value)[0])
+        if key == b"status":
+            is_open = number == 1
+            continue
+        topic, dash, partition = key.decode("utf-8", "replace").rpartition("-")
+        if not (dash and topic and partition.isascii() and partition.isdecimal()):
+            raise _bad(path, f"the row {key!r} is not named <topic>-<partition>")
+        if number < 0 and number != _OFFSET_UNKNOWN:
+            raise _bad(path, f"the offset {number} of {key!r} is negative")
+        offset = None if number < 0 else number
+        entries.append(CheckpointEntry(topic=Topic(topic), partition=int(partition), offset=offset))
+    return StoreOffsets(entries=tuple(entries), is_open=is_open, position=position)
+
+
+def parse_position(content: bytes, *, path: str) -> tuple[CheckpointEntry, ...]:
+    """`[1B version 0][4B topics]{[4B length][topic][4B pairs]{[4B partition][8B offset]}}`; the padding is ignored.
+
+    :param path: the store's directory, for messages.
+    :raises StateDirectoryError: if it is cut short or of another version.
+    """
+    if not content:
+        raise _bad(path, "its position is empty")
+    if content[0] != 0:
+        raise _bad(path, f"its position has version {content[0]} instead of 0")
+    entries: list[CheckpointEntry] = []
+    try:
+        at = 1
+        topics = _INT.unpack_from(content, at)[0]
+        at += _INT.size
+        for _ in range(topics):
+            length = _INT.unpack_from(content, at)[0]
+            at += _INT.size
+            raw = content[at : at + length]
+            if length < 0 or len(raw) != length:
+                raise _bad(path, "its position is cut short")
+            at += length
+            pairs = _INT.unpack_from(content, at)[0]
+            at += _INT.size
+            for _ in range(pairs):
+                partition, offset = _PAIR.unpack_from(content, at)
+                at += _PAIR.size
+                entries.append(CheckpointEntry(topic=Topic(raw.decode("utf-8")), partition=partition, offset=offset))
+    except (struct.error, UnicodeDecodeError):
+        raise _bad(path, "its position is cut short or garbled") from None
+    return tuple(entries)
+
+
+def _bad(path: str, problem: str) -> StateDirectoryError:
+    return StateDirectoryError(
+        f"{path}, column family {OFFSETS_COLUMN_FAMILY}: {problem}. It was not written by Kafka Streams 4.3 or later, "
+        "or it is damaged; take a fresh copy of the state directory, with the application stopped."
+    )

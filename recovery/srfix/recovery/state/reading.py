@@ -1,0 +1,239 @@
+"""Reads state directories from disk. What cannot be read is a `Problem` of the application, not an error."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from srfix.recovery.internal_topics import parse, recognise
+from srfix.recovery.state._locks import is_locked
+from srfix.recovery.state.checkpoints import Checkpoint, read_checkpoint
+from srfix.recovery.state.directory import ApplicationState, Problem, StoreDirectory, StoreKind, Task, Traces
+from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, StoreOffsets, parse_offsets
+from srfix.recovery.state.rocksdb import LibraryMissingError, read_column_family
+from srfix.serde.errors import StateDirectoryError, UsageError
+from srfix.serde.subjects import changelog_topic
+
+__all__ = ["read_state_directory"]
+
+_TASK: Final = re.compile(r"([0-9]+)_([0-9]+)")
+_NAMED_TOPOLOGY: Final = re.compile(r"__(.+)__")
+_GLOBAL: Final = "global"
+_ROCKSDB: Final = "rocksdb"
+_CURRENT: Final = "CURRENT"
+_CHECKPOINT: Final = ".checkpoint"
+_LOCK: Final = ".lock"
+_PROCESS_METADATA: Final = "kafka-streams-process-metadata"
+
+OffsetsReader = Callable[[Path], StoreOffsets | None]
+
+
+def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
+    """The applications in a state directory, by application.id.
+
+    :param path: the `state.dir`, or the folder of one application in it.
+    :raises UsageError: if it is not there, is no directory, may not be read, or holds no application.
+    """
+    try:
+        folders = [path] if _is_application(path) else [p for p in sorted(path.iterdir()) if _is_application(p)]
+    except OSError as error:
+        raise UsageError(
+            f"The state directory {str(path)!r} cannot be read: {error.strerror}. Give the application's state.dir, or "
+            "the folder named after the application.id in it; a copy will do."
+        ) from error
+    if not folders:
+        raise UsageError(
+            f"{str(path)!r} is no state directory: neither it nor a folder in it has a task directory (such as 0_0), "
+            f"'global' or {_PROCESS_METADATA}. Give the application's state.dir, or the folder named after the "
+            "application.id in it."
+        )
+    found = (_Reader().application(folder) for folder in folders)
+    return tuple(sorted(found, key=lambda application: (application.application, application.path)))
+
+
+def _is_application(path: Path) -> bool:
+    if not path.is_dir():
+        return False
+    try:
+        return any(
+            entry.name == _PROCESS_METADATA
+            or (entry.is_dir() and (entry.name == _GLOBAL or _TASK.fullmatch(entry.name) or _is_named(entry)))
+            for entry in path.iterdir()
+        )
+    except PermissionError:
+        # Its folder may be shut while its siblings are open; it is reported when it is read.
+        return False
+
+
+def _is_named(path: Path) -> bool:
+    return bool(_NAMED_TOPOLOGY.fullmatch(path.name)) and any(_TASK.fullmatch(entry.name) for entry in path.iterdir())
+
+
+class _Reader:
+    """Reads one application's folder, and gathers what could not be read."""
+
+    def __init__(self) -> None:
+        self._problems: list[Problem] = []
+        self._library_is_missing = False
+
+    def application(self, folder: Path) -> ApplicationState:
+        in_use = is_locked(folder / _LOCK)
+        tasks = [task for path, topology in self._task_paths(folder) for task in self._task(path, topology)]
+        if in_use:
+            self._note(
+                folder,
+                "a process holds its lock: the application runs. Checkpoints were read as they are; the stores' own "
+                "offsets (Streams 4.3 and later) were not. Stop the application, or give a copy, to have them read",
+            )
+        else:
+            tasks = [self._with_offsets(task) for task in tasks]
+        traces = Traces(
+            has_process_metadata=(folder / _PROCESS_METADATA).exists(),
+            has_task_locks=any((Path(task.path) / _LOCK).exists() for task in tasks),
+            has_position_files=any(True for task in tasks for _ in Path(task.path).glob("*.position")),
+            has_offsets_column_families=any(store.offsets is not None for task in tasks for store in task.stores),
+        )
+        self._check_process_metadata(folder)
+        return ApplicationState(
+            application=_application_id(folder.resolve().name, tasks),
+            path=str(folder),
+            tasks=tuple(tasks),
+            traces=traces,
+            is_in_use=in_use,
+            problems=tuple(self._problems),
+        )
+
+    def _task_paths(self, folder: Path) -> Iterator[tuple[Path, str | None]]:
+        """The tasks' directories with their named topology, in order."""
+        named = [(path, found[1]) for path in self._children(folder) if (found := _NAMED_TOPOLOGY.fullmatch(path.name))]
+        for parent, topology in [(folder, None), *named]:
+            numbered = {path: _TASK.fullmatch(path.name) for path in self._children(parent)}
+            for path, found in sorted(numbered.items(), key=lambda item: _task_number(item[0].name)):
+                if found:
+                    yield path, topology
+        if (folder / _GLOBAL).is_dir():
+            yield folder / _GLOBAL, None
+
+    def _task(self, path: Path, topology: str | None) -> Iterator[Task]:
+        subtopology, partition = _task_number(path.name)
+        yield Task(
+            name=path.name if topology is None else f"{topology}__{path.name}",
+            path=str(path),
+            subtopology=subtopology if path.name != _GLOBAL else None,
+            partition=partition if path.name != _GLOBAL else None,
+            topology=topology,
+            stores=tuple(sorted(self._stores(path), key=lambda store: store.name)),
+            checkpoint=self._checkpoint(path),
+        )
+
+    def _stores(self, path: Path) -> Iterator[StoreDirectory]:
+        for child in self._children(path):
+            if child.name == _ROCKSDB and not (child / _CURRENT).exists():
+                for store in self._children(child):
+                    yield StoreDirectory(name=store.name, kind=StoreKind.KEY_VALUE, path=str(store))
+            else:
+                segments = any(entry.name.startswith(child.name) for entry in self._children(child))
+                kind = StoreKind.SEGMENTED if segments else StoreKind.OTHER
+                yield StoreDirectory(name=child.name, kind=kind, path=str(child))
+
+    def _checkpoint(self, path: Path) -> Checkpoint | None:
+        with self._noting(path / _CHECKPOINT):
+            try:
+                return read_checkpoint(path / _CHECKPOINT)
+            except FileNotFoundError:
+                return None
+        return None
+
+    def _with_offsets(self, task: Task) -> Task:
+        """The same task with what its key-value stores say themselves, where no checkpoint file does (4.3 and later).
+
+        Segmented ones have changelogs of their own.
+        """
+        if task.checkpoint is not None:
+            return task
+        stores = [
+            replace(store, offsets=self._offsets(Path(store.path))) if store.kind is StoreKind.KEY_VALUE else store
+            for store in task.stores
+        ]
+        return replace(task, stores=tuple(stores))
+
+    def _offsets(self, path: Path) -> StoreOffsets | None:
+        if self._library_is_missing or not (path / _CURRENT).exists():
+            return None
+        with self._noting(path):
+            try:
+                rows = read_column_family(path, OFFSETS_COLUMN_FAMILY)
+            except LibraryMissingError as error:
+                self._library_is_missing = True
+                self._note(
+                    path.parent,
+                    "there is no .checkpoint, and whether its stores keep their offsets themselves (Streams 4.3 and "
+                    f"later) was not looked at: {error}",
+                )
+                return None
+            return None if rows is None else parse_offsets(rows, path=str(path))
+        return None
+
+    def _check_process_metadata(self, folder: Path) -> None:
+        path = folder / _PROCESS_METADATA
+        with self._noting(path):
+            try:
+                content = path.read_bytes()
+            except FileNotFoundError:
+                return
+            try:
+                document = json.loads(content)
+            except ValueError:
+                document = None
+            if not (isinstance(document, dict) and isinstance(document.get("processId"), str)):
+                self._note(path, 'it is not {"processId": "<uuid>"}; the directory may be damaged')
+
+    def _children(self, path: Path) -> list[Path]:
+        with self._noting(path):
+            return sorted(child for child in path.iterdir() if child.is_dir())
+        return []
+
+    @contextmanager
+    def _noting(self, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except StateDirectoryError as error:
+            self._note(path, error.message)
+        except OSError as error:
+            self._note(path, f"it cannot be read: {error.strerror or error}")
+
+    def _note(self, path: Path, reason: str) -> None:
+        problem = Problem(path=str(path), reason=reason)
+        if problem not in self._problems:
+            self._problems.append(problem)
+
+
+def _task_number(name: str) -> tuple[int, int]:
+    found = _TASK.fullmatch(name)
+    return (int(found[1]), int(found[2])) if found else (-1, -1)
+
+
+def _application_id(folder_name: str, tasks: Iterable[Task]) -> str:
+    """What the changelogs of known stores are named after; the folder's name where there are none, or it fits.
+
+    A copy is often called otherwise than the application.
+    """
+    prefixes: set[str] = set()
+    for task in tasks:
+        for store in task.stores:
+            for topic in task.topics:
+                if topic == changelog_topic(folder_name, store.name):
+                    return folder_name
+                if recognise(topic) is None:
+                    continue
+                suffix = changelog_topic("", store.name)
+                prefix = topic.removesuffix(suffix)
+                known = parse(topic, application=prefix) if prefix != topic else None
+                if known is not None and known.store == store.name:
+                    prefixes.add(prefix)
+    return prefixes.pop() if len(prefixes) == 1 else folder_name

@@ -1,0 +1,132 @@
+"""Reading a RocksDB of Kafka Streams without touching it: through a view of links in a directory of our own.
+
+rocksdict writes a file into a directory that it opens, read-only too, and a mere read-write open makes Streams 2.6 die
+on that directory. So what is opened is never the original. The library is optional (`pip install 'srfix[state]'`);
+without it there is a `LibraryMissingError`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, cast
+
+from srfix.serde.errors import StateDirectoryError
+
+__all__ = ["LibraryMissingError", "column_families", "linked_view", "read_column_family"]
+
+_CURRENT: Final = "CURRENT"
+_FILES: Final = (_CURRENT, "IDENTITY", "MANIFEST-*", "OPTIONS-*", "*.log", "*.sst")
+"""What makes a database; not LOCK and LOG, which whoever opens it writes."""
+
+
+class LibraryMissingError(StateDirectoryError):
+    """rocksdict, the library that reads RocksDB is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("reading RocksDB needs the package rocksdict; install it with: pip install 'srfix[state]'")
+
+
+@contextmanager
+def linked_view(database: Path) -> Iterator[Path]:
+    """A directory of our own in which the database can be opened; gone at the end.
+
+    Tables (`*.sst`, which never change) are linked, hard where that is possible, so that they stay readable while a
+    running application compacts them away; everything else is copied.
+
+    :raises OSError: if a file cannot be read, or vanished meanwhile.
+    """
+    scratch = Path(tempfile.mkdtemp(prefix="srfix-view-"))
+    try:
+        for entry in (entry for pattern in _FILES for entry in database.glob(pattern)):
+            if entry.suffix == ".sst":
+                _link(entry.resolve(), scratch / entry.name)
+            else:
+                shutil.copyfile(entry, scratch / entry.name)
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _link(target: Path, name: Path) -> None:
+    try:
+        os.link(target, name)
+    except OSError:  # another file system, or a file of somebody else's
+        name.symlink_to(target)
+
+
+def column_families(database: Path) -> tuple[str, ...]:
+    """The names of a database's column families, sorted.
+
+    :raises LibraryMissingError: if rocksdict is not installed.
+    :raises StateDirectoryError: if it is no RocksDB, or cannot be read.
+    """
+    with _viewing(database) as view:
+        return tuple(sorted(_families(view)))
+
+
+def read_column_family(database: Path, name: str) -> Mapping[bytes, bytes] | None:
+    """All rows of one column family; None if the database has none of that name.
+
+    :raises LibraryMissingError: if rocksdict is not installed.
+    :raises StateDirectoryError: if it is no RocksDB, or cannot be read.
+    """
+    with _viewing(database) as view:
+        from rocksdict import AccessType, Options, Rdict
+
+        families = _families(view)
+        if name not in families:
+            return None
+        # An open must name all of them.
+        opened = Rdict(
+            str(view),
+            options=Options(raw_mode=True),
+            column_families={family: Options(raw_mode=True) for family in families},
+            access_type=AccessType.read_only(),
+        )
+        try:
+            family = opened.get_column_family(name)
+            try:
+                rows = cast("Iterator[tuple[bytes, bytes]]", family.items())  # raw mode
+                return {bytes(key): bytes(value) for key, value in rows}
+            finally:
+                family.close()
+        finally:
+            opened.close()
+
+
+def _families(view: Path) -> list[str]:
+    from rocksdict import Options, Rdict
+
+    return list(Rdict.list_cf(str(view), Options(raw_mode=True)))
+
+
+@contextmanager
+def _viewing(database: Path) -> Iterator[Path]:
+    if not (database / _CURRENT).is_file():
+        raise StateDirectoryError(f"{database} is no RocksDB: there is no file {_CURRENT} in it.")
+    view = database
+    try:
+        with linked_view(database) as view:
+            yield view
+    except ImportError:
+        raise LibraryMissingError from None
+    except OSError as error:
+        raise StateDirectoryError(
+            f"{database} cannot be read: {error.strerror or error}. Check the permissions; while the application runs, "
+            "files come and go."
+        ) from error
+    except StateDirectoryError:
+        raise
+    except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
+        if type(error) is not Exception:
+            raise
+        said = str(error).replace(str(view), str(database))
+        raise StateDirectoryError(
+            f"{database} cannot be read as a RocksDB: {said}. It is damaged, or changed while it was read: stop the "
+            "application, or take a copy, and look again."
+        ) from error

@@ -1,0 +1,267 @@
+"""The printed topology of Kafka Streams, as `Topology.describe()` gives it and ksqlDB's EXPLAIN repeats it.
+
+    Topologies:
+       Sub-topology: 0
+        Source: KSTREAM-SOURCE-0000000000 (topics: [users])
+          --> KTABLE-SOURCE-0000000001
+        Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])
+          --> none
+          <-- KSTREAM-SOURCE-0000000000
+
+Forms that differ by version (`InternalTopologyBuilder.TopologyDescription`): topics without brackets (1.x), a pattern
+in their place, `(extractor class: …)` for a sink, `for global store (will not generate tasks)`, `Topology: <name>:`
+before a named topology. The text shows neither the application nor whether a changelog exists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from srfix.serde.errors import TopologyError
+from srfix.serde.subjects import Topic
+
+__all__ = ["Node", "Processor", "Sink", "Source", "Subtopology", "Topology", "parse_topologies", "print_topology"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A node that reads topics."""
+
+    name: str
+    """The node's name."""
+    topics: tuple[Topic, ...]
+    """Its topics, as printed: internal ones without their prefix. None of them where it has a pattern."""
+    pattern: str | None = None
+    """The regular expression that it subscribes to; None where it names its topics."""
+    successors: tuple[str, ...] = ()
+    """Names of the nodes behind it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processor:
+    """A node that does something, perhaps with stores."""
+
+    name: str
+    """The node's name."""
+    stores: tuple[str, ...] = ()
+    """The stores that it may use."""
+    successors: tuple[str, ...] = ()
+    """Names of the nodes behind it."""
+    predecessors: tuple[str, ...] = ()
+    """Names of the nodes before it; not printed for a global store by some versions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sink:
+    """A node that writes to a topic."""
+
+    name: str
+    """The node's name."""
+    topic: str
+    """The topic; for one that is chosen per record the extractor's class."""
+    is_dynamic: bool = False
+    """True if the topic is chosen per record."""
+    predecessors: tuple[str, ...] = ()
+    """Names of the nodes before it."""
+
+
+Node: TypeAlias = Source | Processor | Sink
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subtopology:
+    """Nodes that hang together: a task is one of these for one partition."""
+
+    number: int
+    """Its number, the first in a task's name."""
+    is_global: bool = False
+    """True for a global store, which has no tasks."""
+    nodes: tuple[Node, ...] = ()
+    """Its nodes, in the order of the text."""
+
+    def source_of(self, processor: Processor) -> Source | None:
+        """The one node before a processor, if it is a source; None if something else, or several, stand there."""
+        before = [node for node in self.nodes if not isinstance(node, Sink) and processor.name in node.successors]
+        return before[0] if len(before) == 1 and isinstance(before[0], Source) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """One printed topology."""
+
+    subtopologies: tuple[Subtopology, ...]
+    """In the order of the text."""
+    name: str | None = None
+    """The name of a named topology; None for the usual one."""
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The names of all stores, sorted."""
+        return tuple(
+            sorted(
+                {
+                    store
+                    for part in self.subtopologies
+                    for node in part.nodes
+                    if isinstance(node, Processor)
+                    for store in node.stores
+                }
+            )
+        )
+
+
+_START: Final = re.compile(r"(?:.*\s)?(?:Topologies:|Topology: (?P<name>.+):)\s*")
+_SUBTOPOLOGY: Final = re.compile(r"Sub-topology: (?P<number>\d+)(?P<global> for global store .*)?")
+_SOURCE: Final = re.compile(r"Source: +(?P<name>.+) \(topics: (?P<topics>.*)\)")
+_PROCESSOR: Final = re.compile(r"Processor: +(?P<name>.+) \(stores: \[(?P<stores>.*)\]\)")
+_SINK: Final = re.compile(r"Sink: +(?P<name>.+) \((?P<kind>topic|extractor class): (?P<topic>.*)\)")
+_ARROW: Final = re.compile(r"(?P<arrow>-->|<--) *(?P<names>.*)")
+_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_NONE: Final = "none"
+
+
+def parse_topologies(text: str, *, origin: str) -> tuple[Topology, ...]:
+    """The printed topologies in a text; what stands before, between and behind them (a log, EXPLAIN) is passed over.
+
+    :param origin: the file's name for messages.
+    :raises TopologyError: if there is none, or one is garbled; the message names the line.
+    """
+    reader = _Reader(origin)
+    for number, line in enumerate(text.splitlines(), start=1):
+        reader.read(number, line)
+    return reader.finish()
+
+
+class _Reader:
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self._done: list[Topology] = []
+        self._name: str | None = None
+        self._parts: list[Subtopology] = []
+        self._node: Node | None = None
+        self._inside = False
+
+    def read(self, number: int, line: str) -> None:
+        stripped = line.strip()
+        if (start := _START.fullmatch(line.rstrip())) is not None:
+            self._close()
+            self._name = start["name"]
+            self._inside = True
+        elif (part := _SUBTOPOLOGY.fullmatch(stripped)) is not None:
+            self._end_node()
+            self._inside = True
+            self._parts.append(Subtopology(number=int(part["number"]), is_global=part["global"] is not None))
+        elif not self._inside or not stripped:
+            return
+        elif (node := _node(stripped)) is not None:
+            self._end_node()
+            if not self._parts:
+                raise self._garbled(number, "a node stands before the first sub-topology")
+            self._node = node
+        elif (arrow := _ARROW.fullmatch(stripped)) is not None:
+            self._connect(number, arrow["arrow"], arrow["names"])
+        elif line[0].isspace():
+            raise self._garbled(number, f"{stripped[:60]!r} is no line of a printed topology")
+        else:
+            self._close()
+
+    def finish(self) -> tuple[Topology, ...]:
+        self._close()
+        if not self._done:
+            raise TopologyError(
+                f"{self._origin} holds no printed topology: there is no line 'Sub-topology: 0'. Save what "
+                "Topology.describe() prints, or the topology in ksqlDB's EXPLAIN."
+            )
+        return tuple(self._done)
+
+    def _connect(self, number: int, arrow: str, text: str) -> None:
+        names = () if text == _NONE else tuple(text.split(", "))
+        match self._node:
+            case Source() as node if arrow == "-->":
+                self._node = Source(name=node.name, topics=node.topics, pattern=node.pattern, successors=names)
+            case Processor() as node:
+                ahead = arrow == "-->"
+                self._node = Processor(
+                    name=node.name,
+                    stores=node.stores,
+                    successors=names if ahead else node.successors,
+                    predecessors=node.predecessors if ahead else names,
+                )
+            case Sink() as node if arrow == "<--":
+                self._node = Sink(name=node.name, topic=node.topic, is_dynamic=node.is_dynamic, predecessors=names)
+            case _:
+                raise self._garbled(number, f"an arrow {arrow} without a node that it could belong to")
+
+    def _end_node(self) -> None:
+        if self._node is not None:
+            last = self._parts[-1]
+            self._parts[-1] = Subtopology(number=last.number, is_global=last.is_global, nodes=(*last.nodes, self._node))
+            self._node = None
+
+    def _close(self) -> None:
+        self._end_node()
+        if self._parts:
+            self._done.append(Topology(subtopologies=tuple(self._parts), name=self._name))
+        self._parts, self._name, self._inside = [], None, False
+
+    def _garbled(self, number: int, problem: str) -> TopologyError:
+        return TopologyError(
+            f"{self._origin}, line {number}: {problem}. Save the whole of what Topology.describe() prints, unchanged."
+        )
+
+
+def _node(line: str) -> Node | None:
+    if (source := _SOURCE.fullmatch(line)) is not None:
+        topics, pattern = _topics(source["topics"])
+        return Source(name=source["name"], topics=topics, pattern=pattern)
+    if (processor := _PROCESSOR.fullmatch(line)) is not None:
+        return Processor(name=processor["name"], stores=_list(processor["stores"]))
+    if (sink := _SINK.fullmatch(line)) is not None:
+        return Sink(name=sink["name"], topic=sink["topic"], is_dynamic=sink["kind"] != "topic")
+    return None
+
+
+def _topics(text: str) -> tuple[tuple[Topic, ...], str | None]:
+    """Topics in brackets; in 1.x without. What cannot be a list of topics is a pattern."""
+    bracketed = text.startswith("[") and text.endswith("]")
+    names = _list(text[1:-1] if bracketed else text)
+    if all(_TOPIC.fullmatch(name) for name in names):
+        return tuple(map(Topic, names)), None
+    return (), text
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(text.split(", ")) if text else ()
+
+
+def print_topology(topology: Topology) -> str:
+    """The text that `Topology.describe()` of Kafka Streams 2.0 and later prints."""
+    head = "Topologies:\n " if topology.name is None else f"Topology: {topology.name}:\n "
+    return head + "".join(map(_print_subtopology, topology.subtopologies))
+
+
+def _print_subtopology(part: Subtopology) -> str:
+    suffix = " for global store (will not generate tasks)" if part.is_global else ""
+    nodes = "".join(f"    {line}\n" for node in part.nodes for line in _lines(node))
+    return f"  Sub-topology: {part.number}{suffix}\n{nodes}" + ("" if part.is_global else "\n")
+
+
+def _lines(node: Node) -> Iterator[str]:
+    match node:
+        case Source():
+            yield f"Source: {node.name} (topics: {node.pattern or '[' + ', '.join(node.topics) + ']'})"
+            yield f"  --> {_names(node.successors)}"
+        case Processor():
+            yield f"Processor: {node.name} (stores: [{', '.join(node.stores)}])"
+            yield f"  --> {_names(node.successors)}"
+            yield f"  <-- {_names(node.predecessors)}"
+        case Sink():
+            yield f"Sink: {node.name} ({'extractor class' if node.is_dynamic else 'topic'}: {node.topic})"
+            yield f"  <-- {_names(node.predecessors)}"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or _NONE

@@ -1,0 +1,187 @@
+"""State directories as real Streams left them, copied under other names, damaged, shut and in use."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from srfix.recovery.state.directory import ApplicationState, StoreKind, Traces
+from srfix.recovery.state.reading import read_state_directory
+from srfix.serde.errors import UsageError
+
+DATA = Path(__file__).parent / "data"
+APPLICATIONS = {"2.6.3": "xe5dc1e-app", "3.9.2": "xda9e9e-app", "4.3.1": "x3bc6f6-app"}
+
+
+def only(path: Path) -> ApplicationState:
+    (application,) = read_state_directory(path)
+    return application
+
+
+def store(root: Path, task: str, name: str) -> None:
+    database = root / task / "rocksdb" / name
+    database.mkdir(parents=True)
+
+
+class TestReadStateDirectory:
+    @pytest.mark.parametrize(("version", "name"), APPLICATIONS.items())
+    def test_the_state_dir_and_the_folder_in_it_are_the_same(self, version: str, name: str) -> None:
+        assert only(DATA / version) == only(DATA / version / name)
+
+    def test_tasks_stores_and_topics_of_2_6_3(self) -> None:
+        found = only(DATA / "2.6.3")
+        assert found.application == "xe5dc1e-app"
+        assert [(task.name, [s.name for s in task.stores]) for task in found.tasks if task.name != "3_0"] == [
+            ("0_0", ["plain"]),
+            ("1_0", ["ts"]),
+            ("4_0", ["fka", "fkres"]),
+            ("5_0", ["fkb", "fkj-subscription-store"]),
+            ("global", ["glob"]),
+        ]
+        assert found.tasks[-1].is_global
+        assert found.tasks[-1].topics == ("xe5dc1e-glob",)
+        assert not found.problems
+
+    def test_window_and_session_stores_are_segmented(self) -> None:
+        kinds = {s.name: s.kind for task in only(DATA / "3.9.2").tasks if task.name == "3_0" for s in task.stores}
+        assert kinds["win"] is kinds["sess"] is StoreKind.SEGMENTED
+        assert kinds["oj-outer-shared-join-store"] is StoreKind.KEY_VALUE
+
+    def test_stores_of_4_3_name_their_topics_themselves(self) -> None:
+        found = only(DATA / "4.3.1")
+        topics = {s.name: s.offsets.topics for task in found.tasks for s in task.stores if s.offsets is not None}
+        assert topics == {
+            "ts": ("x3bc6f6-ts",),
+            "fka": ("x3bc6f6-fka",),
+            "fkres": ("x3bc6f6-app-fkres-changelog",),
+            "glob": ("x3bc6f6-glob",),
+        }
+
+    @pytest.mark.parametrize(
+        ("version", "traces"),
+        [
+            ("2.6.3", (True, True, False, False)),
+            ("3.9.2", (True, False, True, False)),
+            ("4.3.1", (True, False, False, True)),
+        ],
+    )
+    def test_the_layout_betrays_the_version(self, version: str, traces: tuple[bool, bool, bool, bool]) -> None:
+        metadata, locks, positions, families = traces
+        assert only(DATA / version).traces == Traces(
+            has_process_metadata=metadata,
+            has_task_locks=locks,
+            has_position_files=positions,
+            has_offsets_column_families=families,
+        )
+
+    def test_a_copy_under_another_name_is_known_by_its_changelogs(self, tmp_path: Path) -> None:
+        shutil.copytree(DATA / "2.6.3" / "xe5dc1e-app", tmp_path / "copy")
+        assert only(tmp_path / "copy").application == "xe5dc1e-app"
+
+    def test_without_changelogs_the_folder_gives_the_name(self, tmp_path: Path) -> None:
+        store(tmp_path / "shop", "0_0", "users-store")
+        (tmp_path / "shop/0_0/.checkpoint").write_text("0\n1\nusers 0 41\n")
+        assert only(tmp_path).application == "shop"
+
+    def test_several_applications_come_by_name(self, tmp_path: Path) -> None:
+        for name in ("shop", "billing"):
+            store(tmp_path / name, "0_0", "users-store")
+        (tmp_path / "lost+found").mkdir()
+        assert [found.application for found in read_state_directory(tmp_path)] == ["billing", "shop"]
+
+    def test_named_topologies_have_their_own_tasks_and_changelogs(self, tmp_path: Path) -> None:
+        store(tmp_path / "shared/__CSAS_J_0__", "0_1", "KafkaTopic_Right-Reduce")
+        found = only(tmp_path)
+        (task,) = found.tasks
+        assert (task.name, task.topology, task.subtopology, task.partition) == ("CSAS_J_0__0_1", "CSAS_J_0", 0, 1)
+        assert found.changelog(task, "KafkaTopic_Right-Reduce") == "shared-CSAS_J_0-KafkaTopic_Right-Reduce-changelog"
+
+    def test_tasks_are_ordered_by_number(self, tmp_path: Path) -> None:
+        for task in ("10_0", "2_10", "2_9"):
+            store(tmp_path / "shop", task, "s")
+        assert [task.name for task in only(tmp_path).tasks] == ["2_9", "2_10", "10_0"]
+
+    def test_a_missing_checkpoint_is_no_problem_but_known(self, tmp_path: Path) -> None:
+        store(tmp_path / "shop", "0_0", "users-store")
+        found = only(tmp_path)
+        assert [task.name for task in found.without_checkpoint()] == ["0_0"]
+        assert found.problems == ()
+
+    def test_a_damaged_checkpoint_is_a_problem_and_the_rest_is_read(self, tmp_path: Path) -> None:
+        store(tmp_path / "shop", "0_0", "users-store")
+        (tmp_path / "shop/0_0/.checkpoint").write_text("0\n2\nusers 0 41\n")
+        found = only(tmp_path)
+        assert found.stores == ("users-store",)
+        (problem,) = found.problems
+        assert problem.reason.startswith(
+            f"{tmp_path}/shop/0_0/.checkpoint, line 3: 2 entries are announced, and 1 follow."
+        )
+
+    def test_damaged_process_metadata_is_a_problem(self, tmp_path: Path) -> None:
+        store(tmp_path / "shop", "0_0", "users-store")
+        (tmp_path / "shop/kafka-streams-process-metadata").write_text("[1")
+        (problem,) = only(tmp_path).problems
+        assert problem.reason == 'it is not {"processId": "<uuid>"}; the directory may be damaged'
+
+    def test_a_damaged_store_of_4_3_is_a_problem_and_the_others_are_read(self, tmp_path: Path) -> None:
+        shutil.copytree(DATA / "4.3.1", tmp_path / "d")
+        for table in (tmp_path / "d/x3bc6f6-app/1_0/rocksdb/ts").glob("*.sst"):
+            table.write_bytes(table.read_bytes()[:100])
+        found = only(tmp_path / "d")
+        (problem,) = found.problems
+        assert problem.path.endswith("1_0/rocksdb/ts")
+        assert found.tasks[-1].topics == ("x3bc6f6-glob",)
+
+    def test_without_the_library_one_problem_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "rocksdict", None)
+        found = only(DATA / "4.3.1")
+        (problem,) = found.problems
+        assert problem.reason.endswith("install it with: pip install 'srfix[state]'")
+        assert found.stores == ("fka", "fkres", "glob", "ts")
+
+    def test_the_library_is_not_missed_where_checkpoints_say_everything(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "rocksdict", None)
+        assert only(DATA / "2.6.3").problems == ()
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says who holds a lock without taking it")
+    def test_a_directory_in_use_is_said_to_be_and_its_stores_are_left_alone(self, tmp_path: Path) -> None:
+        shutil.copytree(DATA / "4.3.1", tmp_path / "d")
+        lock = tmp_path / "d/x3bc6f6-app/.lock"
+        lock.touch()
+        hold = (
+            "import fcntl, sys\n"
+            f"file = open({str(lock)!r}, 'r+b')\n"
+            "fcntl.lockf(file, fcntl.LOCK_EX)\n"
+            "print('held', flush=True)\n"
+            "sys.stdin.read()\n"
+        )
+        command = [sys.executable, "-c", hold]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            found = only(tmp_path / "d")
+            holder.communicate()
+        assert found.is_in_use
+        assert all(s.offsets is None for task in found.tasks for s in task.stores)
+        (problem,) = found.problems
+        assert problem.reason.startswith("a process holds its lock: the application runs.")
+        assert only(tmp_path / "d").is_in_use is False
+
+    def test_nothing_in_the_directory_changes(self, tmp_path: Path) -> None:
+        shutil.copytree(DATA / "4.3.1", tmp_path / "d")
+        before = sorted((str(p), p.stat().st_mtime_ns) for p in (tmp_path / "d").rglob("*"))
+        only(tmp_path / "d")
+        assert sorted((str(p), p.stat().st_mtime_ns) for p in (tmp_path / "d").rglob("*")) == before
+
+    def test_a_directory_that_is_not_there_is_refused_with_what_to_give(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"cannot be read: No such file or directory\. Give the application's"):
+            read_state_directory(tmp_path / "nosuch")
+
+    def test_a_directory_of_something_else_is_refused_with_what_to_give(self, tmp_path: Path) -> None:
+        (tmp_path / "music").mkdir()
+        with pytest.raises(UsageError, match=r"is no state directory: neither it nor a folder in it has a task direc"):
+            read_state_directory(tmp_path)

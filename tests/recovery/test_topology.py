@@ -1,0 +1,173 @@
+"""Printed topologies: real ones byte for byte, every version's form, and what stands around them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from srfix.recovery.topology import (
+    Node,
+    Processor,
+    Sink,
+    Source,
+    Subtopology,
+    Topology,
+    parse_topologies,
+    print_topology,
+)
+from srfix.serde.errors import TopologyError
+from srfix.serde.subjects import Topic
+
+REAL = sorted((Path(__file__).parent / "state/data").glob("*/topology.txt"))
+TEXT = """\
+Topologies:
+   Sub-topology: 0
+    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
+      --> KTABLE-SOURCE-0000000001
+    Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])
+      --> none
+      <-- KSTREAM-SOURCE-0000000000
+
+"""
+
+node_names = st.from_regex(r"[A-Za-z0-9._-]{1,12}", fullmatch=True).filter(lambda name: name != "none")
+"""What `Named.validate` allows."""
+several = st.lists(node_names, max_size=3).map(tuple)
+sources = st.builds(
+    Source,
+    name=node_names,
+    topics=st.lists(node_names.map(Topic), min_size=1, max_size=3).map(tuple),
+    successors=several,
+) | st.builds(Source, name=node_names, topics=st.just(()), pattern=st.just("users.*|[a-z]+"), successors=several)
+processors = st.builds(Processor, name=node_names, stores=several, successors=several, predecessors=several)
+sinks = st.builds(Sink, name=node_names, topic=node_names, is_dynamic=st.booleans(), predecessors=several)
+subtopologies = st.builds(
+    Subtopology,
+    number=st.integers(0, 99),
+    is_global=st.booleans(),
+    nodes=st.lists(sources | processors | sinks, max_size=5).map(tuple),
+)
+topologies = st.builds(
+    Topology,
+    subtopologies=st.lists(subtopologies, min_size=1, max_size=4).map(tuple),
+    name=st.none() | st.from_regex(r"[A-Z0-9_]{1,9}", fullmatch=True),
+)
+"""Any printed topology, well-formed as a graph or not."""
+
+
+def only(text: str) -> Topology:
+    (topology,) = parse_topologies(text, origin="topology.txt")
+    return topology
+
+
+def nodes(text: str) -> tuple[Node, ...]:
+    return only(f"Topologies:\n   Sub-topology: 0\n{text}").subtopologies[0].nodes
+
+
+class TestParseTopologies:
+    @given(topologies)
+    def test_what_is_printed_is_read(self, topology: Topology) -> None:
+        assert only(print_topology(topology)) == topology
+
+    @pytest.mark.parametrize("path", REAL, ids=lambda path: path.parent.name)
+    def test_what_real_streams_printed_is_printed_again_byte_for_byte(self, path: Path) -> None:
+        text = path.read_text()
+        assert print_topology(only(text)) == text
+
+    def test_there_are_real_ones(self) -> None:
+        assert [path.parent.name for path in REAL] == ["2.6.3", "3.9.2"]
+
+    def test_a_global_store_has_a_sub_topology_without_tasks(self) -> None:
+        found = only(REAL[0].read_text())
+        assert [part.number for part in found.subtopologies if part.is_global] == [2]
+        assert "glob" in found.stores
+
+    @given(st.text(max_size=80))
+    @example("Topologies:\n  --> a")
+    @example("Sub-topology: 0\n Source: (topics: )")
+    def test_any_text_is_a_topology_or_one_of_our_errors(self, text: str) -> None:
+        with suppress(TopologyError):
+            parse_topologies(text, origin="p")
+
+    def test_text_around_it_is_passed_over(self) -> None:
+        text = (
+            f"2020-06-16 03:00:00 INFO Main - built Topologies:\n{TEXT.partition(chr(10))[2]}2020-06-16 INFO started\n"
+        )
+        assert only(text) == only(TEXT)
+
+    def test_several_in_one_file_are_several(self) -> None:
+        assert parse_topologies(TEXT + TEXT, origin="p") == (only(TEXT), only(TEXT))
+
+    def test_lost_indentation_does_no_harm(self) -> None:
+        assert only("\n".join(line.strip() for line in TEXT.splitlines())) == only(TEXT)
+
+    def test_windows_line_ends_do_no_harm(self) -> None:
+        assert only(TEXT.replace("\n", "\r\n")) == only(TEXT)
+
+    def test_a_named_topology_has_its_name(self) -> None:
+        assert only(TEXT.replace("Topologies:", "Topology: CSAS_J_0:")).name == "CSAS_J_0"
+
+    def test_topics_stand_without_brackets_in_1_x(self) -> None:
+        assert nodes("    Source: S (topics: a, b)\n      --> none\n") == (
+            Source(name="S", topics=(Topic("a"), Topic("b"))),
+        )
+
+    def test_a_pattern_is_no_topic(self) -> None:
+        assert nodes("    Source: S (topics: users-.*)\n      --> P\n") == (
+            Source(name="S", topics=(), pattern="users-.*", successors=("P",)),
+        )
+
+    def test_a_sink_may_choose_its_topic(self) -> None:
+        assert nodes("    Sink: K (extractor class: com.example.Route@1f)\n      <-- P\n") == (
+            Sink(name="K", topic="com.example.Route@1f", is_dynamic=True, predecessors=("P",)),
+        )
+
+    def test_a_text_without_any_is_refused_with_what_to_save(self) -> None:
+        with pytest.raises(TopologyError) as caught:
+            parse_topologies("hello\n", origin="notes.txt")
+        assert caught.value.message == (
+            "notes.txt holds no printed topology: there is no line 'Sub-topology: 0'. Save what Topology.describe() "
+            "prints, or the topology in ksqlDB's EXPLAIN."
+        )
+
+    @pytest.mark.parametrize(
+        ("text", "line", "problem"),
+        [
+            ("Topologies:\n   Sub-topology: 0\n    Bogus: x\n", 3, "'Bogus: x' is no line of a printed topology"),
+            (
+                "Topologies:\n   Sub-topology: 0\n      --> a\n",
+                3,
+                "an arrow --> without a node that it could belong to",
+            ),
+            (
+                "Topologies:\n   Sub-topology: 0\n    Source: S (topics: [a])\n      <-- b\n",
+                4,
+                "an arrow <-- without a node that it could belong to",
+            ),
+            ("Topologies:\n    Source: S (topics: [a])\n", 2, "a node stands before the first sub-topology"),
+        ],
+    )
+    def test_a_garbled_one_is_refused_with_the_line(self, text: str, line: int, problem: str) -> None:
+        with pytest.raises(TopologyError) as caught:
+            parse_topologies(text, origin="t.txt")
+        assert caught.value.message.startswith(f"t.txt, line {line}: {problem}. Save the whole of what ")
+
+
+class TestSourceOf:
+    def test_a_processor_directly_behind_one_source_has_it(self) -> None:
+        part = only(TEXT).subtopologies[0]
+        source, processor = part.nodes
+        assert isinstance(processor, Processor)
+        assert part.source_of(processor) == source
+
+    def test_a_processor_behind_two_nodes_has_none(self) -> None:
+        part = only(
+            TEXT.replace("Processor:", "Source: S2 (topics: [t2])\n      --> KTABLE-SOURCE-0000000001\n    Processor:")
+        ).subtopologies[0]
+        processor = part.nodes[-1]
+        assert isinstance(processor, Processor)
+        assert part.source_of(processor) is None
