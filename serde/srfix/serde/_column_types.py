@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from sys import intern
 from typing import Final, TypeAlias
 
 from srfix.serde.errors import ColumnError
@@ -107,6 +108,8 @@ class Column:
     def __post_init__(self) -> None:
         if not self.name:
             raise ColumnError("A column has an empty name. Give it one.")
+        # Rows are keyed by it, and a dict finds an interned name by its identity.
+        object.__setattr__(self, "name", intern(str(self.name)))
 
 
 Columns: TypeAlias = tuple[Column, ...]
@@ -152,9 +155,7 @@ def usable_columns(columns: Columns) -> Columns:
     if not columns:
         raise ColumnError('The column list is empty. Give at least one column, such as "ID BIGINT".')
     if nesting(columns) > MAX_NESTING:
-        raise ColumnError(
-            f"The column types nest deeper than {MAX_NESTING} levels. Flatten the innermost ones."
-        )
+        raise ColumnError(f"The column types nest deeper than {MAX_NESTING} levels. Flatten the innermost ones.")
     check_columns(columns, what="columns")
     return columns
 

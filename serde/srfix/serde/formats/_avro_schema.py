@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
+from sys import intern
 from typing import Final, cast
 
 import fastavro
@@ -142,12 +143,13 @@ class _Builder:
         self._done: dict[str, AvroNode] = {}
 
     def node(self, parsed: object) -> AvroNode:
+        # Names are interned, here and in columns: fastavro compares them over and over, and identity is quickest.
         if isinstance(parsed, list):
             return AvroNode(kind="union", branches=tuple(self.node(branch) for branch in parsed))
         if isinstance(parsed, str):
             return self._done[parsed] if parsed in self._done else self._named_node(parsed)
         schema = cast("dict[str, object]", parsed)
-        kind = cast("str", schema["type"])
+        kind = intern(cast("str", schema["type"]))
         if kind in ("record", "error", "enum", "fixed"):
             name = cast("str", schema["name"])
             return self._done.get(name) or self._definition(schema, name)
@@ -160,11 +162,13 @@ class _Builder:
     def _named_node(self, name: str) -> AvroNode:
         definition = self._named.get(name)
         return (
-            AvroNode(kind=name) if definition is None else self._definition(cast("dict[str, object]", definition), name)
+            AvroNode(kind=intern(name))
+            if definition is None
+            else self._definition(cast("dict[str, object]", definition), name)
         )
 
     def _definition(self, schema: dict[str, object], name: str) -> AvroNode:
-        kind = cast("str", schema["type"])
+        kind = intern(cast("str", schema["type"]))
         node = AvroNode(kind="record" if kind == "error" else kind, name=name)
         self._done[name] = node
         _set_logical(node, schema)
@@ -179,7 +183,7 @@ class _Builder:
                 schema.get("connect.internal.type") == "MapEntry" or name == "io.confluent.connect.avro.MapEntry"
             )
             node.fields = tuple(
-                AvroField(name=part["name"], node=self.node(part["type"]), default=part.get("default", MISSING))
+                AvroField(name=intern(part["name"]), node=self.node(part["type"]), default=part.get("default", MISSING))
                 for part in cast("list[dict[str, str]]", schema["fields"])
             )
             names = [part.name for part in node.fields]
