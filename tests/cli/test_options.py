@@ -274,6 +274,8 @@ class TestRegistryProperties:
         assert made == {
             "urls": "http://h",
             "ca_file": "/ca.pem",
+            "client_certificate": None,
+            "proxy": None,
             "connect_timeout_s": 1.5,
             "read_timeout_s": 0.25,
         }
@@ -301,7 +303,7 @@ class TestRegistryProperties:
                 "ssl.truststore.location=x",
                 r"^The registry property ssl\.truststore\.location is not supported\.",
             ),
-            ("bearer.auth.token=x", r"^The registry property bearer\.auth\.token is not supported\."),
+            ("bearer.auth.scope=x", r"^The registry property bearer\.auth\.scope is not supported\."),
             ("proxy.host=x", r"^The registry property proxy\.host is not supported\."),
             ("nonsense=x", r"^There is no registry property nonsense\. Known are: basic\.auth"),
             (

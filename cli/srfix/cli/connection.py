@@ -10,7 +10,7 @@ from srfix.cli.registry_properties import RegistrySettings
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.serde.registry import BasicAuth, RegistryClient
+    from srfix.serde.registry import Auth, BasicAuth, ClientCertificate, RegistryClient, RetryPolicy
 
 __all__ = ["Connection"]
 
@@ -56,19 +56,55 @@ class Connection:
         """A client for the registry; close it after use. It sends nothing yet.
 
         :raises UsageError: if no registry was named, or the settings do not go together.
-        :raises SecretError: if the user information is a reference that cannot be read.
+        :raises SecretError: if the user information, the proxy or the key's password is a reference that cannot be
+            read.
         """
-        from srfix.serde.registry import RegistryClient, RetryPolicy
+        from srfix.serde.registry import RegistryClient
 
         settings = self.registry
-        retry = RetryPolicy() if settings.max_retries is None else RetryPolicy(max_attempts=settings.max_retries + 1)
         return RegistryClient(
             self.registry_urls,
-            auth=self._basic_auth(),
+            auth=self._auth(),
             ca_file=settings.ca_file,
+            client_certificate=self._client_certificate(),
+            proxy=None if settings.proxy is None else _revealed(settings.proxy),
             connect_timeout_s=settings.connect_timeout_s,
             read_timeout_s=settings.read_timeout_s,
-            retry=retry,
+            retry=self._retry_policy(),
+        )
+
+    def _retry_policy(self) -> RetryPolicy:
+        from srfix.serde.registry import RetryPolicy
+
+        settings, default = self.registry, RetryPolicy()
+        return RetryPolicy(
+            max_attempts=default.max_attempts if settings.max_retries is None else settings.max_retries + 1,
+            initial_wait_s=default.initial_wait_s if settings.retry_wait_s is None else settings.retry_wait_s,
+            max_wait_s=default.max_wait_s if settings.retry_max_wait_s is None else settings.retry_max_wait_s,
+        )
+
+    def _client_certificate(self) -> ClientCertificate | None:
+        from srfix.serde.registry import ClientCertificate, Secret
+
+        settings = self.registry
+        if settings.certificate_file is None:
+            return None
+        return ClientCertificate(
+            certificate_file=settings.certificate_file,
+            key_file=settings.key_file,
+            key_password=None if settings.key_password is None else Secret.parse(settings.key_password),
+        )
+
+    def _auth(self) -> Auth | None:
+        from srfix.serde.registry import BearerAuth, Secret
+
+        settings = self.registry
+        if settings.bearer_token is None:
+            return self._basic_auth()
+        return BearerAuth(
+            Secret.parse(settings.bearer_token),
+            logical_cluster=settings.logical_cluster,
+            identity_pool=settings.identity_pool,
         )
 
     def _basic_auth(self) -> BasicAuth | None:

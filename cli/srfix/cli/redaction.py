@@ -10,11 +10,14 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import unquote
 
 __all__ = ["Redactor"]
 
 _HIDDEN = "***"
 _SECRET_NAME = re.compile(r"(?i)password|secret|user\.info|token|credential|\.pem|jaas|api\.?key")
+_NO_SECRET_NAME = re.compile(r"(?i)credentials\.source$|token\.endpoint")
+"""What only sounds like a secret's: its value is one of a few words, which messages name."""
 _PROPERTY = re.compile(r"(?:-[XR]|--[a-z-]+=)?\s*([A-Za-z][\w.-]*)\s*[=:]\s*(.+)", re.DOTALL)
 _USER_INFO = re.compile(r"(?<=//)[^/@\s'\"]+(?=@)")
 _URL_PASSWORD = re.compile(r"//[^/@\s:]*:([^/@\s]+)@")
@@ -40,9 +43,10 @@ class Redactor:
         for text in texts:
             for password in _URL_PASSWORD.findall(text):
                 self.note(password)
+                self.note(unquote(password))
             for line in text.splitlines():
                 match = _PROPERTY.fullmatch(line)
-                if match is not None and _SECRET_NAME.search(match[1]):
+                if match is not None and _SECRET_NAME.search(match[1]) and not _NO_SECRET_NAME.search(match[1]):
                     self.note(match[2].strip())
 
     def scrub(self, text: str) -> str:

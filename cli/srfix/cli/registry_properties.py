@@ -16,19 +16,35 @@ _SOURCES: Final = ("USER_INFO", "URL", "SASL_INHERIT")
 _KNOWN: Final = (
     "basic.auth.credentials.source",
     "basic.auth.user.info",
+    "bearer.auth.credentials.source",
+    "bearer.auth.identity.pool.id",
+    "bearer.auth.logical.cluster",
+    "bearer.auth.token",
     "http.connect.timeout.ms",
     "http.read.timeout.ms",
     "max.retries",
+    "proxy",
+    "retries.max.wait.ms",
+    "retries.wait.ms",
     "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "ssl.key.password",
     "url",
+)
+_FETCH_IT_YOURSELF: Final = (
+    "srfix fetches no tokens: let something else write one to a file, and give bearer.auth.token=file:PATH; "
+    "the file is read anew for each request."
 )
 _REFUSED: Final = (
     (
-        re.compile(r"ssl\.(?:truststore|keystore|key)\..+|ssl\.certificate\.location"),
-        "Only the CA can be named, by ssl.ca.location (PEM); client certificates are not supported yet.",
+        re.compile(r"ssl\.(?:truststore|keystore|key|certificate)\..+"),
+        "Give PEM files: ssl.ca.location for the CA; ssl.certificate.location, ssl.key.location and ssl.key.password "
+        "for a client certificate.",
     ),
-    (re.compile(r"bearer\.auth\..+"), "Only basic authentication is supported yet: basic.auth.user.info."),
-    (re.compile(r"proxy.*"), "srfix does not go through a proxy; give a URL that can be reached directly."),
+    (re.compile(r"bearer\.auth\..+"), _FETCH_IT_YOURSELF),
+    (re.compile(r"(?:https?\.)?proxy.*"), "Give proxy=http://HOST:PORT."),
+    (re.compile(r"timeout"), "Give http.connect.timeout.ms and http.read.timeout.ms."),
 )
 
 
@@ -42,14 +58,32 @@ class RegistrySettings:
     """USER_INFO, URL or SASL_INHERIT."""
     user_info: str | None = field(default=None, repr=False)
     """USER:PASSWORD, where PASSWORD or the whole may be `env:NAME` or `file:PATH`."""
+    bearer_token: str | None = field(default=None, repr=False)
+    """A bearer token, or `env:NAME` or `file:PATH`, which are read anew for each request."""
+    logical_cluster: str | None = None
+    """Confluent Cloud's registry, `lsrc-…`."""
+    identity_pool: str | None = None
+    """Confluent Cloud's identity pool, `pool-…`."""
     ca_file: str | None = None
     """PEM file of the CA."""
+    certificate_file: str | None = None
+    """PEM file of the client certificate."""
+    key_file: str | None = None
+    """PEM file of its private key; None if it is in the certificate's file."""
+    key_password: str | None = field(default=None, repr=False)
+    """The key's password, or `env:NAME` or `file:PATH`."""
+    proxy: str | None = field(default=None, repr=False)
+    """`http://[USER:PASSWORD@]HOST:PORT`, or `env:NAME` or `file:PATH` for the whole."""
     connect_timeout_s: float = 5.0
     """Seconds to wait for a connection."""
     read_timeout_s: float = 30.0
     """Seconds to wait for an answer."""
     max_retries: int | None = None
     """How often a request is repeated; None for the client's default."""
+    retry_wait_s: float | None = None
+    """Upper end of the first wait between attempts, in seconds; None for the client's default."""
+    retry_max_wait_s: float | None = None
+    """No wait between attempts is longer, in seconds; None for the client's default."""
 
 
 def is_registry_property(name: str) -> bool:
@@ -60,7 +94,8 @@ def is_registry_property(name: str) -> bool:
 def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
     """The settings that the properties make.
 
-    :raises UsageError: if one is unknown, not supported, or not a number where one is needed.
+    :raises UsageError: if one is unknown, not supported, or not a number where one is needed, or if they contradict
+        each other.
     """
     given = {_known_name(name): value for name, value in short_names(properties).items()}
     user_info = given.get("basic.auth.user.info")
@@ -72,20 +107,50 @@ def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
             "basic.auth.credentials.source=USER_INFO needs basic.auth.user.info=USER:PASSWORD; "
             "the password may be env:NAME or file:PATH."
         )
+    bearer_token = _bearer_token(given)
+    if bearer_token is not None and (user_info is not None or "basic.auth.credentials.source" in given):
+        raise UsageError(
+            "The registry gets one kind of credentials: basic.auth.user.info or bearer.auth.token, not both."
+        )
+    if "ssl.certificate.location" not in given and given.keys() & {"ssl.key.location", "ssl.key.password"}:
+        raise UsageError("The registry properties ssl.key.location and ssl.key.password need ssl.certificate.location.")
     return RegistrySettings(
         urls=given.get("url"),
         credentials_source=source,
         user_info=user_info if source == "USER_INFO" else None,
+        bearer_token=bearer_token,
+        logical_cluster=given.get("bearer.auth.logical.cluster"),
+        identity_pool=given.get("bearer.auth.identity.pool.id"),
         ca_file=given.get("ssl.ca.location"),
-        connect_timeout_s=(_number(given, "http.connect.timeout.ms") or 5000) / 1000,
-        read_timeout_s=(_number(given, "http.read.timeout.ms") or 30000) / 1000,
+        certificate_file=given.get("ssl.certificate.location"),
+        key_file=given.get("ssl.key.location"),
+        key_password=given.get("ssl.key.password"),
+        proxy=given.get("proxy"),
+        connect_timeout_s=_seconds(given, "http.connect.timeout.ms") or 5.0,
+        read_timeout_s=_seconds(given, "http.read.timeout.ms") or 30.0,
         max_retries=_number(given, "max.retries"),
+        retry_wait_s=_seconds(given, "retries.wait.ms"),
+        retry_max_wait_s=_seconds(given, "retries.max.wait.ms"),
     )
 
 
 def short_names(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties without `schema.registry.` before their names, so that one can stand in for another."""
     return {name.removeprefix(_PREFIX): value for name, value in properties.items()}
+
+
+def _bearer_token(given: Mapping[str, str]) -> str | None:
+    source = given.get("bearer.auth.credentials.source", "STATIC_TOKEN")
+    if source != "STATIC_TOKEN":
+        raise UsageError(
+            f"The registry property bearer.auth.credentials.source must be STATIC_TOKEN. {_FETCH_IT_YOURSELF}"
+        )
+    token = given.get("bearer.auth.token")
+    if token is None and any(name.startswith("bearer.auth.") for name in given):
+        raise UsageError(
+            "The registry properties bearer.auth.… need bearer.auth.token; it may be env:NAME or file:PATH."
+        )
+    return token
 
 
 def _known_name(name: str) -> str:
@@ -95,6 +160,11 @@ def _known_name(name: str) -> str:
         if pattern.fullmatch(name):
             raise UsageError(f"The registry property {name} is not supported. {advice}")
     raise UsageError(f"There is no registry property {name}. Known are: {', '.join(_KNOWN)}.")
+
+
+def _seconds(given: Mapping[str, str], name: str) -> float | None:
+    milliseconds = _number(given, name)
+    return None if milliseconds is None else milliseconds / 1000
 
 
 def _number(given: Mapping[str, str], name: str) -> int | None:

@@ -1,0 +1,48 @@
+"""What the last line of defence knows for a secret, and what it leaves readable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from srfix.cli.redaction import Redactor
+
+
+class TestNoteProperties:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "bearer.auth.token=topsecret",
+            "-Rbearer.auth.token=topsecret",
+            "schema.registry.ssl.key.password=topsecret",
+            "bearer.auth.client.secret=topsecret",
+            "proxy=http://user:topsecret@proxy:3128",
+            "--registry-property=proxy=http://user:topsecret@proxy:3128",
+        ],
+    )
+    def test_a_secret_is_taken_out_of_any_text(self, text: str) -> None:
+        redactor = Redactor()
+        redactor.note_properties([text])
+        assert redactor.scrub("it was topsecret.") == "it was ***."
+
+    def test_a_password_is_hidden_percent_encoded_and_decoded(self) -> None:
+        redactor = Redactor()
+        redactor.note_properties(["proxy=http://user:top%40secret@proxy:3128"])
+        assert redactor.scrub("top%40secret top@secret") == "*** ***"
+
+    def test_what_a_token_file_holds_is_hidden_and_its_name_is_not(self, tmp_path: Path) -> None:
+        (tmp_path / "token").write_text("topsecret\n", encoding="utf-8")
+        redactor = Redactor()
+        redactor.note_properties([f"bearer.auth.token=file:{tmp_path / 'token'}"])
+        assert redactor.scrub(f"file:{tmp_path / 'token'} topsecret") == f"file:{tmp_path / 'token'} ***"
+
+    @pytest.mark.parametrize(
+        "text", ["bearer.auth.credentials.source=STATIC_TOKEN", "basic.auth.credentials.source=USER_INFO"]
+    )
+    def test_the_name_of_a_source_of_credentials_stays_readable(self, text: str) -> None:
+        redactor = Redactor()
+        redactor.note_properties([text])
+        assert redactor.scrub("must be one of USER_INFO, URL or STATIC_TOKEN") == (
+            "must be one of USER_INFO, URL or STATIC_TOKEN"
+        )

@@ -1,0 +1,168 @@
+"""Properties for the registry: which are taken, what they become, what is refused and with which way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trustme
+
+from srfix.cli.connection import Connection
+from srfix.cli.registry_properties import RegistrySettings, registry_settings
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import BearerAuth, ClientCertificate, RetryPolicy, Secret
+
+URL = "http://registry:8081"
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """What the client was made of."""
+    arguments: dict[str, object] = {}
+
+    class Recorder:
+        def __init__(self, urls: str, **given: object) -> None:
+            arguments.update(given, urls=urls)
+
+    monkeypatch.setattr("srfix.serde.registry.RegistryClient", Recorder)
+    return arguments
+
+
+def connect(**properties: str) -> Connection:
+    """A connection by properties whose dots are written as two underscores."""
+    given = {name.replace("__", "."): value for name, value in properties.items()}
+    return Connection(kafka={}, registry=registry_settings({"url": URL, **given}))
+
+
+class TestBearer:
+    def test_a_token_becomes_bearer_authentication(self, made: dict[str, object]) -> None:
+        connect(
+            bearer__auth__credentials__source="STATIC_TOKEN",
+            bearer__auth__token="abc",
+            bearer__auth__logical__cluster="lsrc-1",
+            bearer__auth__identity__pool__id="pool-1",
+        ).registry_client()
+        assert made["auth"] == BearerAuth(Secret("abc"), logical_cluster="lsrc-1", identity_pool="pool-1")
+
+    @pytest.mark.parametrize("reference", ["env:TOKEN", "file:/run/secrets/token"])
+    def test_a_reference_is_handed_over_as_one_to_be_read_for_each_request(
+        self, reference: str, made: dict[str, object]
+    ) -> None:
+        connect(bearer__auth__token=reference).registry_client()
+        assert made["auth"] == BearerAuth(Secret.parse(reference))
+
+    @pytest.mark.parametrize("source", ["OAUTHBEARER", "OAUTHBEARER_AZURE_IMDS", "CUSTOM", "SASL_OAUTHBEARER_INHERIT"])
+    def test_other_sources_are_refused_with_the_way_to_rotate_a_token(self, source: str) -> None:
+        with pytest.raises(
+            UsageError,
+            match=r"^The registry property bearer\.auth\.credentials\.source must be STATIC_TOKEN\. srfix fetches no "
+            r"tokens: .* give bearer\.auth\.token=file:PATH; the file is read anew for each request\.$",
+        ):
+            connect(bearer__auth__credentials__source=source, bearer__auth__token="abc")
+
+    @pytest.mark.parametrize(
+        "name", ["bearer.auth.issuer.endpoint.url", "bearer.auth.client.id", "bearer.auth.client.secret"]
+    )
+    def test_what_fetches_a_token_is_refused_by_name_without_its_value(self, name: str) -> None:
+        with pytest.raises(UsageError) as refusal:
+            registry_settings({name: "topsecret"})
+        assert refusal.value.message.startswith(
+            f"The registry property {name} is not supported. srfix fetches no tokens"
+        )
+        assert "topsecret" not in refusal.value.message
+
+    @pytest.mark.parametrize("name", ["bearer.auth.credentials.source", "bearer.auth.logical.cluster"])
+    def test_a_source_or_a_cluster_without_a_token_is_refused(self, name: str) -> None:
+        with pytest.raises(UsageError, match=r" need bearer\.auth\.token; it may be env:NAME or file:PATH\.$"):
+            registry_settings({name: "STATIC_TOKEN"})
+
+    @pytest.mark.parametrize(
+        "basic", [{"basic.auth.user.info": "u:topsecret"}, {"basic.auth.credentials.source": "URL"}]
+    )
+    def test_two_kinds_of_credentials_are_refused(self, basic: dict[str, str]) -> None:
+        with pytest.raises(
+            UsageError,
+            match=r"^The registry gets one kind of credentials: basic\.auth\.user\.info or bearer\.auth\.token, "
+            r"not both\.$",
+        ):
+            registry_settings({"bearer.auth.token": "abc", **basic})
+
+
+class TestTls:
+    def test_certificate_key_and_its_password_become_a_client_certificate(self, made: dict[str, object]) -> None:
+        connect(
+            ssl__certificate__location="/c.pem", ssl__key__location="/k.pem", ssl__key__password="env:KEY_PASSWORD"
+        ).registry_client()
+        assert made["client_certificate"] == ClientCertificate(
+            certificate_file="/c.pem", key_file="/k.pem", key_password=Secret.parse("env:KEY_PASSWORD")
+        )
+
+    def test_a_certificate_file_may_hold_the_key(self, made: dict[str, object]) -> None:
+        connect(ssl__certificate__location="/c.pem").registry_client()
+        assert made["client_certificate"] == ClientCertificate(certificate_file="/c.pem")
+
+    @pytest.mark.parametrize("name", ["ssl.key.location", "ssl.key.password"])
+    def test_a_key_without_a_certificate_is_refused(self, name: str) -> None:
+        with pytest.raises(UsageError, match=r" need ssl\.certificate\.location\.$"):
+            registry_settings({name: "topsecret"})
+
+    @pytest.mark.parametrize(
+        "name", ["ssl.keystore.location", "ssl.truststore.password", "ssl.key.pem", "ssl.certificate.chain"]
+    )
+    def test_what_only_java_has_is_refused_by_name_with_what_to_use(self, name: str) -> None:
+        with pytest.raises(UsageError) as refusal:
+            registry_settings({name: "topsecret"})
+        assert refusal.value.message == (
+            f"The registry property {name} is not supported. Give PEM files: ssl.ca.location for the CA; "
+            "ssl.certificate.location, ssl.key.location and ssl.key.password for a client certificate."
+        )
+
+    def test_a_client_is_made_of_real_files(self, tmp_path: Path) -> None:
+        certificate = trustme.CA().issue_cert("client@example.com").private_key_and_cert_chain_pem
+        certificate.write_to_path(tmp_path / "client.pem")
+        connect(ssl__certificate__location=str(tmp_path / "client.pem")).registry_client().close()
+
+
+class TestProxy:
+    def test_it_is_handed_over_and_not_shown(self, made: dict[str, object]) -> None:
+        connection = connect(proxy="http://u:topsecret@proxy:3128")
+        connection.registry_client()
+        assert made["proxy"] == "http://u:topsecret@proxy:3128"
+        assert "topsecret" not in repr(connection)
+
+    def test_the_whole_may_be_a_reference(self, made: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PROXY", "http://proxy:3128")
+        connect(proxy="env:PROXY").registry_client()
+        assert made["proxy"] == "http://proxy:3128"
+
+    @pytest.mark.parametrize("name", ["proxy.host", "proxy.port", "http.proxyHost", "http.proxy"])
+    def test_javas_spellings_are_refused_with_ours(self, name: str) -> None:
+        with pytest.raises(UsageError, match=r" is not supported\. Give proxy=http://HOST:PORT\.$"):
+            registry_settings({name: "x"})
+
+
+class TestRetries:
+    def test_waits_are_milliseconds(self, made: dict[str, object]) -> None:
+        connect(max__retries="7", retries__wait__ms="250", retries__max__wait__ms="5000").registry_client()
+        assert made["retry"] == RetryPolicy(max_attempts=8, initial_wait_s=0.25, max_wait_s=5.0)
+
+    def test_what_is_not_given_is_the_clients_own(self, made: dict[str, object]) -> None:
+        connect().registry_client()
+        assert made["retry"] == RetryPolicy()
+        assert (made["auth"], made["client_certificate"], made["proxy"]) == (None, None, None)
+
+    def test_confluents_single_timeout_is_refused_with_ours(self) -> None:
+        with pytest.raises(UsageError, match=r" Give http\.connect\.timeout\.ms and http\.read\.timeout\.ms\.$"):
+            registry_settings({"timeout": "10"})
+
+
+class TestRepr:
+    def test_no_secret_is_in_it(self) -> None:
+        settings = RegistrySettings(
+            urls="http://u:topsecret@r",
+            user_info="u:topsecret",
+            bearer_token="topsecret",
+            key_password="topsecret",
+            proxy="http://u:topsecret@p",
+        )
+        assert "topsecret" not in repr(settings)
