@@ -12,7 +12,7 @@ from srfix.recovery.journal import Journal
 from srfix.recovery.plan_file import Plan, PlannedFinding
 from srfix.recovery.subject_state import read_subject_state
 from srfix.serde.registry import RegistryClient, Schema
-from srfix.serde.subjects import ChangelogSubject, Role, Topic, subject_for
+from srfix.serde.subjects import ChangelogSubject, Role, Subject, Topic, subject_for
 from srfix.serde.wire import SchemaId
 
 APPLICATION = "shop"
@@ -36,23 +36,24 @@ def clock() -> str:
     return "2020-06-16T03:00:00+00:00"
 
 
-def plan_of(client: RegistryClient) -> Plan:
+def plan_of(client: RegistryClient, subject: str = PHANTOM) -> Plan:
     """NONE, then W1 and W2 registered and soft-deleted, then the configuration put back."""
-    state = read_subject_state(client, PHANTOM)
-    actions: list[Action] = [SetCompatibility(step=1, subject=PHANTOM, level="NONE", previous=state.config)]
+    phantom = Subject(subject)
+    state = read_subject_state(client, phantom)
+    actions: list[Action] = [SetCompatibility(step=1, subject=phantom, level="NONE", previous=state.config)]
     for number, text in enumerate((W1, W2)):
         schema_id = SchemaId(number + 1)
         actions.append(
             Register(
                 step=2 * number + 2,
-                subject=PHANTOM,
+                subject=phantom,
                 schema_id=schema_id,
                 schema=Schema(text=text),
                 holders=(SOURCE_SUBJECT,),
             )
         )
-        actions.append(SoftDelete(step=2 * number + 3, subject=PHANTOM, schema_id=schema_id))
-    actions.append(RestoreCompatibility(step=STEPS, subject=PHANTOM, previous=state.config))
+        actions.append(SoftDelete(step=2 * number + 3, subject=phantom, schema_id=schema_id))
+    actions.append(RestoreCompatibility(step=STEPS, subject=phantom, previous=state.config))
     return Plan(
         registry=client.url,
         bootstrap_servers=None,
@@ -64,13 +65,13 @@ def plan_of(client: RegistryClient) -> Plan:
                 application=APPLICATION,
                 store=STORE,
                 role=Role.VALUE,
-                subject=PHANTOM,
+                subject=phantom,
                 source_topic=SOURCE,
                 schema_ids=(SchemaId(1), SchemaId(2)),
             ),
         ),
         actions=tuple(actions),
-        expects={PHANTOM: state},
+        expects={phantom: state},
         price=("one more version each",),
         playbook=("do not wipe",),
     )

@@ -31,6 +31,7 @@ __all__ = [
     "new_version",
     "perform",
     "restore_config",
+    "restored_fields",
 ]
 
 
@@ -135,7 +136,12 @@ def restore_config(registry: RegistryClient, subject: Subject, previous: Mapping
     if previous is None:
         registry.delete_config(subject)
     else:
-        registry.set_config(subject, {"compatibility": _level(previous)})
+        registry.set_config(subject, restored_fields(previous))
+
+
+def restored_fields(previous: Mapping[str, Json] | None) -> dict[str, Json]:
+    """What PUT /config needs to put a level back; the other fields were never touched, for PUT merges."""
+    return {"compatibility": _level(previous)}
 
 
 def has_happened(action: Action, before: SubjectState, now: SubjectState) -> bool:

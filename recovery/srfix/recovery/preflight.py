@@ -1,0 +1,126 @@
+"""Before the first write: what a plan will need, asked without changing anything.
+
+May this user write? No registry has a question for that, so each kind of write is sent once in a form that every
+registry refuses for its content (an unknown compatibility level, a schema that is no schema, a version that cannot
+exist), but only after it has checked the user: 401 and 403 mean no, any other refusal means yes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
+from srfix.recovery.plan_file import Plan, plan_document
+from srfix.recovery.refusals import WRITABLE_MODES
+from srfix.serde.errors import RegistryError
+from srfix.serde.registry import RegistryClient, Schema
+from srfix.serde.registry.errors import (
+    ForbiddenError,
+    RegistryAnswerError,
+    RegistryUnreachableError,
+    SchemaNotFoundError,
+    UnauthorizedError,
+)
+from srfix.serde.subjects import Subject
+
+__all__ = ["Obstacle", "preflight"]
+
+_NO_VERSION = 2**31 - 1
+"""The highest version number there can be: no subject has it."""
+_NO_SCHEMA = Schema(text='{"type":"srfix-asks-whether-it-may-write"}')
+_NO_LEVEL = "SRFIX_ASKS_WHETHER_IT_MAY_WRITE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """Something that would stop the repair half-way."""
+
+    what: str
+    """What is missing, and whom to ask for it, in a sentence."""
+
+
+def preflight(plan: Plan, registry: RegistryClient, journal_path: Path) -> Iterator[Obstacle]:
+    """Yields what is missing; nothing if the repair can start. Changes nothing.
+
+    :raises RegistryUnreachableError: if the registry does not answer.
+    """
+    yield from _room(plan, journal_path)
+    yield from _modes(plan, registry)
+    yield from _schemas(plan, registry)
+    yield from _permissions(plan, registry)
+
+
+def _room(plan: Plan, journal_path: Path) -> Iterator[Obstacle]:
+    states = sum(len(str(state.versions)) for state in plan.expects.values())
+    needed = 65_536 + 2 * len(str(plan_document(plan))) + 2 * len(plan.actions) * (states + 1_024)
+    try:
+        free = shutil.disk_usage(journal_path.parent).free
+    except OSError:
+        return  # opening the journal says it better
+    if free < needed:
+        yield Obstacle(
+            what=f"The disk of {journal_path.parent} has {free:,} bytes left; the journal may need {needed:,}. Make room, or "
+            "give another place with --journal."
+        )
+
+
+def _modes(plan: Plan, registry: RegistryClient) -> Iterator[Obstacle]:
+    everywhere = registry.mode()
+    for subject in sorted(plan.expects):
+        own = registry.mode(subject)
+        mode = own or everywhere
+        if mode is not None and mode not in WRITABLE_MODES:
+            whose = f"of {subject}" if own else "of the registry"
+            yield Obstacle(
+                what=f"The mode {whose} is {mode}, which takes no registration. Have it set to READWRITE for the repair, on "
+                "the registry that leads (a follower or a linked context takes none)."
+            )
+
+
+def _schemas(plan: Plan, registry: RegistryClient) -> Iterator[Obstacle]:
+    for action in plan.actions:
+        if not isinstance(action, Register):
+            continue
+        try:
+            known = registry.schema_by_id(action.schema_id, subject=action.subject)
+        except SchemaNotFoundError:
+            yield Obstacle(
+                what=f"Schema id {action.schema_id} is gone from the registry since the plan was made: registering its text "
+                "now would give another id. Plan again."
+            )
+            continue
+        if known.schema.text != action.schema.text:
+            yield Obstacle(
+                what=f"Schema id {action.schema_id} is another schema in this registry than in the plan. Is it the registry "
+                f"that the plan was made for ({plan.registry})?"
+            )
+
+
+def _permissions(plan: Plan, registry: RegistryClient) -> Iterator[Obstacle]:
+    for subject in sorted(plan.expects):
+        kinds = {type(action) for action in plan.actions if action.subject == subject}
+        if kinds & {SetCompatibility, RestoreCompatibility}:
+            yield from _denied(
+                subject, "set its compatibility", lambda s: registry.set_config(s, {"compatibility": _NO_LEVEL})
+            )
+        if Register in kinds:
+            yield from _denied(subject, "register schemas", lambda s: registry.register(s, _NO_SCHEMA))
+        if SoftDelete in kinds:
+            yield from _denied(subject, "delete versions", lambda s: registry.delete_version(s, _NO_VERSION))
+
+
+def _denied(subject: Subject, what: str, write: Callable[[Subject], object]) -> Iterator[Obstacle]:
+    try:
+        write(subject)
+    except (UnauthorizedError, ForbiddenError) as error:
+        yield Obstacle(
+            what=f"This user may not {what} under {subject} (HTTP {error.status}). Ask for the right to write this subject, "
+            "or hand the plan to somebody who has it: srfix plan --as-shell."
+        )
+    except RegistryUnreachableError:
+        raise
+    except (RegistryAnswerError, RegistryError):
+        return  # refused for its content: so the user was let through
