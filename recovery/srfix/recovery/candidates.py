@@ -48,10 +48,20 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
         )
     stores: dict[tuple[str, str], SuspectStore] = {}
     for topic in orphaned:
-        found = _applications(survey, topic, application=application, listed=listing.groups)
+        if application is not None and parse(topic, application=application) is None:
+            continue
+        if application is not None and store is not None:
+            found: tuple[str, ...] = (application,)
+        else:
+            found = _applications(survey, topic, listing.groups, skipped)
+            if application is not None:
+                longer = [other for other in found if len(other) > len(application)]
+                if longer:
+                    skipped.append(_of_another(topic, longer[0], application))
+                    continue
+                found = (application,)
         if not found:
-            if application is None:
-                skipped.append(_without_application(topic))
+            skipped.append(_without_application(topic))
             continue
         parsed = parse(topic, application=found[0])
         if parsed is None or parsed.store is None or (store is not None and parsed.store != store):
@@ -62,6 +72,19 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
         named = SuspectStore(application=application, name=store)
         if named.changelog not in survey.topics():
             stores.setdefault((application, store), named)
+        else:
+            skipped.append(
+                Skipped(
+                    what=f"store {store} of application {application}",
+                    reason=f"it has a changelog topic of its own, {named.changelog}, and restores from that",
+                    could_hide=False,
+                )
+            )
+    if application is None and store is not None and not stores:
+        raise UsageError(
+            f"No store {store!r} was found: no changelog-like subject without a topic ends in its name. If its phantom "
+            "subject does not exist, name its application too: --application ID --store NAME."
+        )
     _refuse_unknown(survey, application, stores.values(), listing.groups)
     return Candidates(stores=tuple(stores[name] for name in sorted(stores)), skipped=tuple(skipped))
 
@@ -88,17 +111,36 @@ def _changelogs_without_topic(survey: Survey, skipped: list[Skipped]) -> list[To
     return sorted(found)
 
 
-def _applications(
-    survey: Survey, topic: Topic, *, application: str | None, listed: Iterable[str]
-) -> tuple[str, ...]:
+def _applications(survey: Survey, topic: Topic, listed: Iterable[str], skipped: list[Skipped]) -> tuple[str, ...]:
     """The applications that the topic may belong to, the likeliest first."""
-    if application is not None:
-        return (application,) if parse(topic, application=application) is not None else ()
     prefixes = application_prefixes(topic)
     groups = frozenset(listed)
     # A listing shows only the groups that one may describe, so its silence proves nothing.
     return tuple(prefix for prefix in prefixes if prefix in groups) or tuple(
-        prefix for prefix in prefixes if survey.commits(prefix)
+        prefix for prefix in prefixes if _has_committed(survey, prefix, skipped)
+    )
+
+
+def _has_committed(survey: Survey, group: str, skipped: list[Skipped]) -> bool:
+    try:
+        return bool(survey.commits(group))
+    except ClusterError as error:  # one group that may not be asked hides no other one
+        refused = Skipped(
+            what=f"the committed offsets of group {group!r}",
+            reason=f"{error} Whether it is an application cannot be told",
+            could_hide=True,
+        )
+        if refused not in skipped:
+            skipped.append(refused)
+        return False
+
+
+def _of_another(topic: Topic, longer: str, application: str) -> Skipped:
+    return Skipped(
+        what=f"the subjects of {topic}",
+        reason=f"group {longer!r} exists and the name starts with it too, so they are rather its own than those of "
+        f"{application!r}; examine them with --application {longer}, or as a store of {application!r} with --store",
+        could_hide=True,
     )
 
 
@@ -122,11 +164,11 @@ def _refuse_unknown(
             return
     except ClusterError as error:
         raise ClusterError(
-            f"The committed offsets of group {application!r} could not be read ({error}), and no internal-looking subject "
-            "starts with its name: whether the application exists cannot be told."
+            f"The committed offsets of group {application!r} could not be read ({error}), and no internal-looking "
+            "subject starts with its name: whether the application exists cannot be told."
         ) from error
     raise UsageError(
-        f"There is no application {application!r}: no consumer group of that name has a committed offset on this cluster, "
-        "and no changelog-like subject in the registry starts with its name. Check the application.id (it is the group "
+        f"There is no application {application!r}: no consumer group of that name has a committed offset on this "
+        "cluster, and no changelog-like subject in the registry starts with its name. Check the application.id (it is the group "
         "id), the cluster (--bootstrap-servers) and the registry (--registry)."
     )

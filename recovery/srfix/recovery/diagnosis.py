@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from srfix.recovery import checks, evidence
 from srfix.recovery.candidates import find_candidates
@@ -53,15 +53,21 @@ def diagnose(
     for suspect in found.stores:
         pieces = tuple(piece for gather in evidence.ALL for piece in gather(suspect, survey))
         topic = evidence.choose(pieces)
+        found_here: list[Finding] = []
         if topic is not None:
             learned = _learn(survey, counter, suspect, topic, pieces, decided=True)
             facts.append(learned)
             skipped.extend(_skipped(learned))
-            findings.extend(finding for check in checks.ALL.values() for finding in check(learned, context))
+            found_here.extend(finding for check in checks.ALL.values() for finding in check(learned, context))
         elif pieces:
-            findings.extend(_undecided(survey, counter, suspect, pieces, context))
+            undecided = _undecided(survey, counter, suspect, pieces, context)
+            found_here.extend(undecided.findings)
+            skipped.extend(undecided.skipped)
         else:
             skipped.append(_without_source(suspect))
+        findings.extend(found_here)
+        if suspect.other_applications and not found_here:
+            skipped.append(_other_split(suspect))
     return Examination(
         diagnosis=Diagnosis(
             findings=tuple(sorted(findings, key=_order)),
@@ -79,8 +85,14 @@ class _Counter:
     survey: Survey
     engine: CensusEngine
     on_progress: ProgressHook
+    counted: dict[tuple[Topic, str], Census] = field(default_factory=dict)
 
     def __call__(self, topic: Topic, group: str) -> Census:
+        if (topic, group) not in self.counted:
+            self.counted[topic, group] = self._count(topic, group)
+        return self.counted[topic, group]
+
+    def _count(self, topic: Topic, group: str) -> Census:
         partitions = tuple(range(self.survey.topics()[topic]))
         commits = self.survey.commits(group)
         committed: Mapping[int, int | None] = {p: commits.get((topic, p)) for p in partitions}
@@ -122,21 +134,46 @@ def _learn(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Undecided:
+    findings: tuple[Finding, ...]
+    skipped: tuple[Skipped, ...]
+
+
 def _undecided(
     survey: Survey,
     counter: _Counter,
     suspect: SuspectStore,
     pieces: tuple[Evidence, ...],
     context: CheckContext,
-) -> Iterator[Finding]:
-    """A finding without a source, if at least one of the candidates would give one."""
-    seen: set[tuple[str, Role]] = set()
-    for topic in evidence.candidates(pieces):
+) -> _Undecided:
+    """A finding without a source per role, if at least one of the candidates would give one.
+
+    Where none would, but one could not be judged, that is said: it may be the one.
+    """
+    candidates = evidence.candidates(pieces)
+    findings: dict[Role, Finding] = {}
+    skipped: dict[Skipped, None] = {}
+    doubtful: list[Topic] = []
+    for topic in candidates:
         learned = _learn(survey, counter, suspect, topic, pieces, decided=False)
         for finding in checks.ALL["SRF001"](learned, context):
-            if (finding.code, finding.role) not in seen:
-                seen.add((finding.code, finding.role))
-                yield finding
+            findings.setdefault(finding.role, finding)
+        unclear = tuple(_skipped(learned))
+        skipped |= dict.fromkeys(unclear)
+        if unclear or any(not m.is_known for role in learned.roles.values() for m in role.memberships.values()):
+            doubtful.append(topic)
+    if doubtful and not findings:
+        skipped[
+            Skipped(
+                what=f"store {suspect.name} of application {suspect.application}",
+                reason=f"the evidence does not say from which of {', '.join(candidates)} it restores, and "
+                f"{', '.join(doubtful)} cannot be judged whole (schema ids that the registry does not know, or records "
+                f"that were not looked at); name the topic with --source {suspect.name}=TOPIC",
+                could_hide=True,
+            )
+        ] = None
+    return _Undecided(findings=tuple(findings.values()), skipped=tuple(skipped))
 
 
 def _skipped(facts: StoreFacts) -> Iterator[Skipped]:
@@ -147,7 +184,9 @@ def _skipped(facts: StoreFacts) -> Iterator[Skipped]:
         where = f"topic {census.topic}, partition {partition.partition}"
         if partition.stopped_early is not None:
             yield Skipped(what=where, reason=partition.stopped_early, could_hide=True)
-        for role in facts.roles:
+        for role in Role:
+            if role is Role.KEY and role not in facts.roles and Role.VALUE in facts.roles:
+                continue  # the key serde asks no registry
             counted = partition.of(role)
             if counted.guids:
                 yield Skipped(
@@ -162,6 +201,16 @@ def _skipped(facts: StoreFacts) -> Iterator[Skipped]:
                     reason="they are not framed by a schema registry serializer, so they carry no schema id",
                     could_hide=True,
                 )
+
+
+def _other_split(suspect: SuspectStore) -> Skipped:
+    others = ", ".join(suspect.other_applications)
+    return Skipped(
+        what=f"the subjects of {suspect.changelog} as those of {others}",
+        reason=f"the name allows more than one application; it was examined as store {suspect.name} of "
+        f"{suspect.application}. If it is another one's, name both with --application and --store",
+        could_hide=True,
+    )
 
 
 def _without_source(suspect: SuspectStore) -> Skipped:

@@ -1,0 +1,32 @@
+"""What the person says."""
+
+from __future__ import annotations
+
+import pytest
+from tests.recovery.world import World
+
+from srfix.recovery.evidence import explicit
+from srfix.recovery.findings import Weight
+from srfix.recovery.stores import SuspectStore
+from srfix.serde.errors import UsageError
+
+STORE = SuspectStore(application="shop", name="users-store")
+
+
+class TestGather:
+    def test_the_topic_that_is_named_is_conclusive(self, world: World) -> None:
+        (piece,) = explicit.gather(STORE, world.survey(**{"users-store": "orders"}))
+        assert (piece.kind, piece.topic, piece.weight) == ("explicit", "orders", Weight.CONCLUSIVE)
+        assert piece.detail == "named with --source users-store=orders"
+
+    def test_another_stores_source_says_nothing(self, world: World) -> None:
+        assert list(explicit.gather(STORE, world.survey(other="orders"))) == []
+
+    def test_a_topic_that_does_not_exist_is_refused(self, world: World) -> None:
+        with pytest.raises(
+            UsageError,
+            match=r"^--source users-store=user: there is no topic 'user' on this cluster\. Check its spelling and "
+            r"--bootstrap-servers\.$",
+        ):
+            list(explicit.gather(STORE, world.survey(**{"users-store": "user"})))
+        assert "user" not in world.broker.topics

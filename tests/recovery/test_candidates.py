@@ -1,0 +1,188 @@
+"""Which stores are looked at, for whom, and what is said of those that are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.recovery.staging import R
+from tests.recovery.world import World, world_of
+
+from srfix.recovery.candidates import Candidates, find_candidates
+from srfix.recovery.cluster import Cluster
+from srfix.serde.errors import ClusterError, UsageError
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with world_of({"users": 1, "shop-kept-changelog": 1}) as made:
+        yield made
+
+
+def found(world: World, *, application: str | None = None, store: str | None = None) -> Candidates:
+    return find_candidates(world.survey(), application=application, store=store)
+
+
+def names(candidates: Candidates) -> list[str]:
+    return [str(store) for store in candidates.stores]
+
+
+def hidden(candidates: Candidates) -> list[str]:
+    return [skipped.what for skipped in candidates.skipped if skipped.could_hide]
+
+
+class TestFindCandidates:
+    def test_a_changelog_subject_without_a_topic_is_one(self, world: World) -> None:
+        world.registry.seed("shop-users-store-changelog-value", R)
+        world.commit("shop", users=0)
+        assert names(found(world)) == ["shop/users-store"]
+        assert hidden(found(world)) == []
+
+    def test_its_key_subject_alone_is_one_too(self, world: World) -> None:
+        world.registry.seed("shop-users-store-changelog-key", R)
+        world.commit("shop", users=0)
+        assert names(found(world)) == ["shop/users-store"]
+
+    def test_a_store_with_a_changelog_topic_is_none(self, world: World) -> None:
+        world.registry.seed("shop-kept-changelog-value", R)
+        world.commit("shop", users=0)
+        assert found(world).stores == ()
+
+    @pytest.mark.parametrize(
+        "subject",
+        [
+            "shop-by-name-repartition-value",
+            "shop-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000006-topic-pk-key",
+            "shop-j-subscription-registration-topic-vh-value",
+            "users-value",
+            "shop-changelog-value",
+            "-changelog-value",
+        ],
+    )
+    def test_what_is_no_changelog_is_none(self, world: World, subject: str) -> None:
+        world.registry.seed(subject, R)
+        world.commit("shop", users=0)
+        assert found(world).stores == ()
+        assert hidden(found(world)) == []
+
+    def test_a_phantom_subject_that_is_soft_deleted_whole_is_one(self, world: World) -> None:
+        world.registry.seed("shop-users-store-changelog-value", R)
+        world.client().delete_version("shop-users-store-changelog-value", 1)
+        world.commit("shop", users=0)
+        assert names(found(world)) == ["shop/users-store"]
+
+    def test_a_subject_with_a_record_name_is_said_not_to_be_examined(self, world: World) -> None:
+        world.registry.seed("shop-users-store-changelog-com.example.User", R)
+        world.registry.seed("shop-kept-changelog-com.example.User", R)
+        candidates = found(world)
+        assert candidates.stores == ()
+        assert hidden(candidates) == ["subject shop-users-store-changelog-com.example.User"]
+        assert "TopicRecordNameStrategy" in next(s.reason for s in candidates.skipped if s.could_hide)
+
+
+class TestTheApplication:
+    def test_the_longest_group_is_taken_and_the_others_are_remembered(self, world: World) -> None:
+        world.registry.seed("shop-eu-users-changelog-value", R)
+        world.commit("shop", users=0)
+        world.commit("shop-eu", users=0)
+        (store,) = found(world).stores
+        assert (store.application, store.name, store.other_applications) == ("shop-eu", "users", ("shop",))
+
+    def test_an_id_with_dashes_is_found_whole(self, world: World) -> None:
+        world.registry.seed("my-shop-v-2-users-store-changelog-value", R)
+        world.commit("my-shop-v-2", users=0)
+        assert names(found(world)) == ["my-shop-v-2/users-store"]
+
+    def test_a_listed_group_without_offsets_counts(self, world: World) -> None:
+        world.registry.seed("shop-users-changelog-value", R)
+        world.listing("shop", "elsewhere")
+        assert names(found(world)) == ["shop/users"]
+
+    def test_where_the_listing_is_silent_every_prefix_is_asked_for_its_offsets(self, world: World) -> None:
+        world.registry.seed("my-shop-users-store-changelog-value", R)
+        world.listing()
+        assert hidden(found(world)) == ["the subjects of my-shop-users-store-changelog"]
+        world.commit("my-shop", users=0)
+        assert names(found(world)) == ["my-shop/users-store"]
+
+    def test_that_the_cluster_lists_no_groups_is_said_and_hides_nothing(self, world: World) -> None:
+        (skipped,) = found(world).skipped
+        assert skipped.what == "the list of consumer groups"
+        assert not skipped.could_hide
+
+    def test_without_any_group_the_subjects_could_hide_a_finding(self, world: World) -> None:
+        world.registry.seed("shop-users-changelog-value", R)
+        candidates = found(world)
+        assert candidates.stores == ()
+        assert hidden(candidates) == ["the subjects of shop-users-changelog"]
+
+    def test_a_group_that_may_not_be_asked_hides_no_other_store(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        world.registry.seed("secret-users-changelog-value", R)
+        world.registry.seed("shop-users-changelog-value", R)
+        world.commit("shop", users=0)
+        ask = Cluster.committed
+
+        def committed(cluster: Cluster, group: str, partitions: object) -> object:
+            if group == "secret":
+                raise ClusterError("Not authorized to access group.")
+            return ask(cluster, group, partitions)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Cluster, "committed", committed)
+        candidates = found(world)
+        assert names(candidates) == ["shop/users"]
+        assert hidden(candidates) == [
+            "the committed offsets of group 'secret'",
+            "the subjects of secret-users-changelog",
+        ]
+
+
+class TestAnApplicationThatIsNamed:
+    def test_only_its_own_subjects_are_looked_at(self, world: World) -> None:
+        world.registry.seed("shop-users-changelog-value", R)
+        world.registry.seed("other-users-changelog-value", R)
+        assert names(found(world, application="shop")) == ["shop/users"]
+        assert hidden(found(world, application="shop")) == []
+
+    def test_the_subjects_of_a_longer_application_are_not_taken_for_its_own(self, world: World) -> None:
+        world.registry.seed("shop-users-changelog-value", R)
+        world.registry.seed("shop-eu-users-changelog-value", R)
+        world.commit("shop-eu", users=0)
+        candidates = found(world, application="shop")
+        assert names(candidates) == ["shop/users"]
+        assert hidden(candidates) == ["the subjects of shop-eu-users-changelog"]
+        assert names(found(world, application="shop", store="eu-users")) == ["shop/eu-users"]
+
+    def test_one_without_group_and_subject_is_refused(self, world: World) -> None:
+        world.commit("shop", users=0)
+        with pytest.raises(UsageError, match=r"^There is no application 'shopp': no consumer group of that name"):
+            found(world, application="shopp")
+
+    def test_one_with_a_group_and_no_subject_has_no_candidates(self, world: World) -> None:
+        world.commit("shop", users=0)
+        assert found(world, application="shop").stores == ()
+
+
+class TestAStoreThatIsNamed:
+    def test_only_that_store_is_looked_at(self, world: World) -> None:
+        world.registry.seed("shop-users-changelog-value", R)
+        world.registry.seed("shop-orders-changelog-value", R)
+        world.commit("shop", users=0)
+        assert names(found(world, store="orders")) == ["shop/orders"]
+
+    def test_with_its_application_it_needs_no_subject(self, world: World) -> None:
+        assert names(found(world, application="shop", store="users")) == ["shop/users"]
+
+    def test_one_that_nobody_knows_is_refused(self, world: World) -> None:
+        world.registry.seed("shop-users-changelog-value", R)
+        world.commit("shop", users=0)
+        with pytest.raises(UsageError, match=r"^No store 'user' was found: .* --application ID --store NAME\.$"):
+            found(world, store="user")
+
+    def test_one_with_a_changelog_of_its_own_is_said_to_have_it(self, world: World) -> None:
+        world.commit("shop", users=0)
+        candidates = found(world, application="shop", store="kept")
+        assert candidates.stores == ()
+        assert "it has a changelog topic of its own, shop-kept-changelog" in candidates.skipped[-1].reason
+        assert hidden(candidates) == []

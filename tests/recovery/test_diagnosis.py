@@ -1,0 +1,202 @@
+"""Evidence, census and checks put together: what is found, what is not, and what is said of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
+from tests.recovery.world import World, value, world_of
+
+from srfix.fixtures.broker import ProducedRecord
+from srfix.recovery.census.interface import Census, CensusRequest
+from srfix.recovery.checks import CheckContext
+from srfix.recovery.diagnosis import diagnose
+from srfix.serde.errors import UsageError
+from srfix.serde.subjects import Role
+from srfix.serde.wire import frame_guid, schema_id_header
+
+GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """`users` with one live row under W1 (id 1), a phantom subject with R (id 2), and the group."""
+    with world_of({"users": 1, "orders": 1}) as made:
+        made.registry.seed(SOURCE_SUBJECT, W1)
+        made.registry.seed(PHANTOM, R)
+        made.put("users", ("u1", value(1)))
+        made.commit("shop", users=1)
+        yield made
+
+
+class TestTheSource:
+    def test_undecided_evidence_gives_a_finding_that_asks_for_it(self, world: World) -> None:
+        world.registry.seed("orders-value", W1)
+        world.commit("shop", orders=0)
+        finding = world.findings()["SRF001"]
+        assert finding.source is None
+        assert not finding.repairable
+        assert finding.schema_ids == ()
+        assert finding.next == (
+            "Say which topic the table is built on: srfix diagnose --source users-store=TOPIC "
+            "(candidates: orders, users)."
+        )
+        assert "restores from one of orders, users" in finding.explanation
+        assert world.plan().actions == ()
+
+    def test_a_source_that_is_named_resolves_it(self, world: World) -> None:
+        world.registry.seed("orders-value", W1)
+        world.commit("shop", orders=0)
+        world.sources = {"users-store": "users"}  # type: ignore[dict-item]
+        finding = world.findings()["SRF001"]
+        assert finding.source is not None
+        assert finding.source.topic == "users"
+        assert finding.repairable
+
+    def test_a_source_that_does_not_exist_is_refused(self, world: World) -> None:
+        with pytest.raises(UsageError, match=r"^--source users-store=nowhere: there is no topic 'nowhere'"):
+            world.examine(survey=world.survey(**{"users-store": "nowhere"}))
+
+    def test_candidates_that_cannot_be_judged_are_no_clean_bill_of_health(self, world: World) -> None:
+        for topic in ("users", "orders"):
+            world.put(topic, ("u1", value(77)))
+        world.registry.seed("orders-value", W1)
+        world.registry.seed(PHANTOM, W1)
+        world.commit("shop", users=2, orders=1)
+        diagnosis = world.examine().diagnosis
+        assert diagnosis.findings == ()
+        assert diagnosis.is_inconclusive
+        assert "name the topic with --source users-store=TOPIC" in diagnosis.skipped[-1].reason
+
+    def test_candidates_that_are_all_fine_are_healthy(self, world: World) -> None:
+        world.registry.seed("orders-value", W1)
+        world.registry.seed(PHANTOM, W1)
+        world.commit("shop", orders=0)
+        diagnosis = world.examine().diagnosis
+        assert diagnosis.findings == ()
+        assert not diagnosis.is_inconclusive
+
+    def test_a_store_without_any_evidence_is_no_clean_bill_of_health(self) -> None:
+        with world_of({"users": 1}) as world:
+            world.registry.seed("shop-users-store-changelog-value", R)
+            world.listing("shop")
+            diagnosis = world.examine().diagnosis
+        assert diagnosis.findings == ()
+        assert diagnosis.is_inconclusive
+        assert "name it with --source users-store=TOPIC" in diagnosis.skipped[-1].reason
+
+
+class TestTheWholeCluster:
+    def test_an_empty_one_is_healthy(self) -> None:
+        with world_of({"users": 1}) as world:
+            diagnosis = world.examine().diagnosis
+        assert (diagnosis.findings, diagnosis.examined) == ((), ())
+        assert not diagnosis.is_inconclusive
+
+    def test_several_stores_and_applications_are_examined(self, world: World) -> None:
+        world.registry.seed("orders-value", W2)
+        world.registry.seed("tills-orders-changelog-value", R.replace("USERID", "TIER"))
+        world.put("orders", ("o1", value(3, b"\x02\x00")))
+        world.commit("tills", orders=1)
+        found = world.examine().diagnosis
+        assert [(f.application, f.store, f.code) for f in found.findings] == [
+            ("shop", "users-store", "SRF001"),
+            ("tills", "orders", "SRF001"),
+            ("shop", "users-store", "SRF012"),
+            ("tills", "orders", "SRF012"),
+        ]
+        assert found.examined == ("shop/users-store", "tills/orders")
+
+    def test_a_topic_is_counted_once_per_group(self, world: World) -> None:
+        counted: list[CensusRequest] = []
+
+        class Counting:
+            def count(self, request: CensusRequest, *, on_progress: object = None) -> Census:
+                counted.append(request)
+                return world.engine.count(request)
+
+        world.registry.seed("shop-other-changelog-value", R)
+        survey = world.survey()
+        diagnose(survey, Counting(), CheckContext(registry=survey.registry))
+        assert [(request.topic, request.committed) for request in counted] == [("users", {0: 1})]
+
+    def test_a_name_that_allows_another_application_is_said_to(self, world: World) -> None:
+        world.registry.seed("shop-eu-kept-changelog-value", W1)
+        world.commit("shop-eu", orders=0)
+        skipped = [s for s in world.examine(application=None).diagnosis.skipped if s.could_hide]
+        assert [s.what for s in skipped] == ["the subjects of shop-eu-kept-changelog as those of shop"]
+
+
+class TestGarbage:
+    """What does not decode is counted and said; it never hides, and is never taken for, something else."""
+
+    @pytest.mark.parametrize(
+        "body", [b'{"id":1}', b"\xff\xfe\x9c", b"", b"\x00\x00\x01"], ids=["json", "bytes", "empty", "short"]
+    )
+    def test_unframed_values_beside_the_incident_do_not_hide_it(self, world: World, body: bytes) -> None:
+        world.put("users", ("u2", body))
+        world.commit("shop", users=2)
+        diagnosis = world.examine().diagnosis
+        assert [f.code for f in diagnosis.findings] == ["SRF001", "SRF012"]
+        assert [s.what for s in diagnosis.skipped if s.could_hide] == [
+            "1 value(s) of topic users, partition 0, the first at offset 1"
+        ]
+
+    def test_unframed_values_alone_are_no_clean_bill_of_health(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("u2", b'{"id":1}'))
+        world.commit("shop", users=2)
+        diagnosis = world.examine().diagnosis
+        assert [f.code for f in diagnosis.findings] == ["SRF003"]
+        assert diagnosis.is_inconclusive
+
+    def test_they_are_none_for_a_store_without_a_phantom_subject_either(self, world: World) -> None:
+        world.put("orders", ("o1", b'{"id":1}'))
+        world.commit("tills", orders=1)
+        diagnosis = world.examine(application="tills", store="orders-store").diagnosis
+        assert diagnosis.findings == ()
+        assert diagnosis.is_inconclusive
+
+    @pytest.mark.parametrize("where", ["payload", "header"])
+    def test_values_that_name_their_schema_by_guid_are_no_clean_bill_of_health(self, world: World, where: str) -> None:
+        framed = frame_guid(GUID, b"\x02")
+        in_header = where == "header"
+        world.broker.produce(
+            [
+                ProducedRecord(
+                    topic="orders",
+                    partition=0,
+                    key=b"o1",
+                    value=b"\x02" if in_header else framed,
+                    headers=((schema_id_header(Role.VALUE), frame_guid(GUID)),) if in_header else (),
+                )
+            ]
+        )
+        world.commit("tills", orders=1)
+        diagnosis = world.examine(application="tills", store="orders-store").diagnosis
+        assert diagnosis.findings == ()
+        assert diagnosis.is_inconclusive
+        assert "1 value(s) of topic orders, partition 0" in [s.what for s in diagnosis.skipped]
+
+    @pytest.mark.parametrize("body", [b"", b"\x02\x02\x02\x02"], ids=["truncated", "over-long"])
+    def test_bodies_that_do_not_decode_are_counted_by_their_id(self, world: World, body: bytes) -> None:
+        world.put("users", ("u2", value(1, body)))
+        world.commit("shop", users=2)
+        (fault,) = world.findings()["SRF001"].schema_ids
+        assert (fault.schema_id, fault.live_keys) == (1, 2)
+
+    def test_a_partition_that_was_not_read_to_its_end_is_no_clean_bill_of_health(self, world: World) -> None:
+        class Stopping:
+            def count(self, request: CensusRequest, *, on_progress: object = None) -> Census:
+                census = world.engine.count(request)
+                stopped = [replace(p, stopped_early="an open transaction") for p in census.partitions]
+                return replace(census, partitions=tuple(stopped))
+
+        world.registry.seed(PHANTOM, W1)
+        survey = world.survey()
+        diagnosis = diagnose(survey, Stopping(), CheckContext(registry=survey.registry)).diagnosis
+        assert [f.code for f in diagnosis.findings] == ["SRF003"]
+        assert diagnosis.is_inconclusive

@@ -1,0 +1,162 @@
+"""The staged damage, all the way: what diagnose, plan, apply, verify and rollback make of the incident."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.recovery.world import World, world_of
+
+from srfix.fixtures.broker import EmbeddedBroker
+from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from srfix.recovery.findings import Severity, Weight
+from srfix.recovery.plan import Keep
+from srfix.recovery.verify import Confirmed
+from srfix.serde.columns import parse_columns
+from srfix.serde.formats.avro import internal_schema
+from srfix.serde.registry import IncompatibleSchemaError, Schema
+from srfix.serde.subjects import Role
+
+NEXT_SCHEMA = Schema(text=internal_schema(parse_columns("USERID BIGINT, FULLNAME STRING, NICKNAME STRING")))
+"""What the application registers after the next change of its statement: a field more, a field less, all nullable."""
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with world_of(damage.TOPICS) as made:
+        yield made
+
+
+@pytest.fixture
+def staged(world: World) -> damage.Staged:
+    made = damage.stage(world.broker, world.client())
+    world.registry.forget_requests()
+    return made
+
+
+def topics_of(broker: EmbeddedBroker) -> dict[str, int]:
+    return dict(broker.topics)
+
+
+class TestDiagnose:
+    def test_there_is_exactly_one_incident_and_a_note_on_its_repair(self, world: World, staged: damage.Staged) -> None:
+        examination = world.examine()
+        assert [f.code for f in examination.diagnosis.findings] == ["SRF001", "SRF012"]
+        assert [f.severity for f in examination.diagnosis.findings] == [Severity.BROKEN, Severity.NOTE]
+        assert examination.diagnosis.examined == (f"{staged.application}/{staged.store}",)
+
+    def test_the_finding_says_who_what_where_and_why(self, world: World, staged: damage.Staged) -> None:
+        finding = world.findings()["SRF001"]
+        assert (finding.application, finding.store, finding.role) == (staged.application, staged.store, Role.VALUE)
+        assert finding.subject == staged.phantom_subject
+        assert finding.source is not None
+        assert (finding.source.topic, finding.source.subject) == (staged.source_topic, staged.source_subject)
+        assert finding.registered_ids == (staged.internal_id,)
+        assert finding.repairable
+        assert {(e.kind, e.topic, e.weight) for e in finding.evidence} == {
+            ("committed-offsets", "users", Weight.WEAK),
+            ("committed-offsets", "logins", Weight.WEAK),
+            ("schema-similarity", "users", Weight.STRONG),
+        }
+        assert f"holds only {staged.internal_id} (40403)" in finding.explanation
+        assert "Error retrieving Avro value schema version for id" in finding.explanation
+
+    def test_the_ids_at_fault_are_counted_per_partition(self, world: World, staged: damage.Staged) -> None:
+        first, second = world.findings()["SRF001"].schema_ids
+        assert (first.schema_id, first.live_keys, first.records) == (staged.writer_ids[0], 4, 8)
+        assert [(p.partition, p.live_keys, p.pending_keys) for p in first.partitions] == [
+            (0, 1, 0),
+            (1, 2, 0),
+            (2, 1, 0),
+        ]
+        assert [(p.first_offset, p.last_offset) for p in first.partitions] == [(0, 3), (0, 2), (0, 1)]
+        assert (second.schema_id, second.live_keys, second.records) == (staged.writer_ids[1], 3, 4)
+        assert [(p.partition, p.live_keys, p.pending_keys) for p in second.partitions] == [
+            (0, 1, 0),
+            (1, 1, 0),
+            (2, 1, 1),
+        ]
+
+    def test_the_next_schema_is_refused_while_the_repair_is_noted(self, world: World, staged: damage.Staged) -> None:
+        note = world.findings()["SRF012"]
+        assert note.repairable
+        assert "not BACKWARD compatible with what the subject holds (409)" in note.explanation
+
+    @pytest.mark.parametrize("application", [None, damage.APPLICATION])
+    def test_naming_the_application_changes_nothing(
+        self, world: World, staged: damage.Staged, application: str | None
+    ) -> None:
+        assert set(world.findings(application=application)) == {"SRF001", "SRF012"}
+
+
+class TestTheWholeWay:
+    def test_diagnose_plan_and_verify_write_nothing_and_make_no_topic(
+        self, world: World, staged: damage.Staged, tmp_path: Path
+    ) -> None:
+        before, topics = world.registry.dump(), topics_of(world.broker)
+        world.examine()
+        plan = world.plan()
+        world.verify(plan)
+        assert world.registry.writes == 0
+        assert world.registry.dump() == before
+        assert topics_of(world.broker) == topics
+        world.apply(plan, tmp_path / "journal")
+        world.registry.forget_requests()
+        world.verify(plan)
+        world.examine()
+        assert world.registry.writes == 0
+        assert topics_of(world.broker) == topics
+
+    @pytest.mark.parametrize("keep", list(Keep))
+    def test_a_repair_is_verified_masked_and_can_be_undone(
+        self, world: World, staged: damage.Staged, tmp_path: Path, keep: Keep
+    ) -> None:
+        before = world.registry.dump()
+        plan = world.plan(keep=keep)
+        world.apply(plan, tmp_path / "journal")
+        assert world.registry.dump() != before
+        events = world.verify(plan)
+        assert [event for event in events if not isinstance(event, Confirmed)] == []
+        assert [event.what for event in events if " row(s) " in event.what] == [
+            f"3 live row(s) with schema id {schema_id}, one per partition, read under this subject alone"
+            for schema_id in staged.writer_ids
+        ]
+        masked = world.examine().diagnosis
+        assert [f.code for f in masked.findings] == ["SRF003"]
+        assert not masked.has_findings
+        assert not masked.is_inconclusive
+        assert world.plan(keep=keep).actions == ()
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before
+        assert set(world.findings()) == {"SRF001", "SRF012"}
+
+    def test_the_next_internal_schema_is_accepted_where_the_versions_were_soft_deleted(
+        self, world: World, staged: damage.Staged, tmp_path: Path
+    ) -> None:
+        world.apply(world.plan(keep=Keep.AUTO), tmp_path / "journal")
+        assert world.client().register(staged.phantom_subject, NEXT_SCHEMA) > 0
+
+    def test_the_next_internal_schema_is_refused_where_they_stay_live(
+        self, world: World, staged: damage.Staged, tmp_path: Path
+    ) -> None:
+        plan = world.plan(keep=Keep.LIVE)
+        world.apply(plan, tmp_path / "journal")
+        with pytest.raises(IncompatibleSchemaError):
+            world.client().register(staged.phantom_subject, NEXT_SCHEMA)
+        assert any("Left live: 1, 2. The last becomes the latest version" in line for line in plan.price)
+
+    def test_the_plan_says_what_it_costs_and_what_to_do_around_it(self, world: World, staged: damage.Staged) -> None:
+        plan = world.plan()
+        assert [action.kind for action in plan.actions] == [
+            "set-compatibility",
+            "register",
+            "soft-delete",
+            "register",
+            "soft-delete",
+            "restore-compatibility",
+        ]
+        assert [action.step for action in plan.actions] == [1, 2, 3, 4, 5, 6]
+        assert any("Soft-deleted at once: 1, 2." in line for line in plan.price)
+        assert any("compatibility is NONE from the first step to the last" in line for line in plan.price)
+        assert "No TERMINATE and no DROP" in plan.playbook[0]

@@ -1,0 +1,155 @@
+"""A small cluster and registry of its own for each test: topics, groups and subjects as the test says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery.apply import apply_plan
+from srfix.recovery.census.local import LocalCensus
+from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
+from srfix.recovery.cluster import Cluster, GroupListing
+from srfix.recovery.diagnosis import Examination, diagnose
+from srfix.recovery.findings import Finding
+from srfix.recovery.plan import Keep, make_plan
+from srfix.recovery.plan_file import Plan
+from srfix.recovery.rollback import Event as RollbackEvent
+from srfix.recovery.rollback import roll_back
+from srfix.recovery.survey import Survey
+from srfix.recovery.verify import Event as VerifyEvent
+from srfix.recovery.verify import verify
+from srfix.serde.registry import RegistryClient, RetryPolicy
+from srfix.serde.subjects import Topic
+from srfix.serde.wire import frame_id
+
+ONE_LONG = b"\x02"
+"""An Avro body of a record with one long, the number 1."""
+ONE_LONG_AND_NULL = b"\x02\x00"
+"""The same, and a null of a nullable field."""
+NO_RETRY = RetryPolicy(max_attempts=1)
+
+
+def clock() -> str:
+    return "2020-06-16T03:00:00+00:00"
+
+
+def value(schema_id: int, body: bytes = ONE_LONG) -> bytes:
+    return frame_id(schema_id, body)
+
+
+class ListingCluster(Cluster):
+    """A cluster that lists groups, as a real one does and the embedded one cannot."""
+
+    listed: tuple[str, ...] = ()
+
+    def groups(self) -> GroupListing:
+        return GroupListing(groups=self.listed, problem=None)
+
+
+@dataclass
+class World:
+    """What is there, and the questions that a test asks of it."""
+
+    broker: EmbeddedBroker
+    registry: FixtureRegistry
+    cluster: Cluster
+    engine: LocalCensus
+    stack: ExitStack
+    sources: dict[str, Topic] = field(default_factory=dict)
+
+    def client(self) -> RegistryClient:
+        """A fresh client: it remembers nothing of an earlier one."""
+        return self.stack.enter_context(RegistryClient(self.registry.url, retry=NO_RETRY))
+
+    def survey(self, **sources: str) -> Survey:
+        named = self.sources | {store: Topic(topic) for store, topic in sources.items()}
+        return Survey(cluster=self.cluster, registry=self.client(), sources=named)
+
+    def listing(self, *groups: str) -> None:
+        """From now on the cluster lists these groups."""
+        cluster = self.stack.enter_context(ListingCluster({"bootstrap.servers": self.broker.bootstrap_servers}))
+        cluster.listed = groups
+        self.cluster = cluster
+
+    def put(self, topic: str, *rows: tuple[str | bytes | None, bytes | None], partition: int = 0) -> None:
+        """Writes (key, value) records."""
+        self.broker.produce(
+            ProducedRecord(
+                topic=topic, partition=partition, key=key.encode() if isinstance(key, str) else key, value=payload
+            )
+            for key, payload in rows
+        )
+
+    def commit(self, group: str, **topics: int) -> None:
+        """Commits an offset for partition 0 of each topic."""
+        self.broker.commit(group, {(topic, 0): offset for topic, offset in topics.items()})
+
+    def examine(
+        self,
+        *,
+        application: str | None = None,
+        store: str | None = None,
+        reader: Reader = Reader.UNKNOWN,
+        streams_version: str | None = None,
+        survey: Survey | None = None,
+    ) -> Examination:
+        asked = survey or self.survey()
+        context = CheckContext(
+            registry=asked.registry,
+            reader=reader,
+            streams_version=None if streams_version is None else StreamsVersion.parse(streams_version),
+        )
+        return diagnose(asked, self.engine, context, application=application, store=store)
+
+    def findings(self, **how: object) -> dict[str, Finding]:
+        """The findings by code; a test that expects one per code relies on it."""
+        found = self.examine(**how).diagnosis.findings  # type: ignore[arg-type]
+        by_code = {finding.code: finding for finding in found}
+        assert len(by_code) == len(found)
+        return by_code
+
+    def plan(
+        self,
+        *,
+        keep: Keep = Keep.AUTO,
+        only_live: bool = False,
+        application: str | None = None,
+        store: str | None = None,
+    ) -> Plan:
+        survey = self.survey()
+        return make_plan(
+            self.examine(application=application, store=store, survey=survey),
+            survey,
+            keep=keep,
+            only_live=only_live,
+            created_at=clock(),
+            srfix_version="0",
+        )
+
+    def apply(self, plan: Plan, journal: Path) -> None:
+        list(apply_plan(plan, self.client(), journal, clock=clock))
+
+    def verify(self, plan: Plan) -> list[VerifyEvent]:
+        return list(verify(plan, self.cluster, self.engine, self.client()))
+
+    def roll_back(self, journal: Path) -> list[RollbackEvent]:
+        return list(roll_back(journal, self.client(), clock=clock))
+
+
+@contextmanager
+def world_of(topics: Mapping[str, int]) -> Iterator[World]:
+    """Topics with their numbers of partitions, no group, no subject."""
+    with ExitStack() as stack:
+        # A small topic's census waits for its batch to fill: a whole second, which tests need not.
+        stack.enter_context(pytest.MonkeyPatch.context()).setattr("srfix.recovery.census.local._POLL_S", 0.02)
+        broker = stack.enter_context(EmbeddedBroker(topics=topics))
+        registry = stack.enter_context(FixtureRegistry())
+        config = {"bootstrap.servers": broker.bootstrap_servers}
+        cluster = stack.enter_context(Cluster(config))
+        yield World(broker=broker, registry=registry, cluster=cluster, engine=LocalCensus(config), stack=stack)
