@@ -1,0 +1,174 @@
+"""Reads ksqlDB's JSON answers: `/info`, SHOW QUERIES [EXTENDED], EXPLAIN, DESCRIBE … EXTENDED, alone or mixed.
+
+Fields come and go by version (`format` became `keyFormat` and `valueFormat`; `state` may be null beside
+`ksqlHostQueryStatus`), so an object is known by what it holds, and what is missing is missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo, SourceDescription
+from srfix.recovery.topology import Topology, parse_topologies
+from srfix.serde.errors import KsqldbError, TopologyError
+from srfix.serde.registry.models import Json
+from srfix.serde.subjects import Topic
+
+__all__ = ["merge", "parse_json_answers", "read_answer", "topology_in"]
+
+_BAD_STATES = ("ERROR", "UNRESPONSIVE")
+
+
+def parse_json_answers(text: str, *, origin: str) -> KsqldbAnswers:
+    """The answers in a text of one or more JSON documents, one behind the other.
+
+    :param origin: the file's name for messages.
+    :raises KsqldbError: if it is not JSON, or nothing in it is an answer of ksqlDB.
+    """
+    answers = KsqldbAnswers(origin=origin)
+    decoder = json.JSONDecoder()
+    at = 0
+    while (at := _next(text, at)) < len(text):
+        try:
+            document, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            line = text.count("\n", 0, at) + 1
+            raise KsqldbError(f"{origin}, line {line}: it is not JSON. Save ksqlDB's answers whole.") from None
+        answers = merge(answers, read_answer(document, origin=origin))
+    if answers.server is None and not answers.queries and not answers.sources:
+        raise KsqldbError(
+            f"{origin} holds no answer of ksqlDB that helps: save what SHOW QUERIES EXTENDED;, EXPLAIN <query>; and "
+            "DESCRIBE <table> EXTENDED; answer."
+        )
+    return answers
+
+
+def _next(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def read_answer(document: Json, *, origin: str) -> KsqldbAnswers:
+    """What one answer says; nothing where it is an answer to something else."""
+    problems: list[str] = []
+    server: ServerInfo | None = None
+    queries: list[QueryDescription] = []
+    sources: list[SourceDescription] = []
+    for found in _objects(document):
+        if isinstance(info := found.get("KsqlServerInfo"), dict) and (version := _text(info, "version")):
+            server = ServerInfo(version=version, service_id=_text(info, "ksqlServiceId"))
+        elif isinstance(found.get("id"), str) and ("topology" in found or "queryString" in found):
+            queries.append(_query(found, problems))
+        elif isinstance(found.get("name"), str) and "topic" in found and "partitions" in found:
+            sources.append(_source(found))
+        elif isinstance(found.get("error_code"), int):
+            problems.append(f"error {found['error_code']}: {_text(found, 'message') or 'no message'}")
+    answers = KsqldbAnswers(origin=origin, server=server, problems=tuple(problems))
+    return merge(answers, KsqldbAnswers(origin=origin, queries=tuple(queries), sources=tuple(sources)))
+
+
+def merge(first: KsqldbAnswers, second: KsqldbAnswers) -> KsqldbAnswers:
+    """Both together under the first's origin; of a thing described twice what either says, the second's word last."""
+    queries = {query.query_id: query for query in first.queries}
+    for query in second.queries:
+        queries[query.query_id] = _joined(queries.get(query.query_id), query)
+    sources = {source.name: source for source in (*first.sources, *second.sources)}
+    return KsqldbAnswers(
+        origin=first.origin,
+        server=second.server or first.server,
+        queries=tuple(queries[name] for name in sorted(queries)),
+        sources=tuple(sources[name] for name in sorted(sources)),
+        problems=tuple(dict.fromkeys((*first.problems, *second.problems))),
+    )
+
+
+def _joined(old: QueryDescription | None, new: QueryDescription) -> QueryDescription:
+    if old is None:
+        return new
+    return replace(
+        old,
+        statement=new.statement or old.statement,
+        state=new.state or old.state,
+        errors=new.errors or old.errors,
+        sources=new.sources or old.sources,
+        sinks=new.sinks or old.sinks,
+        topology=new.topology or old.topology,
+        consumer_group=new.consumer_group or old.consumer_group,
+    )
+
+
+def _objects(document: Json) -> Iterator[Mapping[str, Json]]:
+    """Every object, outer before inner, without recursion: a saved file may be nested as deep as it likes."""
+    waiting: list[Json] = [document]
+    while waiting:
+        found = waiting.pop(0)
+        if isinstance(found, dict):
+            yield found
+            waiting.extend(found.values())
+        elif isinstance(found, list):
+            waiting.extend(found)
+
+
+def _query(found: Mapping[str, Json], problems: list[str]) -> QueryDescription:
+    query_id = str(found["id"])
+    topology = None
+    if (text := _text(found, "topology")) is not None:
+        topology = topology_in(text, origin=f"the topology of query {query_id}", problems=problems)
+    errors = found.get("queryErrors")
+    return QueryDescription(
+        query_id=query_id,
+        statement=_text(found, "statementText") or _text(found, "queryString"),
+        state=_state(found),
+        errors=tuple(
+            message
+            for error in (errors if isinstance(errors, list) else ())
+            if isinstance(error, dict) and (message := _text(error, "errorMessage"))
+        ),
+        sources=tuple(_texts(found, "sources")),
+        sinks=tuple(_texts(found, "sinks")),
+        topology=topology,
+        consumer_group=_text(found, "consumerGroupId"),
+    )
+
+
+def topology_in(text: str, *, origin: str, problems: list[str]) -> Topology | None:
+    """The topology in a text; None, and a problem more, where it is garbled."""
+    try:
+        return parse_topologies(text, origin=origin)[0]
+    except TopologyError as error:
+        problems.append(error.message)
+        return None
+
+
+def _state(found: Mapping[str, Json]) -> str | None:
+    """`state`, else the worst of the hosts'."""
+    if (state := _text(found, "state")) is not None:
+        return state
+    hosts = found.get("ksqlHostQueryStatus")
+    states = [state for state in hosts.values() if isinstance(state, str)] if isinstance(hosts, dict) else []
+    return next((state for state in _BAD_STATES if state in states), states[0] if states else None)
+
+
+def _source(found: Mapping[str, Json]) -> SourceDescription:
+    old_format = _text(found, "format")
+    topic = _text(found, "topic")
+    return SourceDescription(
+        name=str(found["name"]),
+        kind=_text(found, "type") or "",
+        topic=Topic(topic) if topic else None,
+        key_format=_text(found, "keyFormat"),
+        value_format=_text(found, "valueFormat") or old_format,
+    )
+
+
+def _text(found: Mapping[str, Json], name: str) -> str | None:
+    value = found.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def _texts(found: Mapping[str, Json], name: str) -> Iterable[str]:
+    values = found.get(name)
+    return (value for value in values if isinstance(value, str)) if isinstance(values, list) else ()

@@ -1,0 +1,171 @@
+"""Asks a ksqlDB server about its queries. Read-only: it knows three statements, and none of them changes anything.
+
+TERMINATE and DROP would delete state, subjects and the group of a query, and the next one makes a new phantom: nothing
+here can send them.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import requests
+
+from srfix.recovery.ksqldb.answers import merge, read_answer
+from srfix.recovery.ksqldb.models import KsqldbAnswers
+from srfix.serde.errors import KsqldbError, UsageError
+from srfix.serde.registry import BasicAuth, Secret
+from srfix.serde.registry.auth import NO_CREDENTIALS, Credentials
+from srfix.serde.registry.models import Json
+
+__all__ = ["KsqldbClient"]
+
+_JSON: Final = "application/vnd.ksql.v1+json"
+_QUERY_ID: Final = re.compile(r"[A-Za-z0-9_]+")
+_SHOWN: Final = 200
+
+
+class KsqldbClient:
+    """One server.
+
+    :param url: such as `http://ksqldb:8088`; `user:password@` in it becomes `auth` and is in no message.
+    :param auth: HTTP basic authentication.
+    :param ca_file: PEM file of the CA, for https.
+    :param deadline_s: how long `survey` may take altogether; what does not fit is a problem in its answer.
+    :raises UsageError: if the URL is none.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        auth: BasicAuth | None = None,
+        ca_file: str | None = None,
+        connect_timeout_s: float = 5.0,
+        read_timeout_s: float = 15.0,
+        deadline_s: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError("The URL of ksqlDB is http://HOST:PORT or https://HOST:PORT; what was given is none.")
+        if parts.username and auth is None:
+            auth = BasicAuth(unquote(parts.username), Secret(unquote(parts.password or "")))
+        bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
+        self.url: Final = urlunsplit(bare).rstrip("/")
+        self._auth = auth
+        self._timeout_s = (connect_timeout_s, read_timeout_s)
+        self._deadline_s = deadline_s
+        self._clock = clock
+        self._session = requests.Session()
+        self._session.trust_env = False  # a ~/.netrc must not answer for the person
+        self._session.verify = ca_file or True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"KsqldbClient({self.url!r})"
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._session.close()
+
+    def survey(self) -> KsqldbAnswers:
+        """Version, queries with their topologies, and the tables and streams that they read.
+
+        One thing that is refused, or comes too late, is a problem in the answer; the rest is asked all the same.
+
+        :raises KsqldbError: if the server cannot be reached, or is no ksqlDB.
+        """
+        ends = self._clock() + self._deadline_s
+        answers = read_answer(self._send("GET", "/info"), origin=self.url)
+        if answers.server is None:
+            raise KsqldbError(f"{self.url}/info gives no version: this is no ksqlDB server. Check the URL.")
+        answers = merge(answers, self._queries())
+        for query in answers.queries:
+            if query.topology is None and _QUERY_ID.fullmatch(query.query_id):
+                answers = merge(answers, self._tell(f"EXPLAIN {query.query_id};", ends))
+        for name in dict.fromkeys(name for query in answers.queries for name in query.sources):
+            quoted = name.replace("`", "``")
+            answers = merge(answers, self._tell(f"DESCRIBE `{quoted}` EXTENDED;", ends))
+        return answers
+
+    def _queries(self) -> KsqldbAnswers:
+        try:
+            return self._ask("SHOW QUERIES EXTENDED;")
+        except KsqldbError as error:
+            # Servers differ in what they know; the short form is as old as ksqlDB.
+            short = self._ask("SHOW QUERIES;")
+            return merge(short, KsqldbAnswers(origin=self.url, problems=(error.message,)))
+
+    def _tell(self, statement: str, ends: float) -> KsqldbAnswers:
+        if self._clock() >= ends:
+            late = f"not everything was asked within {self._deadline_s:g} s: some topologies or topics are not known"
+            return KsqldbAnswers(origin=self.url, problems=(late,))
+        try:
+            return self._ask(statement)
+        except KsqldbError as error:
+            return KsqldbAnswers(origin=self.url, problems=(f"{statement} {error.message}",))
+
+    def _ask(self, statement: str) -> KsqldbAnswers:
+        document = self._send("POST", "/ksql", {"ksql": statement, "streamsProperties": {}})
+        return read_answer(document, origin=self.url)
+
+    def _send(self, method: str, path: str, body: dict[str, Json] | None = None) -> Json:
+        credentials = self._auth.credentials() if self._auth is not None else NO_CREDENTIALS
+        headers = {"Accept": _JSON, "Content-Type": _JSON, **credentials.headers}
+        try:
+            answer = self._session.request(
+                method, f"{self.url}{path}", json=body, headers=headers, timeout=self._timeout_s, allow_redirects=False
+            )
+        except requests.RequestException as error:
+            # The exception's own text quotes URLs and headers.
+            raise KsqldbError(
+                f"{self.url} did not answer {method} {path}: {_reason(error)}. Check the URL, the port (8088 by "
+                "default), http or https, and that this machine may connect."
+            ) from None
+        if answer.status_code in (401, 403):
+            raise KsqldbError(
+                f"{self.url} refused {method} {path}: HTTP {answer.status_code}. Check the user and the password; the "
+                "user must be allowed to list and describe."
+            )
+        try:
+            document: Json = answer.json()
+        except ValueError:
+            raise KsqldbError(
+                f"{self.url} answered {method} {path} with HTTP {answer.status_code} and no JSON: is this ksqlDB, "
+                "and not a proxy?"
+            ) from None
+        if answer.status_code != 200:
+            raise KsqldbError(
+                f"{self.url} refused {method} {path}: HTTP {answer.status_code}, {_said(document, credentials)}"
+            )
+        return document
+
+
+def _said(document: Json, credentials: Credentials) -> str:
+    message = document.get("message") if isinstance(document, dict) else None
+    text = " ".join(str(message).split()) if message else "without a message"
+    return credentials.scrub(text)[:_SHOWN]
+
+
+def _reason(error: requests.RequestException) -> str:
+    match error:
+        case requests.exceptions.SSLError():
+            return "TLS failed (a certificate that is not trusted, or no TLS at the other end)"
+        case requests.Timeout():
+            return "no answer in time"
+        case requests.ConnectionError():
+            return "no connection"
+        case _:
+            return type(error).__name__

@@ -1,0 +1,104 @@
+"""What ksqlDB says of itself, as far as a diagnosis needs it: queries, their topologies, tables and their topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from srfix.recovery.internal_topics import ksqldb_query
+from srfix.recovery.topology import Topology
+from srfix.serde.subjects import Topic
+
+__all__ = ["KsqldbAnswers", "QueryDescription", "ServerInfo", "SourceDescription"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerInfo:
+    """The answer of `GET /info`."""
+
+    version: str
+    """`0.10.1`; builds of Confluent Platform give that version instead, such as `6.0.1`."""
+    service_id: str | None = None
+    """`ksql.service.id`, such as `default_`; None where it is not said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceDescription:
+    """A table or stream (DESCRIBE … EXTENDED)."""
+
+    name: str
+    """Its name."""
+    kind: str
+    """`TABLE` or `STREAM`; empty where it is not said."""
+    topic: Topic | None = None
+    """Its topic."""
+    key_format: str | None = None
+    """`KAFKA`, `AVRO`, …; None where it is not said."""
+    value_format: str | None = None
+    """`AVRO`, `JSON`, …; None where it is not said."""
+
+    @property
+    def is_table(self) -> bool:
+        """True for a table."""
+        return self.kind == "TABLE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryDescription:
+    """A query (EXPLAIN, SHOW QUERIES EXTENDED)."""
+
+    query_id: str
+    """Its id, such as `CSAS_J_0`."""
+    statement: str | None = None
+    """The SQL that made it."""
+    state: str | None = None
+    """`RUNNING`, `ERROR`, `UNRESPONSIVE`, …; None where it is not said."""
+    errors: tuple[str, ...] = ()
+    """The messages of its errors, oldest first."""
+    sources: tuple[str, ...] = ()
+    """Names of the tables and streams that it reads."""
+    sinks: tuple[str, ...] = ()
+    """Names of those that it writes."""
+    topology: Topology | None = None
+    """Its Streams topology; None where it is not said, or garbled."""
+    consumer_group: str | None = None
+    """Its consumer group, the application.id; None where it is not said (old servers)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KsqldbAnswers:
+    """All that one server, or one file, said."""
+
+    origin: str
+    """The URL without secrets, or the file."""
+    server: ServerInfo | None = None
+    """Version and service id; None where they were not said."""
+    queries: tuple[QueryDescription, ...] = ()
+    """By id."""
+    sources: tuple[SourceDescription, ...] = ()
+    """By name."""
+    problems: tuple[str, ...] = ()
+    """What could not be asked or read, and why."""
+
+    def source(self, name: str) -> SourceDescription | None:
+        """The table or stream of a name."""
+        return next((source for source in self.sources if source.name == name), None)
+
+    def application_of(self, query: QueryDescription) -> str | None:
+        """The query's application.id; None if neither its group nor the service id is known.
+
+        `_confluent-ksql-` + service id + `query_` + query id, with the default `ksql.persistent.prefix`.
+        """
+        if query.consumer_group is not None:
+            return query.consumer_group
+        if self.server is None or self.server.service_id is None:
+            return None
+        return f"_confluent-ksql-{self.server.service_id}query_{query.query_id}"
+
+    def queries_of(self, application: str) -> Iterator[QueryDescription]:
+        """The queries that run, or may run, as an application: by its id, else by the query id that it ends in."""
+        named = ksqldb_query(application)
+        for query in self.queries:
+            known = self.application_of(query)
+            if known == application or (known is None and named is not None and named.query_id == query.query_id):
+                yield query
