@@ -1,0 +1,88 @@
+"""Stores whose source topic holds something odd, all on one broker and registry: an application for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from uuid import UUID
+
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.interface import SerdeContext
+from srfix.serde.registry import RegistryClient
+from srfix.serde.serializer import AvroSerializer
+from srfix.serde.subjects import Role, Subject, Topic, changelog_topic, subject_for
+from srfix.serde.wire import frame_guid, frame_id, schema_id_header
+
+WRITER = '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"},{"name":"name","type":"string"}]}'
+INTERNAL = (
+    '{"type":"record","name":"KsqlDataSourceSchema","fields":['
+    '{"name":"USERID","type":["null","long"],"default":null},{"name":"NAME","type":["null","string"],"default":null}]}'
+)
+UNKNOWN_ID = 9999
+STORE = "users-store"
+ODD_APPLICATION = "shop/eu: 50% off"
+ODD_STORE = "users store%2F:x"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Odd:
+    """One application whose store restores from a topic of its own."""
+
+    application: str
+    store: str
+    topic: Topic
+    phantom: Subject
+
+
+class OddParts:
+    """Every kind of odd payload, and odd names, staged; `kinds` by name."""
+
+    def __init__(self, broker: EmbeddedBroker, registry: FixtureRegistry, client: RegistryClient) -> None:
+        self.registry = registry
+        self.environment = {"SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers, "SRFIX_REGISTRY": registry.url}
+        good = AvroSerializer.for_schema(client, WRITER)({"userId": 1, "name": "Ada"}, SerdeContext(topic=Topic("any")))
+        assert good is not None
+        guid = ((schema_id_header(Role.VALUE), frame_guid(UUID(int=7))),)
+        self.kinds = {
+            "garbage": _stage(broker, registry, "garbage", [good, b"\xff\xfe\x00garbage"]),
+            "unframed": _stage(broker, registry, "unframed", [b'{"userId": 1}']),
+            "guid": _stage(broker, registry, "guid", [b"\x02\x06Ada"], headers=guid),
+            "unknown": _stage(broker, registry, "unknown", [frame_id(UNKNOWN_ID, b"\x02\x06Ada")]),
+            "truncated": _stage(broker, registry, "truncated", [good[:-1]]),
+            "overlong": _stage(broker, registry, "overlong", [good + b"\x00"]),
+            "names": _stage(broker, registry, ODD_APPLICATION, [good], topic="odd-names", store=ODD_STORE),
+        }
+        registry.forget_requests()
+
+
+def _stage(
+    broker: EmbeddedBroker,
+    registry: FixtureRegistry,
+    application: str,
+    values: Sequence[bytes],
+    *,
+    topic: str | None = None,
+    store: str = STORE,
+    headers: tuple[tuple[str, bytes | None], ...] = (),
+) -> Odd:
+    """A topic of one partition with these values, all committed; the phantom subject has the internal schema alone."""
+    name = Topic(topic or f"{application}-topic")
+    broker.create_topic(name, 1)
+    broker.produce(
+        ProducedRecord(topic=name, partition=0, key=f"k{number}".encode(), value=value, headers=headers)
+        for number, value in enumerate(values)
+    )
+    phantom = subject_for(changelog_topic(application, store), Role.VALUE)
+    registry.seed(subject_for(name, Role.VALUE), WRITER)
+    registry.seed(phantom, INTERNAL)
+    broker.commit(application, {(name, 0): len(values)})
+    return Odd(application=application, store=store, topic=name, phantom=phantom)
+
+
+@contextmanager
+def odd_parts() -> Iterator[OddParts]:
+    """Stages them all."""
+    with EmbeddedBroker() as broker, FixtureRegistry() as registry, RegistryClient(registry.url) as client:
+        yield OddParts(broker, registry, client)

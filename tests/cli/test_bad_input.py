@@ -1,0 +1,408 @@
+"""What bad input gets: a clear sentence, the right exit code, and nothing written."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from tests.cli.damaged_stores import ODD_APPLICATION, UNKNOWN_ID, OddParts, odd_parts
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
+
+from srfix.fixtures.registry import Answer, CutBefore, Fault
+
+HTML = Answer(status=200, body="<html><body>Please log in</body></html>", content_type="text/html")
+SECRET = "hunter22-and-more"
+
+
+def sentence(done: subprocess.CompletedProcess[str], code: int = 2) -> str:
+    """What was said instead of a report."""
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("srfix: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr.removeprefix("srfix: ").rstrip("\n")
+
+
+@pytest.fixture(scope="module")
+def plan_text(shared_parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("plan") / "p.json"
+    assert shared_parts.srfix("plan", "-o", path).returncode == 0
+    return path.read_text()
+
+
+@pytest.fixture
+def plan(plan_text: str, tmp_path: Path) -> Path:
+    """A plan for the staged damage."""
+    path = tmp_path / "p.json"
+    path.write_text(plan_text)
+    return path
+
+
+class TestWhatCannotBeReached:
+    def test_an_unreachable_broker(self, parts: Parts) -> None:
+        done = parts.srfix("diagnose", "--bootstrap-servers", "127.0.0.1:1", "-X", "socket.timeout.ms=1500")
+        assert re.fullmatch(
+            r"Failed at the Kafka cluster at 127\.0\.0\.1:1 while listing the topics: .*Connection refused.* "
+            r"Check the addresses .*",
+            sentence(done),
+        )
+        assert parts.registry.writes == 0
+
+    def test_an_unreachable_registry(self, parts: Parts) -> None:
+        done = parts.srfix("diagnose", "--registry", "http://127.0.0.1:1", "-R", "max.retries=0")
+        assert sentence(done) == (
+            "No schema registry answered GET /subjects: http://127.0.0.1:1: connection refused. Check that the "
+            "registry runs and that the URL is right (scheme, host and port)."
+        )
+
+    @pytest.mark.parametrize("command", ["apply", "rollback", "verify"])
+    def test_an_unreachable_registry_changes_nothing_half_way(self, parts: Parts, plan: Path, command: str) -> None:
+        if command == "rollback":
+            with parts.registry.intercept(Fault(method="POST", path="/versions$", action=CutBefore())):
+                assert parts.srfix("apply", plan, "--yes").returncode == 3
+        done = srfix(
+            command,
+            plan,
+            *(["--yes"] if command != "verify" else []),
+            "--registry",
+            "http://127.0.0.1:1",
+            "-R",
+            "max.retries=0",
+        )
+        assert "127.0.0.1:1: connection refused" in sentence(done)
+        if command == "rollback":
+            assert parts.srfix("rollback", plan).returncode == 0
+
+    @pytest.mark.parametrize(
+        ("status", "error_code", "advice"),
+        [(401, 401, "Check the user name and password"), (403, 40301, "Ask the registry's administrator")],
+    )
+    def test_wrong_registry_credentials(self, parts: Parts, status: int, error_code: int, advice: str) -> None:
+        body = json.dumps({"error_code": error_code, "message": "No."})
+        with parts.registry.intercept(Fault(action=Answer(status=status, body=body))):
+            said = sentence(parts.srfix("diagnose", "-R", f"basic.auth.user.info=ada:{SECRET}"))
+        assert f"was answered with error {error_code} (HTTP {status}): No. {advice}" in said
+        assert SECRET not in said
+
+    def test_wrong_kafka_credentials(self, parts: Parts) -> None:
+        done = parts.srfix(
+            "diagnose",
+            *("-X", "security.protocol=SASL_PLAINTEXT", "-X", "sasl.mechanism=PLAIN"),
+            *("-X", "sasl.username=ada", "-X", f"sasl.password={SECRET}"),
+        )
+        said = sentence(done)
+        assert re.match(
+            r"Authentication failed at the Kafka cluster at 127\.0\.0\.1:\d+ while listing the topics: ", said
+        )
+        assert said.endswith("Check security.protocol, sasl.mechanism and the credentials.")
+        assert SECRET not in said
+
+    def test_a_registry_that_answers_html(self, parts: Parts) -> None:
+        with parts.registry.intercept(Fault(action=HTML)):
+            said = sentence(parts.srfix("diagnose"))
+        assert "is not a schema registry's: its body is not JSON (HTTP 200, text/html)." in said
+        assert "Check that the URL is the registry's REST address" in said
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ("SRFIX_BOOTSTRAP_SERVERS", "No schema registry was named. Give --registry http://HOST:8081, or "),
+            ("SRFIX_REGISTRY", "No Kafka cluster was named. Give --bootstrap-servers HOST:9092, or "),
+        ],
+    )
+    def test_nothing_named(self, parts: Parts, given: str, said: str) -> None:
+        assert sentence(srfix("diagnose", env={given: parts.environment[given]})).startswith(said)
+
+
+class TestWhatIsNotThere:
+    def test_an_application_that_does_not_exist(self, parts: Parts) -> None:
+        assert sentence(parts.srfix("diagnose", "--application", "nobody")).startswith(
+            "There is no application 'nobody': no consumer group of that name has a committed offset on this cluster, "
+            "and no changelog-like subject in the registry starts with its name. Check the application.id"
+        )
+
+    def test_a_source_topic_that_does_not_exist(self, parts: Parts) -> None:
+        store = parts.staged.store
+        assert sentence(parts.srfix("diagnose", "--source", f"{store}=nowhere")) == (
+            f"--source {store}=nowhere: there is no topic 'nowhere' on this cluster. Check its spelling and "
+            "--bootstrap-servers."
+        )
+
+    def test_a_source_for_a_store_that_is_not_examined_is_said(self, parts: Parts) -> None:
+        done = parts.srfix("diagnose", "--source", "other=users")
+        assert done.returncode == 1
+        assert "--source for the store 'other' was not used: no store of that name was examined.\n" in done.stderr
+
+    @pytest.mark.parametrize("command", ["apply", "verify"])
+    def test_a_plan_that_is_not_there(self, command: str, tmp_path: Path) -> None:
+        said = sentence(srfix(command, "p.json", cwd=tmp_path))
+        assert said == "The plan p.json cannot be read (No such file or directory). Make one with srfix plan -o FILE."
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_journal_that_is_not_there(self, plan: Path) -> None:
+        for path in (plan, plan.with_name("p.json.journal.jsonl")):
+            assert sentence(srfix("rollback", path)) == (
+                f"There is no journal {plan}.journal.jsonl: no repair was begun there, so there is nothing to look at "
+                "or undo."
+            )
+
+
+class TestPlansThatAreRefused:
+    def test_an_edited_plan(self, parts: Parts, plan: Path) -> None:
+        plan.write_text(plan.read_text().replace('"schema_id": 1', '"schema_id": 3'))
+        for command in ("apply", "verify", "rollback"):
+            said = sentence(parts.srfix(command, plan, *(["--yes"] if command == "apply" else [])))
+            if command != "rollback":
+                assert said == (
+                    f"The plan {plan} was edited after it was made: its content does not have the digest that it "
+                    "names. A plan does what was reviewed or nothing; make a new one with srfix plan."
+                )
+        assert parts.registry.writes == 0
+
+    def test_a_plan_whose_world_has_changed(self, parts: Parts, plan: Path) -> None:
+        subject = parts.staged.phantom_subject
+        parts.client.set_config(subject, {"compatibility": "FULL"})
+        parts.registry.forget_requests()
+        said = sentence(parts.srfix("apply", plan, "--yes"))
+        assert said == (
+            f"The world has changed since the plan was made: {subject}: its own configuration is "
+            "compatibilityLevel=FULL where not set was expected. Nothing was written for it; make a new plan with "
+            "srfix plan."
+        )
+        assert parts.registry.writes == 0
+        parts.client.delete_config(subject)
+
+    def test_a_journal_of_another_plan(self, parts: Parts, plan: Path) -> None:
+        another = plan.with_name("another.json")
+        assert parts.srfix("plan", "--keep", "live", "-o", another).returncode == 0
+        with parts.registry.intercept(Fault(method="POST", path="/versions$", action=CutBefore())):
+            assert parts.srfix("apply", plan, "--yes").returncode == 3
+        parts.registry.forget_requests()
+        said = sentence(parts.srfix("apply", another, "--yes", "--journal", f"{plan}.journal.jsonl"))
+        assert re.match(
+            r"The journal .* belongs to another plan \(sha256:\w{64}\), which was carried out in part\. ", said
+        )
+        assert parts.registry.writes == 0
+        assert parts.srfix("rollback", plan).returncode == 0
+
+    def test_a_file_that_is_no_journal(self, tmp_path: Path) -> None:
+        (tmp_path / "notes.txt").write_text("buy milk\n")
+        assert "Line 1 of the journal notes.txt cannot be read." in sentence(
+            srfix("rollback", "notes.txt", cwd=tmp_path)
+        )
+
+    def test_a_read_only_registry_gets_no_plan(self, parts: Parts, tmp_path: Path) -> None:
+        requests.put(f"{parts.registry.url}/mode", json={"mode": "READONLY"}, timeout=10).raise_for_status()
+        parts.registry.forget_requests()
+        said = sentence(parts.srfix("plan", "-o", tmp_path / "p.json"))
+        assert re.fullmatch(
+            rf"No plan: the registry takes no registration under {parts.staged.phantom_subject} \(.*mode is READONLY.*"
+            r"\)\. Have it made writable for this subject and plan again\.",
+            said,
+        )
+        assert parts.registry.writes == 0
+        assert list(tmp_path.iterdir()) == []
+        requests.put(f"{parts.registry.url}/mode", json={"mode": "READWRITE"}, timeout=10).raise_for_status()
+
+
+class TestAnswers:
+    def test_apply_without_yes_and_without_a_terminal(self, parts: Parts, plan: Path) -> None:
+        assert sentence(parts.srfix("apply", plan)) == (
+            "srfix apply asks before it writes, and nobody can answer here. Read the plan, then pass --yes."
+        )
+        assert parts.registry.writes == 0
+        assert not plan.with_name("p.json.journal.jsonl").exists()
+
+    @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04"], ids=["no", "nothing", "end of file"])
+    def test_apply_at_a_terminal_declined(self, parts: Parts, plan: Path, answer: str) -> None:
+        code, out, err = at_a_terminal(answer, "apply", plan)
+        assert (code, out.strip()) == (130, "")
+        assert f"Carry out these 6 steps on {parts.registry.url}? [y/N]: " in err
+        assert parts.registry.writes == 0
+        assert not plan.with_name("p.json.journal.jsonl").exists()
+
+    def test_apply_and_rollback_at_a_terminal_accepted(self, parts: Parts, plan: Path) -> None:
+        code, out, err = at_a_terminal("y\n", "apply", plan, "--output", "json")
+        assert code == 0, err
+        assert len(json.loads(out)["steps"]) == 6
+        code, _out, err = at_a_terminal("n\n", "rollback", plan)
+        assert code == 130
+        assert f"Undo the repair of {parts.staged.phantom_subject} on {parts.registry.url}? [y/N]: " in err
+        assert at_a_terminal("y\n", "rollback", plan)[0] == 0
+
+    def test_an_interrupt_while_the_cluster_and_the_registry_are_read(self, parts: Parts) -> None:
+        # Should the census be over before the signal comes, the look-up after it waits.
+        slow = Fault(method="POST", delay_s=TIMEOUT_S, action=CutBefore())
+        fetch = 1  # Kafka's ApiKey
+        fetches = parts.broker.requests()[fetch]
+        with (
+            parts.registry.intercept(slow),
+            subprocess.Popen(
+                [SRFIX, "diagnose", "--output", "json"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment(parts.environment),
+            ) as process,
+        ):
+            wait_for(lambda: parts.broker.requests()[fetch] > fetches)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=TIMEOUT_S)
+        assert (process.returncode, out, err.strip()) == (130, "", "Stopped; nothing more is done.")
+
+
+def at_a_terminal(answer: str, *arguments: str | Path) -> tuple[int, str, str]:
+    """Runs the command with a terminal as standard input, on which a person types the answer."""
+    terminal, other_end = pty.openpty()
+    try:
+        with subprocess.Popen(
+            [SRFIX, *map(str, arguments)],
+            stdin=other_end,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        ) as process:
+            os.write(terminal, answer.encode())
+            out, err = process.communicate(timeout=TIMEOUT_S)
+        return process.returncode, out, err
+    finally:
+        os.close(terminal)
+        os.close(other_end)
+
+
+@pytest.fixture(scope="module")
+def odd_stores() -> Iterator[OddParts]:
+    with odd_parts() as staged:
+        yield staged
+
+
+@pytest.fixture
+def odd(odd_stores: OddParts) -> Iterator[OddParts]:
+    before = odd_stores.registry.dump()
+    odd_stores.registry.forget_requests()
+    yield odd_stores
+    assert odd_stores.registry.dump() == before
+
+
+def diagnosis(odd: OddParts, application: str, code: int) -> dict[str, Any]:
+    done = srfix("diagnose", "--application", application, "--output", "json", env=odd.environment)
+    assert done.returncode == code, done.stderr
+    assert odd.registry.writes == 0
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+class TestOddRecords:
+    def test_garbage_beside_good_records_is_counted_and_hides_nothing(self, odd: OddParts) -> None:
+        document = diagnosis(odd, "garbage", 1)
+        assert [f["code"] for f in document["findings"] if f["severity"] != "note"] == ["SRF001"]
+        [skipped] = [s for s in document["skipped"] if s["could_hide_a_finding"]]
+        assert skipped["what"] == "1 value(s) of topic garbage-topic, partition 0, the first at offset 1"
+
+    def test_unframed_json_alone_is_no_clean_bill_of_health(self, odd: OddParts) -> None:
+        document = diagnosis(odd, "unframed", 2)
+        assert document["findings"] == []
+        [skipped] = [s for s in document["skipped"] if s["could_hide_a_finding"]]
+        assert skipped["reason"] == "they are not framed by a schema registry serializer, so they carry no schema id"
+
+    def test_header_framed_records_are_counted_and_said_to_be_unread(self, odd: OddParts) -> None:
+        document = diagnosis(odd, "guid", 2)
+        [skipped] = [s for s in document["skipped"] if s["could_hide_a_finding"]]
+        assert skipped["what"] == "1 value(s) of topic guid-topic, partition 0"
+        assert skipped["reason"] == "they name their schema by GUID, which this version does not resolve"
+
+    def test_an_id_that_the_registry_does_not_know_is_a_finding_without_a_plan(
+        self, odd: OddParts, tmp_path: Path
+    ) -> None:
+        document = diagnosis(odd, "unknown", 1)
+        [finding] = document["findings"]
+        assert (finding["code"], [fault["id"] for fault in finding["schema_ids"]]) == ("SRF011", [UNKNOWN_ID])
+        assert finding["repairable"] is False
+        done = srfix("plan", "--application", "unknown", "-o", tmp_path / "p.json", "--only-live", env=odd.environment)
+        assert done.returncode == 2
+        assert "Not in the plan: SRF011 unknown/users-store. " in done.stderr
+        assert odd.registry.writes == 0
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("kind", ["truncated", "overlong"])
+    def test_a_body_that_is_not_what_its_schema_says_is_found_by_verify(
+        self, odd: OddParts, tmp_path: Path, kind: str
+    ) -> None:
+        plan = tmp_path / "p.json"
+        assert srfix("plan", "--application", kind, "-o", plan, env=odd.environment).returncode == 0
+        assert srfix("apply", plan, "--yes").returncode == 0
+        done = srfix("verify", plan, "--output", "json")
+        assert done.returncode == 1
+        [problem] = [check for check in json.loads(done.stdout)["checks"] if not check["ok"]]
+        assert problem["what"].startswith(f"{kind}-topic partition 0 offset 0 cannot be read: ")
+        assert srfix("rollback", plan).returncode == 0
+
+
+class TestOddNames:
+    def test_slashes_colons_percent_signs_and_blanks_go_the_whole_way(self, odd: OddParts, tmp_path: Path) -> None:
+        names = odd.kinds["names"]
+        assert names.application == ODD_APPLICATION
+        document = diagnosis(odd, names.application, 1)
+        finding = next(f for f in document["findings"] if f["code"] == "SRF001")
+        assert (finding["application"], finding["store"], finding["subject"]) == (
+            names.application,
+            names.store,
+            names.phantom,
+        )
+        plan = tmp_path / "p.json"
+        before = odd.registry.dump()
+        assert srfix("plan", "--application", names.application, "-o", plan, env=odd.environment).returncode == 0
+        assert srfix("apply", plan, "--yes").returncode == 0
+        repaired: Any = odd.registry.dump()["subjects"]
+        assert [version["id"] for version in repaired[names.phantom]] != []
+        assert len(repaired[names.phantom]) == 2
+        assert srfix("verify", plan).returncode == 0
+        assert srfix("rollback", plan).returncode == 0
+        assert odd.registry.dump() == before
+
+    def test_it_is_found_without_being_named(self, odd: OddParts) -> None:
+        done = srfix("diagnose", "--store", odd.kinds["names"].store, "--output", "json", env=odd.environment)
+        assert ODD_APPLICATION in {finding["application"] for finding in json.loads(done.stdout)["findings"]}
+
+
+class TestSecrets:
+    def test_none_is_ever_shown_or_written(self, parts: Parts, tmp_path: Path) -> None:
+        host = parts.registry.url.removeprefix("http://")
+        registry = {"SRFIX_REGISTRY": f"http://ada:{SECRET}@{host}"}
+        kafka = ("-X", f"sasl.password={SECRET}")
+        where = ("-R", f"basic.auth.user.info=ada:{SECRET}")
+        plan = tmp_path / "p.json"
+        refused = Fault(method="DELETE", path="/versions/", calls=(2,), action=Answer(status=422, body="{}"))
+        runs = [
+            parts.srfix("diagnose", *kafka, env=registry),
+            parts.srfix("plan", *kafka, *where, "--output", "json", env={}),
+            parts.srfix("plan", "-o", plan, *kafka, env=registry),
+        ]
+        with parts.registry.intercept(refused):
+            runs.append(parts.srfix("apply", plan, "--yes", env=registry))
+        runs += [
+            parts.srfix("apply", plan, "--yes", *where),
+            parts.srfix("verify", plan, *kafka, env=registry),
+            parts.srfix("rollback", plan, env=registry),
+            parts.srfix("diagnose", env={"SRFIX_REGISTRY": f"http://ada:{SECRET}@127.0.0.1:1"}),
+            parts.srfix("diagnose", *kafka, "-X", "security.protocol=nonsense"),
+            parts.srfix("diagnose", "-X", f"sasl.password = {SECRET}", "-X", SECRET),
+            parts.srfix("diagnose", "-R", f"basic.auth.user.info={SECRET}"),
+        ]
+        assert [run.returncode for run in runs] == [1, 0, 0, 3, 0, 0, 0, 2, 2, 2, 2], [run.stderr for run in runs]
+        for run in runs:
+            assert SECRET not in run.stdout + run.stderr
+        assert len(list(tmp_path.iterdir())) == 2
+        for path in tmp_path.iterdir():
+            assert SECRET not in path.read_text()
