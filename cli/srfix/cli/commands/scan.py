@@ -1,0 +1,197 @@
+"""`srfix scan`: which schema ids live where in a topic, and which subjects hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from importlib.metadata import version
+
+import click
+from click.core import ParameterSource
+
+from srfix.cli.commands._session import now, open_cluster, show_progress
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import connection_options, output_option
+from srfix.cli.output.interface import Block, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.rendering import write_report
+from srfix.recovery.census.document import census_document
+from srfix.recovery.census.interface import Isolation, PartitionCensus
+from srfix.recovery.scan import Scan, scan_topic
+from srfix.serde.errors import UsageError
+from srfix.serde.subjects import Role
+
+__all__ = ["scan"]
+
+_ROLES = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
+
+
+@click.command()
+@click.argument("topic")
+@click.option(
+    "--application",
+    envvar="SRFIX_APPLICATION",
+    show_envvar=True,
+    metavar="GROUP",
+    help="Count as live what a restore of this application loads: up to the group's committed offsets.",
+)
+@click.option("--global", "is_global", is_flag=True, help="Count everything, as a global table does (the default).")
+@click.option(
+    "--role", type=click.Choice(list(_ROLES)), default="both", show_default=True, help="Which payloads to look at."
+)
+@click.option(
+    "--isolation",
+    type=click.Choice([isolation.value for isolation in Isolation]),
+    default=Isolation.READ_UNCOMMITTED.value,
+    show_default=True,
+    help="How the restore reads; exactly-once applications read read_committed.",
+)
+@connection_options
+@output_option
+def scan(
+    topic: str,
+    application: str | None,
+    is_global: bool,
+    role: str,
+    isolation: str,
+    connection: Connection,
+    output: OutputFormat,
+) -> ExitCode:
+    """Count which schema ids live where in TOPIC: the census of a topic. Reads only.
+
+    With a registry it names the subjects that hold each id. Exit code 2 if it could not look at everything.
+    """
+    if is_global and application is not None:
+        if click.get_current_context().get_parameter_source("application") is ParameterSource.COMMANDLINE:
+            raise UsageError("--global and --application exclude each other: a global table has no group.")
+        application = None
+    has_registry = bool(connection.registry.urls)
+    with (
+        open_cluster(connection) as (cluster, engine),
+        connection.registry_client() if has_registry else nullcontext() as registry,
+    ):
+        found = scan_topic(
+            topic,
+            cluster=cluster,
+            engine=engine,
+            registry=registry,
+            application=application,
+            isolation=Isolation(isolation),
+            roles=_ROLES[role],
+            on_progress=show_progress(),
+        )
+        registry_url = None if registry is None else registry.url
+    document = census_document(found, srfix_version=version("srfix"), generated_at=now(), registry=registry_url)
+    write_report(Report(document=document, blocks=tuple(_blocks(found))), output)
+    for skipped in found.skipped:
+        click.echo(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
+    if not has_registry:
+        click.echo("No registry was named, so the subjects of the ids are not shown; see --registry.", err=True)
+    return ExitCode.REFUSED if found.skipped or found.census.is_partial else ExitCode.OK
+
+
+def _blocks(scan: Scan) -> Iterator[Block]:
+    census = scan.census
+    records = sum(partition.records for partition in census.partitions)
+    partial = " (partial)" if census.is_partial else ""
+    yield Heading(f"{census.topic}: {records:,} records in {len(census.partitions)} partition(s){partial}")
+    if scan.application is None:
+        loads = "everything up to the end, as a global table does"
+    else:
+        loads = f"up to the committed offsets of {scan.application}"
+    yield Fields((("a restore loads", loads), ("read with", census.isolation.value)))
+    if scan.application is not None and all(p.restore_limit is None for p in census.partitions):
+        yield Paragraph(
+            f"The group {scan.application} has no committed offset on this topic: a restore loads nothing, and all is "
+            "processed again."
+        )
+    for role in scan.roles:
+        title = f"{role.value.capitalize()}s: {_rest(scan, role)}"
+        if not census.ids(role):
+            yield Paragraph(f"{title}.")
+            continue
+        yield Table(
+            ("schema id", "partition", "records", "live keys", "pending keys", "offsets"),
+            tuple(
+                (
+                    str(count.schema_id),
+                    str(partition.partition),
+                    f"{count.records:,}",
+                    _number(count.live_keys),
+                    f"{count.pending_keys:,}",
+                    f"{count.first_offset} to {count.last_offset}",
+                )
+                for schema_id in census.ids(role)
+                for partition in census.partitions
+                for count in partition.of(role).ids
+                if count.schema_id == schema_id
+            ),
+            title=title,
+        )
+    yield Table(
+        ("partition", "start", "end", "committed", "restore limit", "records"),
+        tuple(_log(partition) for partition in census.partitions),
+        title="The log",
+    )
+    stopped = tuple(f"partition {p.partition}: {p.stopped_early}" for p in census.partitions if p.stopped_early)
+    if stopped:
+        yield Heading("Not read to the end", level=2)
+        yield Items(stopped)
+    if scan.holders is not None and scan.schema_ids:
+        yield Table(
+            ("schema id", "subject", "version", "state"),
+            tuple(_holder_rows(scan)),
+            title="Who holds the ids" if scan.holders.is_complete else "Who holds the ids (only likely subjects asked)",
+        )
+
+
+def _holder_rows(scan: Scan) -> Iterator[tuple[str, ...]]:
+    assert scan.holders is not None
+    for schema_id in scan.schema_ids:
+        holders = scan.holders.by_id.get(schema_id, ())
+        if not holders:
+            yield (str(schema_id), "none", "-", "srfix explain SRF011")
+        for holder in holders:
+            yield (
+                str(schema_id),
+                holder.subject,
+                str(holder.version),
+                "soft-deleted" if holder.deleted else "live",
+            )
+
+
+def _rest(scan: Scan, role: Role) -> str:
+    """What carries no id."""
+    counted = [partition.of(role) for partition in scan.census.partitions]
+    ids = len(scan.census.ids(role))
+    parts = [f"{ids} schema id(s)"]
+    unframed = sum(part.unframed for part in counted)
+    if unframed:
+        partition, offset = next(
+            (p.partition, p.of(role).first_unframed_offset) for p in scan.census.partitions if p.of(role).unframed
+        )
+        parts.append(f"{unframed:,} unframed (the first at offset {offset} of partition {partition})")
+    parts += [
+        f"{count:,} {what}"
+        for count, what in (
+            (sum(part.nulls for part in counted), "tombstone(s)" if role is Role.VALUE else "null"),
+            (sum(part.guids for part in counted), "with a GUID instead"),
+        )
+        if count
+    ]
+    return ", ".join(parts)
+
+
+def _log(partition: PartitionCensus) -> tuple[str, ...]:
+    return (
+        str(partition.partition),
+        str(partition.start_offset),
+        str(partition.end_offset),
+        _number(partition.committed_offset),
+        _number(partition.restore_limit),
+        f"{partition.records:,}",
+    )
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"

@@ -1,0 +1,126 @@
+"""Which subjects hold a schema id, by the registry's full listing.
+
+`GET /schemas/ids/{id}/subjects` and `/versions` answer by content and are wrong where one content has two ids (seen on
+Confluent 7.9.9 and 8.2.1), so they only say where to look where a registry has no full listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.errors import (
+    EndpointNotSupportedError,
+    SchemaNotFoundError,
+    SubjectNotFoundError,
+    VersionNotFoundError,
+)
+from srfix.serde.registry.models import SchemaVersion, answered_elsewhere
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+__all__ = ["Holder", "Holders", "find_holders", "list_holders"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Holder:
+    """A version that holds a schema id."""
+
+    subject: Subject
+    """Its subject."""
+    version: int
+    """Its number."""
+    schema_id: SchemaId
+    """The id of its schema."""
+    deleted: bool
+    """True if it is soft-deleted: by-id readers and the failing reader find it, compatibility does not see it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holders:
+    """Who holds some ids."""
+
+    by_id: Mapping[SchemaId, tuple[Holder, ...]]
+    """Per id its holders, by subject and version; none for an id that no subject holds."""
+    is_complete: bool
+    """False where the registry has no full listing: then only likely subjects were asked."""
+
+
+def list_holders(registry: RegistryClient) -> tuple[Holder, ...]:
+    """Every version of every subject, soft-deleted ones too, in two listings; sorted.
+
+    :raises EndpointNotSupportedError: if the registry does not list its schemas (Confluent before 7.0, Apicurio).
+    :raises RegistryError: if it does not answer.
+    """
+    return tuple(sorted(_listed(registry, None)))
+
+
+def find_holders(
+    registry: RegistryClient, schema_ids: Collection[SchemaId], *, likely: Iterable[Subject] = ()
+) -> Holders:
+    """The holders of some ids.
+
+    `likely` are asked, by content with the id compared, where the registry has no full listing.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    if not schema_ids:
+        return Holders(by_id={}, is_complete=True)
+    is_complete = True
+    try:
+        found = sorted(_listed(registry, frozenset(schema_ids)))
+    except EndpointNotSupportedError:
+        is_complete = False
+        found = sorted({holder for schema_id in schema_ids for holder in _asked(registry, schema_id, likely)})
+    return Holders(
+        by_id={
+            schema_id: tuple(holder for holder in found if holder.schema_id == schema_id)
+            for schema_id in sorted(schema_ids)
+        },
+        is_complete=is_complete,
+    )
+
+
+def _listed(registry: RegistryClient, wanted: Collection[SchemaId] | None) -> list[Holder]:
+    # Only where they are is kept: the texts of a big registry would fill the memory.
+    every = [_where(found) for found in registry.schemas(deleted=True) if wanted is None or found.schema_id in wanted]
+    if not every:
+        return []
+    # Nothing in the first listing says which of them are soft-deleted.
+    live = {_where(found) for found in registry.schemas() if wanted is None or found.schema_id in wanted}
+    return [
+        Holder(subject=subject, version=version, schema_id=schema_id, deleted=(subject, version, schema_id) not in live)
+        for subject, version, schema_id in every
+    ]
+
+
+def _where(found: SchemaVersion) -> tuple[Subject, int, SchemaId]:
+    return found.subject, found.version, found.schema_id
+
+
+def _asked(registry: RegistryClient, schema_id: SchemaId, likely: Iterable[Subject]) -> Iterator[Holder]:
+    try:
+        schema = registry.schema_by_id(schema_id).schema
+        hinted = registry.subjects_of_id(schema_id, deleted=True) or ()
+    except SchemaNotFoundError:
+        return
+    for subject in dict.fromkeys((*likely, *hinted)):
+        try:
+            answer = registry.lookup(subject, schema, deleted=True)
+        except (SubjectNotFoundError, SchemaNotFoundError):
+            continue
+        if answer.schema_id == schema_id and not answered_elsewhere(subject, answer):
+            yield Holder(
+                subject=subject,
+                version=answer.version,
+                schema_id=schema_id,
+                deleted=not _is_live(registry, subject, answer.version),
+            )
+
+
+def _is_live(registry: RegistryClient, subject: Subject, version: int) -> bool:
+    try:
+        return version in registry.versions(subject)
+    except (SubjectNotFoundError, VersionNotFoundError):
+        return False

@@ -1,0 +1,101 @@
+"""Decoded values as JSON, and back, without losing anything.
+
+| value | JSON |
+|---|---|
+| null, boolean, text, list | itself |
+| whole number | a number with all its digits, also beyond 2^53 |
+| float | a number; NaN and the infinities `{"$double": "NaN"}`, `"Infinity"`, `"-Infinity"` |
+| bytes, fixed | `{"$bytes": "<base64>"}` |
+| decimal | `{"$decimal": "12.30"}`, with its scale |
+| date | `{"$date": "2020-06-16"}` |
+| time | `{"$time": "03:00:00.123"}` |
+| timestamp | `{"$timestamp": "2020-06-16T03:00:00.123+00:00"}` |
+| local timestamp | `{"$local-timestamp": "2020-06-16T03:00:00.123"}` |
+| UUID | `{"$uuid": "…"}` |
+| record, map | an object; `{"$object": {…}}` around one with a name of its own that begins with `$` |
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import math
+import uuid
+from collections.abc import Callable
+from typing import Final, assert_never
+
+from srfix.serde.interface import Value
+from srfix.serde.registry.models import Json
+
+__all__ = ["from_json", "to_json"]
+
+_MARK: Final = "$"
+_OBJECT: Final = "$object"
+
+
+def to_json(value: Value) -> Json:
+    """The JSON for a value; `from_json` is its inverse."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else {"$double": _NAMES_OF_FLOATS.get(value, "NaN")}
+        case bytes():
+            return {"$bytes": base64.b64encode(value).decode("ascii")}
+        case decimal.Decimal():
+            return {"$decimal": str(value)}
+        case datetime.datetime():  # before date: it is one
+            return {"$local-timestamp" if value.tzinfo is None else "$timestamp": value.isoformat()}
+        case datetime.date():
+            return {"$date": value.isoformat()}
+        case datetime.time():
+            return {"$time": value.isoformat()}
+        case uuid.UUID():
+            return {"$uuid": str(value)}
+        case list():
+            return [to_json(item) for item in value]
+        case dict():
+            fields = {name: to_json(item) for name, item in value.items()}
+            return {_OBJECT: fields} if any(name.startswith(_MARK) for name in fields) else fields
+        case _:
+            assert_never(value)
+
+
+def from_json(document: Json) -> Value:
+    """The value that `to_json` made the JSON of.
+
+    :raises ValueError: if an object is marked with a `$` name that `to_json` does not write.
+    """
+    match document:
+        case list():
+            return [from_json(item) for item in document]
+        case dict():
+            marks = [name for name in document if name.startswith(_MARK)]
+            if not marks:
+                return {name: from_json(item) for name, item in document.items()}
+            return _marked(document)
+        case _:
+            return document
+
+
+def _marked(document: dict[str, Json]) -> Value:
+    (mark, content), *more = document.items()
+    if not more and mark == _OBJECT and isinstance(content, dict):
+        return {name: from_json(item) for name, item in content.items()}
+    if not more and mark in _READERS and isinstance(content, str):
+        return _READERS[mark](content)
+    raise ValueError(f"An object is marked {mark!r}, which is no mark of a value, or holds more than the mark.")
+
+
+_NAMES_OF_FLOATS: Final = {math.inf: "Infinity", -math.inf: "-Infinity"}
+_READERS: Final[dict[str, Callable[[str], Value]]] = {
+    "$bytes": lambda text: base64.b64decode(text, validate=True),
+    "$date": datetime.date.fromisoformat,
+    "$decimal": decimal.Decimal,
+    "$double": float,
+    "$local-timestamp": datetime.datetime.fromisoformat,
+    "$time": datetime.time.fromisoformat,
+    "$timestamp": datetime.datetime.fromisoformat,
+    "$uuid": uuid.UUID,
+}
