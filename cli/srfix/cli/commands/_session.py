@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -21,7 +21,16 @@ from srfix.recovery.plan_file import Plan
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import SrfixError
 
-__all__ = ["Session", "complain", "connection_of_plan", "now", "open_cluster", "open_session", "show_progress"]
+__all__ = [
+    "Session",
+    "complain",
+    "connection_of_plan",
+    "now",
+    "open_cluster",
+    "open_session",
+    "patience_s",
+    "show_progress",
+]
 
 _TIMEOUT_S = 15.0
 """How long one question to the cluster may take, unless `socket.timeout.ms` says less."""
@@ -82,10 +91,15 @@ def open_cluster(connection: Connection) -> Iterator[tuple[Cluster, LocalCensus]
     :raises UsageError: if no cluster was named, or librdkafka does not take the properties.
     """
     kafka = connection.kafka_config()
-    given_ms = kafka.get("socket.timeout.ms", "")
-    timeout_s = min(_TIMEOUT_S, int(given_ms) / 1000) if given_ms.isdecimal() else _TIMEOUT_S
+    timeout_s = patience_s(kafka)
     with Cluster(kafka, timeout_s=timeout_s) as cluster:
         yield cluster, LocalCensus(kafka, timeout_s=timeout_s)
+
+
+def patience_s(kafka: Mapping[str, str]) -> float:
+    """How long one question to the cluster may take: what the properties say, if that is less than usual."""
+    given_ms = kafka.get("socket.timeout.ms", "")
+    return min(_TIMEOUT_S, int(given_ms) / 1000) if given_ms.isdecimal() else _TIMEOUT_S
 
 
 def connection_of_plan(connection: Connection, plan: Plan) -> Connection:
