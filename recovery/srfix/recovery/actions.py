@@ -26,8 +26,10 @@ __all__ = [
     "SoftDelete",
     "action_document",
     "action_from",
+    "added_versions",
     "describe",
     "has_happened",
+    "has_happened_in_part",
     "new_version",
     "perform",
     "restore_config",
@@ -116,8 +118,8 @@ def perform(action: Action, registry: RegistryClient, now: SubjectState) -> Json
             version = now.version_of(action.schema_id)
             if version is None:
                 raise PlanError(
-                    f"Step {action.step}: subject {action.subject} holds no version with schema id {action.schema_id} any "
-                    "more; somebody deleted it. Plan again."
+                    f"Step {action.step}: subject {action.subject} holds no version with schema id {action.schema_id} "
+                    "any more; somebody deleted it. Plan again."
                 )
             registry.delete_version(action.subject, version.version)
             return {"version": version.version}
@@ -129,7 +131,7 @@ def perform(action: Action, registry: RegistryClient, now: SubjectState) -> Json
 
 
 def restore_config(registry: RegistryClient, subject: Subject, previous: Mapping[str, Json] | None) -> None:
-    """Puts a configuration back: DELETE where there was none, else the level alone (PUT merges, the rest was not touched).
+    """Puts a configuration back: DELETE where there was none, else the level alone (PUT merges).
 
     :raises RegistryError: if the registry refuses or does not answer.
     """
@@ -165,6 +167,28 @@ def has_happened(action: Action, before: SubjectState, now: SubjectState) -> boo
             return (before.versions, action.previous, before.mode) == (now.versions, now.config, now.mode)
         case _:
             assert_never(action)
+
+
+def has_happened_in_part(action: Action, before: SubjectState, now: SubjectState) -> bool:
+    """True if the part of the subject that the action writes is as it leaves it, whatever others did to the rest."""
+    match action:
+        case SetCompatibility():
+            return now.config == {**(before.config or {}), "compatibilityLevel": action.level}
+        case Register():
+            return any(version.schema_id == action.schema_id for version in added_versions(before, now))
+        case SoftDelete():
+            version = now.version_of(action.schema_id)
+            return version is not None and version.deleted
+        case RestoreCompatibility():
+            return now.config == action.previous
+        case _:
+            assert_never(action)
+
+
+def added_versions(before: SubjectState, now: SubjectState) -> tuple[VersionState, ...]:
+    """The versions, ascending, that `now` has and `before` has not; one soft-deleted meanwhile is no new one."""
+    known = {(version.version, version.schema_id) for version in before.versions}
+    return tuple(version for version in now.versions if (version.version, version.schema_id) not in known)
 
 
 def new_version(before: SubjectState, now: SubjectState) -> VersionState | None:
@@ -222,8 +246,7 @@ def action_document(action: Action) -> dict[str, Json]:
                 "schema_type": action.schema.schema_type,
                 "schema_text": action.schema.text,
                 "references": [
-                    {"name": r.name, "subject": r.subject, "version": r.version}
-                    for r in action.schema.references
+                    {"name": r.name, "subject": r.subject, "version": r.version} for r in action.schema.references
                 ],
                 "holders": list(action.holders),
                 "expects": {"registered": False},
@@ -259,9 +282,7 @@ def action_from(document: Json) -> Action:
             "level": str(level),
             "expects": {"config": previous},
         }:
-            return SetCompatibility(
-                step=step, subject=Subject(subject), level=level, previous=_config(previous)
-            )
+            return SetCompatibility(step=step, subject=Subject(subject), level=level, previous=_config(previous))
         case {
             "step": int(step),
             "kind": "register",

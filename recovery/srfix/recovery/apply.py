@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from srfix.recovery.actions import Action, Register, has_happened, new_version, perform
+from srfix.recovery.actions import Action, Register, added_versions, has_happened, perform
 from srfix.recovery.journal import Journal, JournalState, open_journal, set_aside
 from srfix.recovery.plan_file import Plan
 from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.serde.errors import PlanError, RegistryError, SrfixError
 from srfix.serde.registry import RegistryAnswerError, RegistryClient
+from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.subjects import Subject
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "difference",
     "expected_states",
     "settle_in_flight",
+    "undo_wrong_id",
 ]
 
 
@@ -174,7 +176,8 @@ class _Run:
         answer = perform(action, self.registry, before)
         after = read_subject_state(self.registry, action.subject)
         if not has_happened(action, before, after):
-            undo_wrong_id(action, before, after, self.registry)
+            if undo_wrong_id(action, before, after, self.registry):
+                raise _wrong_id(action)
             raise PlanError(
                 f"Step {action.step} did not leave what the plan says: {difference(before, after)}. Somebody else "
                 "writes to "
@@ -213,25 +216,44 @@ def settle_in_flight(state: JournalState, registry: RegistryClient, journal: Jou
         state.after[step] = found
         return step
     if undo_wrong_id(action, before, found, registry):
-        raise PlanError(
-            f"Step {step} had registered {action.subject} under another id than the plan says; that was undone. The "
-            "registry "
-            "gives this schema another id there (the subject's latest version may carry metadata)."
-        )
+        raise _wrong_id(action)
     raise PlanError(
         f"Step {step} ({action.kind}) was interrupted, and {action.subject} is now neither as before nor as after it: "
-        f"{difference(before, found)}. Somebody else changed it; compare it with the journal by hand."
+        f"{difference(before, found)}. Somebody else changed it; undo the repair with srfix rollback, or compare it "
+        "with the journal by hand."
     )
 
 
 def undo_wrong_id(action: Action, before: SubjectState, after: SubjectState, registry: RegistryClient) -> bool:
-    """Takes back a registration that came back with another id than the plan says. True if there was one."""
-    added = new_version(before, after)
-    if not isinstance(action, Register) or added is None or added.schema_id == action.schema_id or added.deleted:
+    """Takes back a registration that came back with another id than the plan says. True if there was one.
+
+    Which version is ours is asked by content, as it was registered: others may have registered theirs meanwhile. It
+    may be soft-deleted already, where an earlier attempt to take it back was killed.
+    """
+    if not isinstance(action, Register):
         return False
-    registry.delete_version(action.subject, added.version)
-    registry.delete_version(action.subject, added.version, permanent=True)
+    added = {(v.version, v.schema_id): v for v in added_versions(before, after) if v.schema_id != action.schema_id}
+    if not added:
+        return False
+    try:
+        answer = registry.lookup(action.subject, action.schema, deleted=True)
+    except (SubjectNotFoundError, SchemaNotFoundError):
+        return False
+    ours = added.get((answer.version, answer.schema_id))
+    if ours is None:
+        return False
+    if not ours.deleted:
+        registry.delete_version(action.subject, ours.version)
+    registry.delete_version(action.subject, ours.version, permanent=True)
     return True
+
+
+def _wrong_id(action: Action) -> PlanError:
+    return PlanError(
+        f"Step {action.step}: the registry gave the schema another id under {action.subject} than the plan says; that "
+        "version was taken back. The subject's latest version may carry metadata, which a new one inherits, or the "
+        "schema has two ids."
+    )
 
 
 def difference(expected: SubjectState, found: SubjectState) -> str:

@@ -169,6 +169,6 @@ def _refuse_unknown(
         ) from error
     raise UsageError(
         f"There is no application {application!r}: no consumer group of that name has a committed offset on this "
-        "cluster, and no changelog-like subject in the registry starts with its name. Check the application.id (it is the group "
-        "id), the cluster (--bootstrap-servers) and the registry (--registry)."
+        "cluster, and no changelog-like subject in the registry starts with its name. Check the application.id (it is "
+        "the group id), the cluster (--bootstrap-servers) and the registry (--registry)."
     )

@@ -165,8 +165,7 @@ def read_journal(path: Path) -> JournalState:
 
 
 def set_aside(path: Path) -> Path:
-    """Renames a journal that is done with to the first free `<path>.<n>`, so that a rollback can still be told of "
-    "it."""
+    """Renames a journal that is done with to the first free `<path>.<n>`: a rollback can still be told of it."""
     number = 1
     while (aside := path.with_name(f"{path.name}.{number}")).exists():
         number += 1

@@ -13,12 +13,13 @@ from srfix.recovery.actions import (
     RestoreCompatibility,
     SetCompatibility,
     SoftDelete,
-    new_version,
+    added_versions,
+    has_happened_in_part,
     restore_config,
 )
-from srfix.recovery.apply import settle_in_flight
-from srfix.recovery.journal import JournalState, open_journal
-from srfix.recovery.subject_state import read_subject_state
+from srfix.recovery.apply import undo_wrong_id
+from srfix.recovery.journal import Journal, JournalState, open_journal
+from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.serde.errors import PlanError, RegistryError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import ReferenceExistsError, SchemaNotFoundError, SubjectNotFoundError
@@ -75,7 +76,7 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
             yield AlreadyRolledBack()
             return
         if not state.rolling_back:
-            settle_in_flight(state, registry, journal)
+            _settle(state, registry, journal)
             journal.write("rollback-begun")
         try:
             for action in reversed(state.plan.actions):
@@ -94,6 +95,24 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
             ) from error
 
 
+def _settle(state: JournalState, registry: RegistryClient, journal: Journal) -> None:
+    """Journals the step in flight as done if its own part of the subject is; what others did meanwhile stops nothing.
+
+    A registration that came back with another id than the plan says is taken back here and now.
+    """
+    step = state.in_flight
+    if step is None:
+        return
+    action = next(action for action in state.plan.actions if action.step == step)
+    before = state.before[step]
+    found = read_subject_state(registry, action.subject)
+    if undo_wrong_id(action, before, found, registry):
+        found = read_subject_state(registry, action.subject)
+    if found != before and has_happened_in_part(action, before, found):
+        journal.after(step, found, None)
+        state.after[step] = found
+
+
 def _undo(action: Action, state: JournalState, registry: RegistryClient) -> Undone | Left | None:
     match action:
         case RestoreCompatibility() | SoftDelete():
@@ -107,7 +126,10 @@ def _undo(action: Action, state: JournalState, registry: RegistryClient) -> Undo
 
 
 def _unregister(action: Register, state: JournalState, registry: RegistryClient) -> Undone | Left:
-    ours = new_version(state.before[action.step], state.after[action.step])
+    before = state.before[action.step]
+    ours = next(
+        (v for v in reversed(added_versions(before, state.after[action.step])) if v.schema_id == action.schema_id), None
+    )
     if ours is None:
         raise PlanError(f"The journal does not say which version step {action.step} added to {action.subject}.")
     now = read_subject_state(registry, action.subject)
@@ -117,16 +139,15 @@ def _unregister(action: Register, state: JournalState, registry: RegistryClient)
             return Left(
                 action=action,
                 why=f"somebody registered schema id {action.schema_id} under {action.subject} again since; that "
-                "version is "
-                "theirs",
+                "version is theirs",
             )
-        return Undone(action=action, what=f"version {ours.version} of {action.subject} was gone already")
+        put_back = _put_back_what_went_along(before, now, registry)
+        return Undone(action=action, what=f"version {ours.version} of {action.subject} was gone already{put_back}")
     if not _has_other_holder(action, registry):
         return Left(
             action=action,
             why=f"{action.subject} version {ours.version} is the last holder of schema id {action.schema_id}: "
-            "deleting it for "
-            "good would make every record with that id unreadable",
+            "deleting it for good would make every record with that id unreadable",
         )
     try:
         if not found.deleted:
@@ -134,10 +155,27 @@ def _unregister(action: Register, state: JournalState, registry: RegistryClient)
         registry.delete_version(action.subject, ours.version, permanent=True)
     except ReferenceExistsError:
         return Left(action=action, why=f"another schema refers to version {ours.version} of {action.subject} now")
+    put_back = _put_back_what_went_along(now, read_subject_state(registry, action.subject), registry)
     return Undone(
         action=action,
-        what=f"version {ours.version} (schema id {action.schema_id}) of {action.subject} deleted for good",
+        what=f"version {ours.version} (schema id {action.schema_id}) of {action.subject} deleted for good{put_back}",
     )
+
+
+def _put_back_what_went_along(before: SubjectState, now: SubjectState, registry: RegistryClient) -> str:
+    """Puts back the configuration that a registry drops with the last version of a subject; says so, for a message.
+
+    Observed on Confluent 7.9.9: a hard delete that leaves no version removes the subject's own configuration and mode.
+    """
+    if now.versions:
+        return ""
+    said = ""
+    if before.config and now.config is None:
+        registry.set_config(now.subject, before.config)
+        said = "; its own configuration had gone along and was put back"
+    if before.mode is not None and now.mode is None:
+        said += f"; its own mode {before.mode} went along: set it again with PUT /mode/{now.subject}"
+    return said
 
 
 def _has_other_holder(action: Register, registry: RegistryClient) -> bool:
