@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar, cast
 
 from srfix.recovery._kafka_client import ReadOnlyClient
+from srfix.recovery.cluster_answers import GroupState, TopicConfigs, refusal
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Topic
 
@@ -30,6 +31,11 @@ _FIRST_TRY_S: Final = 1.0
 class _Offset(Protocol):
     @property
     def offset(self) -> int: ...
+
+
+class _ConfigValue(Protocol):
+    @property
+    def value(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +144,26 @@ class Cluster:
 
         :raises ClusterError: if no broker answers in time, or this user may not read the group.
         """
+        return {
+            where: offset if offset >= 0 else None
+            for where, (offset, _) in self._committed(group, topic_partitions).items()
+        }
+
+    def committed_metadata(
+        self, group: str, topic_partitions: Iterable[tuple[str, int]]
+    ) -> Mapping[tuple[Topic, int], str]:
+        """What a group wrote beside each offset that it committed; partitions without a commit are left out.
+
+        Kafka Streams writes nothing up to 2.3, and base64 from 2.4 on.
+
+        :raises ClusterError: if no broker answers in time, or this user may not read the group.
+        """
+        entries = self._committed(group, topic_partitions)
+        return {where: metadata for where, (offset, metadata) in entries.items() if offset >= 0}
+
+    def _committed(
+        self, group: str, topic_partitions: Iterable[tuple[str, int]]
+    ) -> Mapping[tuple[Topic, int], tuple[int, str]]:
         from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, TopicPartition
 
         wanted = [TopicPartition(topic, partition) for topic, partition in dict.fromkeys(topic_partitions)]
@@ -147,14 +173,55 @@ class Cluster:
         futures = self._open_admin().list_consumer_group_offsets(
             [ConsumerGroupTopicPartitions(group, wanted)], request_timeout=self._timeout_s
         )
-        offsets: dict[tuple[Topic, int], int | None] = {
-            (Topic(entry.topic), entry.partition): None for entry in wanted
+        found: dict[tuple[Topic, int], tuple[int, str]] = {
+            (Topic(entry.topic), entry.partition): (-1, "") for entry in wanted
         }
         for entry in self._answer(doing, futures[group]).topic_partitions or []:
             if entry.error is not None and entry.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise self._client.failed(f"{doing} for {entry.topic}[{entry.partition}]", entry.error.str())
-            offsets[Topic(entry.topic), entry.partition] = entry.offset if entry.offset >= 0 else None
-        return offsets
+            found[Topic(entry.topic), entry.partition] = (entry.offset, entry.metadata or "")
+        return found
+
+    def group_state(self, group: str, *, timeout_s: float = 5.0) -> GroupState:
+        """Whether a group has members. What the cluster refuses is a problem in the answer, not an error."""
+        from confluent_kafka import KafkaException
+
+        futures = self._open_admin().describe_consumer_groups([group], request_timeout=timeout_s)
+        try:
+            found = futures[group].result(timeout_s + 1)
+        except KafkaException as error:
+            problem = refusal(error.args[0], acl=f"Describe on group {group!r}")
+            return GroupState(group=group, state=None, members=None, problem=problem)
+        except TimeoutError:
+            return GroupState(group=group, state=None, members=None, problem="no answer in time")
+        state = "".join(word.capitalize() for word in found.state.name.split("_"))
+        return GroupState(group=group, state=state, members=len(found.members), problem=None)
+
+    def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
+        """The configuration of each topic. What the cluster refuses is a problem in the answer, not an error.
+
+        The topics must exist: asking about one by its name is not how to find out.
+        """
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import ConfigResource, ResourceType
+
+        wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in dict.fromkeys(topics)]
+        if not wanted:
+            return {}
+        answers: dict[Topic, TopicConfigs] = {}
+        for resource, future in self._open_admin().describe_configs(wanted, request_timeout=timeout_s).items():
+            topic = Topic(resource.name)
+            values: dict[str, str] | None = None
+            problem: str | None = None
+            try:
+                entries = cast("Mapping[str, _ConfigValue]", future.result(timeout_s + 1))
+                values = {name: entry.value for name, entry in entries.items() if entry.value is not None}
+            except KafkaException as error:
+                problem = refusal(error.args[0], acl=f"DescribeConfigs on topic {resource.name!r}")
+            except TimeoutError:
+                problem = "no answer in time"
+            answers[topic] = TopicConfigs(topic=topic, values=values, problem=problem)
+        return answers
 
     def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
         """Per partition where its log starts (inclusive) and ends (exclusive, the high watermark).

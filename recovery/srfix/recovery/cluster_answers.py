@@ -1,0 +1,70 @@
+"""What a cluster answers about topic configurations and groups, and what to ask for where it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
+__all__ = ["GroupState", "TopicConfigs", "refusal"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicConfigs:
+    """The configuration of one topic."""
+
+    topic: Topic
+    """The topic."""
+    values: Mapping[str, str] | None
+    """Name → value, inherited ones too; None where it could not be read."""
+    problem: str | None
+    """Why not, with the ACL to ask for where that is missing; None if it could."""
+
+    @property
+    def is_compacted(self) -> bool | None:
+        """True if `cleanup.policy` has `compact` in it; None if that is not known."""
+        policy = None if self.values is None else self.values.get("cleanup.policy")
+        return None if policy is None else "compact" in policy.split(",")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupState:
+    """A consumer group as its coordinator sees it."""
+
+    group: str
+    """Its id."""
+    state: str | None
+    """`Stable`, `Empty`, `PreparingRebalance`, `Dead`, …; None where it could not be asked."""
+    members: int | None
+    """How many members it has; None where it could not be asked."""
+    problem: str | None
+    """Why not, with the ACL to ask for where that is missing; None if it could."""
+
+    @property
+    def is_alive(self) -> bool | None:
+        """True if it has members; None if that is not known."""
+        return None if self.members is None else self.members > 0
+
+
+def refusal(error: KafkaError, *, acl: str) -> str:
+    """Why a question was not answered, in words.
+
+    :param acl: the permission that it takes, such as `DescribeConfigs on topic 'users'`.
+    """
+    from confluent_kafka import KafkaError
+
+    denied = (
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    )
+    if error.code() in denied:
+        return f"this user may not ask; the ACL to ask for is {acl}"
+    if error.code() == KafkaError._TIMED_OUT:
+        return f"no answer in time ({error.str()})"
+    return f"the cluster does not say ({error.str()})"

@@ -1,0 +1,80 @@
+"""Topic configurations, group states and what is written beside committed offsets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from srfix.fixtures.broker import EmbeddedBroker
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.cluster_answers import GroupState, TopicConfigs, refusal
+from srfix.serde.subjects import Topic
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(topics={"users": 2}) as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(broker: EmbeddedBroker) -> Iterator[Cluster]:
+    with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as opened:
+        yield opened
+
+
+class TestTopicConfigs:
+    def test_a_broker_that_does_not_answer_is_a_problem_in_bounded_time(self, cluster: Cluster) -> None:
+        began = time.monotonic()
+        answers = cluster.topic_configs(["users"], timeout_s=0.3)
+        assert time.monotonic() - began < 3
+        assert answers[Topic("users")].values is None
+        assert (answers[Topic("users")].problem or "").startswith("no answer in time")
+        assert answers[Topic("users")].is_compacted is None
+
+    def test_no_topics_no_question(self, cluster: Cluster) -> None:
+        assert cluster.topic_configs([]) == {}
+
+    @pytest.mark.parametrize(
+        ("policy", "compacted"),
+        [("compact", True), ("compact,delete", True), ("delete", False), ("delete,compact", True)],
+    )
+    def test_compact_may_be_one_of_two_policies(self, policy: str, compacted: bool) -> None:
+        answer = TopicConfigs(topic=Topic("users"), values={"cleanup.policy": policy}, problem=None)
+        assert answer.is_compacted is compacted
+
+
+class TestGroupState:
+    def test_a_broker_that_describes_no_groups_is_a_problem_in_words(self, cluster: Cluster) -> None:
+        assert cluster.group_state("app") == GroupState(
+            group="app",
+            state=None,
+            members=None,
+            problem="the cluster does not say (Local: Required feature not supported by broker)",
+        )
+
+    def test_members_mean_life(self) -> None:
+        assert GroupState(group="g", state="Stable", members=2, problem=None).is_alive is True
+        assert GroupState(group="g", state="Empty", members=0, problem=None).is_alive is False
+        assert GroupState(group="g", state=None, members=None, problem="x").is_alive is None
+
+
+class TestRefusal:
+    @pytest.mark.parametrize("code", [KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED])
+    def test_a_missing_permission_is_named(self, code: int) -> None:
+        words = refusal(KafkaError(code), acl="DescribeConfigs on topic 'users'")
+        assert words == "this user may not ask; the ACL to ask for is DescribeConfigs on topic 'users'"
+
+
+class TestCommittedMetadata:
+    def test_it_is_what_stands_beside_the_offset(self, broker: EmbeddedBroker, cluster: Cluster) -> None:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        commit = ConsumerGroupTopicPartitions("app", [TopicPartition("users", 0, 5, "AQAAAXKZ")])
+        admin.alter_consumer_group_offsets([commit])["app"].result(5)
+        answer = cluster.committed_metadata("app", [("users", 0), ("users", 1)])
+        assert answer == {("users", 0): "AQAAAXKZ"}
+        assert cluster.committed("app", [("users", 0), ("users", 1)]) == {("users", 0): 5, ("users", 1): None}
