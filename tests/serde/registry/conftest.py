@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import pickle
 import socket
 import ssl
 import struct
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +18,7 @@ from typing import Any, Literal
 import pytest
 import trustme
 
-from srfix.serde.registry import BasicAuth, RegistryClient, RetryPolicy
+from srfix.serde.registry import Auth, RegistryClient, RetryPolicy
 
 REGISTRY_JSON = "application/vnd.schemaregistry.v1+json"
 
@@ -169,6 +171,21 @@ class ScriptedRegistry:
             handler.close_connection = True
 
 
+def everything_shown_of(error: BaseException) -> str:
+    """All that a log, a pickle or a traceback with locals could show."""
+    shown = [
+        "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format()),
+        repr(pickle.dumps(error)),
+    ]
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        link = waiting.pop()
+        if link is not None:
+            shown += [str(link), repr(link), repr(link.args), repr(vars(link))]
+            waiting += [link.__cause__, link.__context__]
+    return "\n".join(shown)
+
+
 @pytest.fixture
 def server() -> Iterator[ScriptedRegistry]:
     running = ScriptedRegistry()
@@ -198,6 +215,18 @@ def tls_server(authority: trustme.CA) -> Iterator[ScriptedRegistry]:
 
 
 @pytest.fixture
+def mutual_tls_server(authority: trustme.CA) -> Iterator[ScriptedRegistry]:
+    """Answers only clients with a certificate of the authority."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.configure_trust(context)
+    context.verify_mode = ssl.CERT_REQUIRED
+    running = ScriptedRegistry(tls=context)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
 def closed_port() -> Iterator[int]:
     """A port that refuses connections and that nobody else gets meanwhile."""
     with socket.socket() as held:
@@ -220,9 +249,16 @@ def make_client(server: ScriptedRegistry, waits: list[float]) -> Iterator[MakeCl
     made: list[RegistryClient] = []
 
     def make(
-        *urls: str, auth: BasicAuth | None = None, attempts: int = 4, max_wait_s: float = 20.0, **options: Any
+        *urls: str,
+        auth: Auth | None = None,
+        attempts: int = 4,
+        max_wait_s: float = 20.0,
+        patience_s: float = 0.0,
+        **options: Any,
     ) -> RegistryClient:
-        retry = RetryPolicy(max_attempts=attempts, max_wait_s=max_wait_s, sleep=waits.append)
+        retry = RetryPolicy(
+            max_attempts=attempts, max_wait_s=max_wait_s, leader_patience_s=patience_s, sleep=waits.append
+        )
         made.append(RegistryClient(urls or (server.url,), auth=auth, retry=retry, **options))
         return made[-1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import pickle
 from base64 import b64decode
 from typing import TYPE_CHECKING
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.serde.registry.conftest import everything_shown_of
 
 from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.registry import BasicAuth, RegistryClient, Secret
+from srfix.serde.registry import BasicAuth, BearerAuth, RegistryClient, Secret
+from srfix.serde.registry.auth import Credentials
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,6 +138,121 @@ class TestBasicAuth:
         kind, _, token = BasicAuth(username, Secret(password)).header().partition(" ")
         assert kind == "Basic"
         assert b64decode(token).decode() == f"{username}:{password}"
+
+
+SECRET = "s3cret"
+BAD_TOKENS: dict[str, object] = {
+    "it is empty": "",
+    "it holds blanks, line breaks or characters beyond ASCII": f"{SECRET}\nX-Other: 1",
+    "it holds blanks": f"{SECRET} {SECRET}",
+    "it holds .* characters beyond ASCII": f"{SECRET}ä",
+    "it is a bytes, not a text": SECRET.encode(),
+    "it is a NoneType, not a text": None,
+}
+"""Problem → the token that has it; not a parameter, for a traceback with locals shows those."""
+
+
+def give_token(token: str = "abc") -> str:
+    """At module level, for pickle to find it."""
+    return token
+
+
+def burst(secret: str) -> str:
+    raise ValueError(f"no token for {secret}")
+
+
+class TestBearerAuth:
+    @given(token=st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1))
+    def test_the_header_is_rfc_6750(self, token: str) -> None:
+        assert BearerAuth(Secret(token)).credentials().headers == {"Authorization": f"Bearer {token}"}
+
+    def test_a_token_file_is_read_anew_for_each_request(
+        self, server: ScriptedRegistry, make_client: MakeClient, tmp_path: Path
+    ) -> None:
+        server.always([])
+        client = make_client(auth=BearerAuth(Secret.parse(f"file:{tmp_path / 'token'}")))
+        for token in ("first", "second"):
+            (tmp_path / "token").write_text(f"{token}\n", encoding="utf-8")
+            client.subjects()
+        assert [one.headers["Authorization"] for one in server.seen] == ["Bearer first", "Bearer second"]
+
+    def test_a_function_is_called_for_each_attempt(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
+        server.cuts()
+        server.answers([])
+        tokens = iter(["first", "second"])
+        make_client(auth=BearerAuth(lambda: next(tokens))).subjects()
+        assert [one.headers["Authorization"] for one in server.seen] == ["Bearer first", "Bearer second"]
+
+    def test_confluent_clouds_headers_go_along(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
+        server.answers([])
+        make_client(auth=BearerAuth(Secret("abc"), logical_cluster="lsrc-1", identity_pool="pool-1")).subjects()
+        headers = server.seen[0].headers
+        assert (headers["target-sr-cluster"], headers["Confluent-Identity-Pool-Id"]) == ("lsrc-1", "pool-1")
+
+    @pytest.mark.parametrize("problem", BAD_TOKENS)
+    def test_what_no_header_carries_is_refused_and_not_shown(self, problem: str) -> None:
+        auth = BearerAuth(lambda: BAD_TOKENS[problem])  # type: ignore[arg-type, return-value]
+        with pytest.raises(
+            SecretError, match=rf"^The bearer token from .*<lambda> cannot be used: {problem}"
+        ) as caught:
+            auth.credentials()
+        shown = everything_shown_of(caught.value)
+        assert SECRET not in shown
+
+    def test_a_function_that_fails_is_named_and_what_it_said_is_not(self) -> None:
+        with pytest.raises(
+            SecretError,
+            match=r"^The bearer token cannot be had: partial raised ValueError\. Call it by itself to see the whole "
+            r"error\.$",
+        ) as caught:
+            BearerAuth(functools.partial(burst, SECRET)).credentials()
+        assert caught.value.__context__ is None
+        shown = everything_shown_of(caught.value)
+        assert SECRET not in shown
+
+    def test_our_own_errors_pass(self) -> None:
+        with pytest.raises(SecretError, match=r"^The secret file:/no/such cannot be read: "):
+            BearerAuth(lambda: Secret.parse("file:/no/such").reveal()).credentials()
+
+    def test_its_rendering_shows_where_the_token_comes_from(self) -> None:
+        assert repr(BearerAuth(Secret("s3cret"))) == "BearerAuth(***, logical_cluster=None, identity_pool=None)"
+        assert repr(BearerAuth(Secret.parse("file:/t"), logical_cluster="lsrc-1")).startswith("BearerAuth(file:/t, ")
+        assert "s3cret" not in repr(BearerAuth(functools.partial(give_token, "s3cret")))
+
+    @pytest.mark.parametrize("token", [Secret.parse("env:TOKEN"), Secret.parse("file:/t"), give_token])
+    def test_a_reference_and_a_modules_function_pickle(self, token: Secret) -> None:
+        auth = BearerAuth(token)
+        assert pickle.loads(pickle.dumps(auth)) == auth
+
+    def test_a_literal_refuses_to_be_pickled(self) -> None:
+        with pytest.raises(SecretError, match=r"^A literal secret is not pickled: "):
+            pickle.dumps(RegistryClient("http://a:8081", auth=BearerAuth(Secret("abc"))))
+
+    def test_user_info_in_the_url_besides_is_refused(self) -> None:
+        with pytest.raises(
+            UsageError, match=r"it has a user name, and credentials are given besides\. Give them once\.$"
+        ):
+            RegistryClient("http://u:p@a:8081", auth=BearerAuth(Secret("abc")))
+
+
+class TestCredentials:
+    def test_they_are_taken_out_in_every_form(self) -> None:
+        credentials = BasicAuth("reader", Secret("p@ss/word")).credentials()
+        text = f"p@ss/word p%40ss%2Fword {credentials.headers['Authorization']} reader"
+        assert credentials.scrub(text) == "*** *** Basic *** reader"
+
+    def test_the_longest_goes_first(self) -> None:
+        assert Credentials({}, ["ab", "abcd"]).scrub("abcd ab") == "*** ***"
+
+    def test_undecodable_bytes_of_the_environment_are_sent_as_they_were(self) -> None:
+        header = BasicAuth("reader", Secret(b"p\xff".decode(errors="surrogateescape"))).header()
+        assert b64decode(header.removeprefix("Basic ")) == b"reader:p\xff"
+
+    def test_they_show_nothing_and_refuse_to_be_pickled(self) -> None:
+        credentials = BasicAuth("reader", Secret("s3cret")).credentials()
+        assert repr(credentials) == str(credentials) == "Credentials(***)"
+        with pytest.raises(SecretError, match=r"^Credentials are not pickled: they would travel"):
+            pickle.dumps(credentials)
 
 
 class TestOverHttp:

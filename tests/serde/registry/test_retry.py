@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import (
+    ForwardingError,
     RegistryAnswerError,
     RegistryClient,
     RegistryProtocolError,
     RegistryUnreachableError,
     RetryPolicy,
+    Schema,
     StoreError,
     SubjectNotFoundError,
     UnknownLeaderError,
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 
 
 class TestRetryPolicy:
-    @pytest.mark.parametrize("wrong", [{"max_attempts": 0}, {"initial_wait_s": -1.0}, {"max_wait_s": -0.5}])
+    @pytest.mark.parametrize(
+        "wrong", [{"max_attempts": 0}, {"initial_wait_s": -1.0}, {"max_wait_s": -0.5}, {"leader_patience_s": -1.0}]
+    )
     def test_numbers_that_make_no_sense_are_refused(self, wrong: dict[str, float]) -> None:
         with pytest.raises(UsageError, match=r"^A retry policy needs at least one attempt and waits of 0 s or more; "):
             RetryPolicy(**wrong)  # type: ignore[arg-type]
@@ -121,6 +125,60 @@ class TestRetryAfter:
         server.answers([])
         client.subjects()
         assert waits == [20.0]
+
+
+class TestPatience:
+    """A registry that is up before it can write: Karapace needs 15 s, an election takes its time."""
+
+    @pytest.mark.parametrize(("status", "code"), [(500, 50003), (503, 50004), (500, 50004)])
+    def test_a_write_waits_for_a_leader_beyond_the_attempts(
+        self, status: int, code: int, server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
+    ) -> None:
+        for _ in range(12):
+            server.fails(status, code)
+        server.answers({"id": 7})
+        assert make_client(attempts=2, max_wait_s=2.0, patience_s=30.0).register("s", Schema(text='"int"')) == 7
+        assert all(0.25 <= wait <= 2.0 for wait in waits)
+
+    def test_it_gives_up_when_the_waits_add_up_to_its_patience(
+        self, server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
+    ) -> None:
+        server.always({"error_code": 50003, "message": "no master"}, status=500)
+        with pytest.raises(ForwardingError):
+            make_client(attempts=2, patience_s=15.0).register("s", Schema(text='"int"'))
+        assert sum(waits) == pytest.approx(15.0)
+
+    def test_waits_of_nothing_come_to_an_end_too(
+        self, server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
+    ) -> None:
+        for _ in range(200):
+            server.fails(503, 50004, headers={"Retry-After": "0"})
+        with pytest.raises(UnknownLeaderError):
+            make_client(patience_s=5.0).register("s", Schema(text='"int"'))
+        assert waits == [0.25] * 20
+
+    def test_a_read_and_another_error_are_not_waited_for(
+        self, server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        server.always({"error_code": 50004, "message": "no"}, status=503)
+        with pytest.raises(UnknownLeaderError):
+            make_client(attempts=2, patience_s=30.0).subjects()
+        assert len(server.seen) == 2
+        server.always({"error_code": 50001, "message": "no"}, status=500)
+        with pytest.raises(StoreError):
+            make_client(attempts=2, patience_s=30.0).delete_config("s")
+        assert len(server.seen) == 4
+
+    def test_by_default_it_outlasts_a_registry_that_needs_15_s(
+        self, server: ScriptedRegistry, waits: list[float]
+    ) -> None:
+        server.always({"error_code": 50003, "message": "no master"}, status=500)
+        with (
+            RegistryClient(server.url, retry=RetryPolicy(sleep=waits.append)) as client,
+            pytest.raises(ForwardingError),
+        ):
+            client.delete_config("s")
+        assert sum(waits) == pytest.approx(30.0)
 
 
 class TestFailOver:
@@ -274,6 +332,15 @@ class TestTls:
             RegistryUnreachableError, match=r": TLS failed \(.+\); is it http:// rather than https://\?"
         ):
             make_client(server.url.replace("http:", "https:")).subjects()
+
+    def test_a_connection_that_is_cut_within_tls_is_repeated_as_any_other(
+        self, tls_server: ScriptedRegistry, authority: trustme.CA, tmp_path: Path, make_client: MakeClient
+    ) -> None:
+        authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+        tls_server.cuts()
+        tls_server.answers(["a-val"], cut="within")
+        tls_server.answers(["a-value"])
+        assert make_client(tls_server.url, ca_file=str(tmp_path / "ca.pem")).subjects() == ("a-value",)
 
     def test_a_ca_file_that_went_away_is_named(
         self,

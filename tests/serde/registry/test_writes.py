@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 
 from srfix.serde.registry import (
+    EndpointNotSupportedError,
+    Json,
+    Registration,
     RegistryAnswerError,
     RegistryClient,
     Schema,
     VersionNotSoftDeletedError,
     VersionSoftDeletedError,
 )
+from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
     from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
@@ -29,8 +34,20 @@ def permanent(client: RegistryClient) -> None:
     client.delete_version("s", 3, permanent=True)
 
 
+def soft_subject(client: RegistryClient) -> None:
+    client.delete_subject("s")
+
+
+def permanent_subject(client: RegistryClient) -> None:
+    client.delete_subject("s", permanent=True)
+
+
 def config(client: RegistryClient) -> None:
     client.delete_config("s")
+
+
+def mode(client: RegistryClient) -> None:
+    client.delete_mode("s")
 
 
 ALREADY_DONE = [
@@ -39,6 +56,11 @@ ALREADY_DONE = [
     pytest.param(soft, 40401, id="soft-40401"),
     pytest.param(permanent, 40402, id="permanent-40402"),
     pytest.param(permanent, 40401, id="permanent-40401"),
+    pytest.param(soft_subject, 40404, id="soft-subject-40404"),
+    pytest.param(soft_subject, 40401, id="soft-subject-40401"),
+    pytest.param(permanent_subject, 40401, id="permanent-subject-40401"),
+    pytest.param(mode, 40401, id="mode-40401"),
+    pytest.param(mode, 40409, id="mode-40409"),
     pytest.param(config, 40401, id="config-40401"),
     pytest.param(config, 40408, id="config-40408"),
 ]
@@ -46,6 +68,11 @@ NOT_DONE = [
     pytest.param(soft, 42206, id="soft-42206"),
     pytest.param(permanent, 40407, id="permanent-40407"),
     pytest.param(permanent, 40406, id="permanent-40406"),
+    pytest.param(soft_subject, 42206, id="soft-subject-42206"),
+    pytest.param(soft_subject, 40904, id="soft-subject-40904"),
+    pytest.param(permanent_subject, 40405, id="permanent-subject-40405"),
+    pytest.param(permanent_subject, 40404, id="permanent-subject-40404"),
+    pytest.param(mode, 42205, id="mode-42205"),
     pytest.param(config, 42205, id="config-42205"),
 ]
 
@@ -148,3 +175,63 @@ class TestSetConfig:
         server.answers({"compatibility": "NONE"})
         client.set_config("s", {"compatibility": "NONE"})
         assert server.targets == ["PUT /config/s"] * 2
+
+
+class TestSetMode:
+    def test_a_lost_answer_is_asked_for_again(self, server: ScriptedRegistry, client: RegistryClient) -> None:
+        server.cuts()
+        server.answers({"mode": "IMPORT"})
+        client.set_mode("s", "IMPORT", force=True)
+        assert server.targets == ["PUT /mode/s?force=true"] * 2
+        assert server.seen[0].body == b'{"mode":"IMPORT"}'
+
+    @pytest.mark.parametrize("status", [404, 405])
+    def test_a_registry_that_cannot_says_so(
+        self, status: int, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        """Karapace: 405 and no registry's body."""
+        server.answers({"message": "Method Not Allowed"}, status=status)
+        server.fails(status, status)
+        for change in (lambda: client.set_mode("s", "IMPORT"), lambda: client.delete_mode("s")):
+            with pytest.raises(
+                EndpointNotSupportedError,
+                match=rf"^This schema registry does not support (PUT|DELETE) /mode/s: it answers HTTP {status}\. ",
+            ):
+                change()
+
+
+class TestRegisterWithId:
+    def test_the_id_is_sent_and_the_whole_answer_handed_over(
+        self, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.answers({"id": 4242, "version": 7, "guid": "9a0e", "schemaType": "AVRO", "schema": "x"})
+        registration = client.register_with_id("s", Schema(text='"int"'), 4242, metadata={"properties": {"k": "v"}})
+        assert registration == Registration(schema_id=SchemaId(4242), version=7, guid="9a0e")
+        assert server.targets == ["POST /subjects/s/versions"]
+        assert json.loads(server.seen[0].body) == {
+            "schema": '"int"',
+            "id": 4242,
+            "metadata": {"properties": {"k": "v"}},
+        }
+
+    def test_an_older_registry_says_nothing_but_the_id(self, server: ScriptedRegistry, client: RegistryClient) -> None:
+        server.answers({"id": 9})
+        registration = client.register_with_id("s", Schema(text='"int"'), 4242)
+        assert registration == Registration(schema_id=SchemaId(9), version=None, guid=None)
+
+    def test_a_lost_answer_is_asked_for_again(self, server: ScriptedRegistry, client: RegistryClient) -> None:
+        server.cuts()
+        server.answers({"id": 7})
+        client.register_with_id("s", Schema(text='"int"'), 7)
+        assert server.seen[0].body == server.seen[1].body
+
+
+class TestMetadata:
+    @pytest.mark.parametrize("metadata", [None, {}, {"properties": {"k": "v"}}])
+    def test_it_is_sent_where_it_is_given_even_if_it_is_empty(
+        self, metadata: dict[str, Json] | None, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.answers({"id": 7})
+        client.register("s", Schema(text='"int"'), metadata=metadata)
+        assert json.loads(server.seen[0].body).get("metadata") == metadata
+        assert ("metadata" in json.loads(server.seen[0].body)) is (metadata is not None)

@@ -54,7 +54,10 @@ def failure_of(
     if found := first(ssl.SSLCertVerificationError):
         words = getattr(found, "verify_message", "") or "it cannot be verified"
         return _never_sent(f"its TLS certificate is not accepted ({words}); name the CA that signed it", again=False)
-    if found := first(ssl.SSLError, requests.exceptions.SSLError):
+    if first(ssl.SSLEOFError, ssl.SSLZeroReturnError):
+        # As a registry does that was killed, and one that misses a client certificate: which, OpenSSL does not say.
+        return _perhaps_sent("the connection was cut within TLS; does it ask for a client certificate?")
+    if found := first(ssl.SSLError) or first(requests.exceptions.SSLError):
         # As OpenSSL spells it, to be searched for. An alert about a certificate comes from the registry: it is about
         # ours.
         words = str(getattr(found, "reason", "") or "handshake failed").replace("_", " ")
