@@ -16,9 +16,14 @@ from srfix.serde.subjects import (
     SubjectStrategy,
     TopicSubject,
     changelog_topic,
+    has_prefix,
+    join_context,
     role_of,
+    same_subject,
+    split_context,
     split_subject,
     subject_for,
+    within_context_of,
 )
 
 topics = st.text(min_size=1)
@@ -53,6 +58,101 @@ class TestChangelogTopic:
         application = "_confluent-ksql-default_query_CSAS_J_0"
         topic = changelog_topic(application, "KafkaTopic_Right-Reduce")
         assert topic == "_confluent-ksql-default_query_CSAS_J_0-KafkaTopic_Right-Reduce-changelog"
+
+
+contexts = st.text(st.characters(exclude_characters=":")).map(lambda name: f".{name}") | st.just("*")
+"""Confluent's rule: a dot first, no colon; and the wildcard of searches."""
+
+
+class TestContexts:
+    """Confluent's `QualifiedSubject`.
+
+    | subject | context | name |
+    |---|---|---|
+    | `a` | `.` | `a` |
+    | `:.:a` | `.` | `a` |
+    | `:.ctx:a` | `.ctx` | `a` |
+    | `:.ctx:a:b` | `.ctx` | `a:b` |
+    | `:.ctx` | `.ctx` | |
+    | `:*:a` | `*` | `a` |
+    | `:a`, `a:.ctx:b` | `.` | the whole |
+    """
+
+    @pytest.mark.parametrize(
+        ("subject", "context", "name"),
+        [
+            ("a", ".", "a"),
+            ("", ".", ""),
+            (":.:a", ".", "a"),
+            (":.ctx:a", ".ctx", "a"),
+            (":.ctx:a:b", ".ctx", "a:b"),
+            (":.ctx:", ".ctx", ""),
+            (":.ctx", ".ctx", ""),
+            (":*:a", "*", "a"),
+            (":*", ".", ":*"),
+            (":x-value", ".", ":x-value"),
+            ("a:.ctx:b", ".", "a:.ctx:b"),
+        ],
+    )
+    def test_a_subject_is_split_as_confluent_does(self, subject: str, context: str, name: str) -> None:
+        assert split_context(subject) == (context, name)
+
+    @given(contexts, st.text())
+    def test_splitting_undoes_joining(self, context: str, name: str) -> None:
+        assert split_context(join_context(context, name)) == (context, name)
+
+    @given(st.text())
+    def test_a_plain_name_stays_as_it_is_in_the_default_context(self, name: str) -> None:
+        assert join_context(".", name) == (
+            name if split_context(name)[0] == "." and not name.startswith(":.") else f":.:{name}"
+        )
+
+    @pytest.mark.parametrize("context", ["", "ctx", ".a:b", ":.ctx:", "**"])
+    def test_what_is_no_context_is_refused(self, context: str) -> None:
+        with pytest.raises(UsageError, match=r"is no registry context: it begins with a dot and has no colon"):
+            join_context(context, "a")
+
+    @given(contexts, st.text())
+    def test_a_subject_is_itself_however_it_is_written(self, context: str, name: str) -> None:
+        assert same_subject(f":{context}:{name}", join_context(context, name))
+
+    def test_names_in_two_contexts_are_two_subjects(self) -> None:
+        assert not same_subject("a", ":.ctx:a")
+        assert not same_subject(":.x:a", ":.y:a")
+
+    @pytest.mark.parametrize(
+        ("parent", "subject", "meant"),
+        [
+            ("p", "a", "a"),
+            (":.ctx:p", "a", ":.ctx:a"),
+            (":.ctx:p", ":.other:a", ":.other:a"),
+            (":.ctx:p", ":.:a", ":.ctx:a"),
+            ("", "a", "a"),
+        ],
+    )
+    def test_a_reference_is_to_the_parents_context_if_it_names_none(
+        self, parent: str, subject: str, meant: str
+    ) -> None:
+        assert within_context_of(parent, subject) == meant
+
+    @pytest.mark.parametrize(
+        ("prefix", "found"),
+        [
+            ("A", ["A-value", "A2-value"]),
+            (":.:A", ["A-value", "A2-value"]),
+            ("", ["A-value", "A2-value", "x", ":x"]),
+            (":.ctx:", [":.ctx:A-value"]),
+            (":.ctx", [":.ctx:A-value"]),
+            (":.ct", []),
+            (":*:A", ["A-value", "A2-value", ":.ctx:A-value"]),
+            (":*:", ["A-value", "A2-value", ":.ctx:A-value", "x", ":x"]),
+            (":x", [":x"]),
+        ],
+    )
+    def test_a_search_stays_in_one_context_unless_it_names_all(self, prefix: str, found: list[str]) -> None:
+        """Recorded of 7.9.9 and 8.2.1: A, :.ctx: and :*:A."""
+        subjects = ["A-value", "A2-value", ":.ctx:A-value", "x", ":x"]
+        assert [subject for subject in subjects if has_prefix(subject, prefix)] == found
 
 
 class TestStrategies:

@@ -1,0 +1,131 @@
+"""References in the order in which they have to be registered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.registry import (
+    RegistryClient,
+    RetryPolicy,
+    Schema,
+    SchemaReference,
+    SchemaVersion,
+    VersionNotFoundError,
+    schema_references,
+)
+from srfix.serde.registry._schema_reads import SchemaReads
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+
+class Shelf(SchemaReads):
+    """Versions by subject, and nothing else of a registry."""
+
+    def __init__(self, references: Mapping[str, tuple[str, ...]]) -> None:
+        self.references = references
+        self.asked: list[tuple[str, int | str, bool]] = []
+
+    def version(self, subject: str, version: int | str, *, deleted: bool = False) -> SchemaVersion:
+        self.asked.append((subject, version, deleted))
+        return SchemaVersion(
+            subject=Subject(subject),
+            version=1,
+            schema_id=SchemaId(1),
+            schema=to(*self.references.get(subject, ())),
+        )
+
+
+def to(*subjects: str, version: int = 1) -> Schema:
+    return Schema(
+        text='"x"',
+        references=tuple(SchemaReference(name=subject, subject=subject, version=version) for subject in subjects),
+    )
+
+
+def order(references: Mapping[str, tuple[str, ...]], *roots: str, subject: str = "") -> list[str]:
+    return [found.subject for found in schema_references(Shelf(references), to(*roots), subject=subject)]
+
+
+names = st.sampled_from("abcdefgh")
+graphs = st.dictionaries(names, st.lists(names, unique=True, max_size=4).map(tuple))
+
+
+class TestOrder:
+    def test_what_is_referred_to_comes_first(self) -> None:
+        assert order({"c": ("b",), "b": ("a",)}, "c") == ["a", "b", "c"]
+
+    def test_what_several_refer_to_comes_once(self) -> None:
+        assert order({"d": ("b", "c"), "b": ("a",), "c": ("a",)}, "d") == ["a", "b", "c", "d"]
+
+    def test_a_schema_without_references_asks_nothing(self) -> None:
+        shelf = Shelf({})
+        assert list(schema_references(shelf, to())) == []
+        assert shelf.asked == []
+
+    def test_a_circle_is_followed_once_round(self) -> None:
+        assert order({"a": ("b",), "b": ("a",)}, "a") == ["b", "a"]
+
+    def test_a_chain_may_be_longer_than_pythons_stack(self) -> None:
+        chain = {f"s{number}": (f"s{number + 1}",) for number in range(5000)}
+        assert order(chain, "s0")[0] == "s5000"
+
+    @given(graphs, st.lists(names, unique=True, max_size=4))
+    def test_each_comes_once_and_all_that_can_be_reached_do(
+        self, graph: dict[str, tuple[str, ...]], roots: list[str]
+    ) -> None:
+        reachable, waiting = set[str](), list(roots)
+        while waiting:
+            name = waiting.pop()
+            if name not in reachable:
+                reachable.add(name)
+                waiting += graph.get(name, ())
+        assert sorted(order(graph, *roots)) == sorted(reachable)
+
+    @given(graphs, st.lists(names, unique=True, max_size=4))
+    def test_without_circles_none_comes_before_what_it_refers_to(
+        self, graph: dict[str, tuple[str, ...]], roots: list[str]
+    ) -> None:
+        acyclic = {name: tuple(target for target in targets if target < name) for name, targets in graph.items()}
+        found = order(acyclic, *roots)
+        assert all(found.index(target) < found.index(name) for name in found for target in acyclic.get(name, ()))
+
+
+class TestVersions:
+    def test_soft_deleted_ones_are_asked_for_and_minus_one_is_the_latest(self) -> None:
+        shelf = Shelf({})
+        list(
+            schema_references(shelf, Schema(text='"x"', references=to("a").references + to("b", version=-1).references))
+        )
+        assert shelf.asked == [("a", 1, True), ("b", "latest", False)]
+
+
+class TestContexts:
+    def test_a_reference_without_a_context_is_to_the_parents(self) -> None:
+        assert order({":.x:b": ("a", ":.y:c")}, "b", subject=":.x:parent") == [":.x:a", ":.y:c", ":.x:b"]
+
+    def test_in_the_default_context_names_stay(self) -> None:
+        assert order({"b": ("a",)}, "b", subject="parent") == ["a", "b"]
+
+
+class TestOverHttp:
+    def test_a_chain_in_a_registry_is_found_by_its_top(self) -> None:
+        part = '{"type":"record","name":"Part","fields":[{"name":"n","type":"int"}]}'
+        middle = '{"type":"record","name":"Middle","fields":[{"name":"p","type":"Part"}]}'
+        top = Schema(
+            text='{"type":"record","name":"Top","fields":[{"name":"m","type":"Middle"}]}',
+            references=(SchemaReference(name="Middle", subject="middle", version=1),),
+        )
+        with FixtureRegistry() as registry, RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client:
+            registry.seed("part", part)
+            registry.seed("middle", middle, references=(SchemaReference(name="Part", subject="part", version=1),))
+            assert [found.subject for found in schema_references(client, top)] == ["part", "middle"]
+            assert client.register("top", top) == 3
+            assert client.referenced_by("middle", 1) == (3,)
+            missing = Schema(text="x", references=(SchemaReference(name="P", subject="part", version=9),))
+            with pytest.raises(VersionNotFoundError):
+                list(schema_references(client, missing))
