@@ -11,7 +11,6 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from typing import Final
 
 from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
@@ -23,8 +22,9 @@ __all__ = ["Columns", "ColumnReader", "PartitionCounter"]
 
 _FEW_IDS: Final = 6
 """Up to here, going over a run once per distinct id is faster than a Counter and a dict."""
-_RUN: Final = 2_048
-"""Records that are gathered before they are counted: what a run costs is then little beside its records."""
+_RUN: Final = 500
+"""Records that are gathered before they are counted: what a run costs is little beside its records then, and its
+keys are still in the processor's cache (2,000 cost a tenth more)."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,14 +89,19 @@ class PartitionCounter:
 
     def add(self, records: Columns, start: int, stop: int) -> None:
         """Counts the records from index `start` (inclusive) to `stop` (exclusive)."""
+        if stop - start == len(records.offsets) >= _RUN and not self._gathered.offsets:
+            self._count(records)  # a whole batch of one partition, the usual thing
+            return
         self._gathered.extend(records, start, stop)
         if len(self._gathered.offsets) >= _RUN:
             self._flush()
 
     def _flush(self) -> None:
-        run, self._gathered = self._gathered, Columns()
-        if not run.offsets:
-            return
+        if self._gathered.offsets:
+            run, self._gathered = self._gathered, Columns()
+            self._count(run)
+
+    def _count(self, run: Columns) -> None:
         self._records += len(run.offsets)
         self._keys.add(run.key_ids, run.offsets)
         has_tombstones = self._values.add(run.value_ids, run.offsets)
@@ -274,10 +279,11 @@ class _LatestOfKey:
         latest.update(zip(run.keys, run.offsets, strict=True))
         latest.pop(None, None)
         if has_tombstones:
-            tombstones = compress(zip(run.keys, run.offsets, strict=True), map(NO_PAYLOAD.__eq__, run.value_ids))
-            for key, offset in tombstones:
-                if latest.get(key) == offset:
-                    del latest[key]
+            index = -1
+            for _ in range(run.value_ids.count(NO_PAYLOAD)):
+                index = run.value_ids.index(NO_PAYLOAD, index + 1)
+                if latest.get(run.keys[index]) == run.offsets[index]:
+                    del latest[run.keys[index]]
 
     def offsets(self) -> list[int]:
         """The offsets of the latest records, ascending."""
