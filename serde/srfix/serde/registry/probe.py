@@ -1,0 +1,108 @@
+"""Whether each URL of a registry answers, how fast, and what its clock says. Nothing is repeated, nothing written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import requests
+
+from srfix.serde.errors import RegistryError, SrfixError
+from srfix.serde.registry import _parse
+from srfix.serde.registry._session import Session
+from srfix.serde.registry._transport import Settings, Transport
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import RegistryAnswerError, RegistryProtocolError
+from srfix.serde.registry.retry import RetryPolicy
+
+__all__ = ["RegistryProbe", "probe"]
+
+_NO_SUCH_PATH = (404, 405, 501)
+"""Karapace, Apicurio and old registries do not tell their version."""
+_HALF_A_SECOND = 0.5
+"""A Date header has whole seconds, cut off: on average it is this much behind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryProbe:
+    """One URL, asked once."""
+
+    url: str
+    """The URL, without secrets."""
+    elapsed_s: float
+    """Seconds until the answer, or until it was given up."""
+    version: str | None
+    """What the registry says it is; None where it does not say."""
+    clock_skew_s: float | None
+    """How far its clock is ahead of ours, from its Date header, to about a second; None without one."""
+    error: SrfixError | None
+    """Why there was no answer that a registry gives; None if all is well."""
+
+
+def probe(
+    client: RegistryClient,
+    *,
+    timeout_s: float = 5.0,
+    clock: Callable[[], float] = time.time,
+    stopwatch: Callable[[], float] = time.monotonic,
+) -> Iterator[RegistryProbe]:
+    """Asks each URL of the client for the registry's version, one after the other.
+
+    :param timeout_s: how long each may take to connect, and then to answer, if the client's settings do not say less.
+    """
+    settings = client._transport.settings  # the same package: one place knows how requests are sent
+    for endpoint in settings.endpoints:
+        yield _probe_one(
+            replace(
+                settings,
+                endpoints=(endpoint,),
+                connect_timeout_s=min(settings.connect_timeout_s, timeout_s),
+                read_timeout_s=min(settings.read_timeout_s, timeout_s),
+                retry=RetryPolicy(max_attempts=1),
+            ),
+            clock,
+            stopwatch,
+        )
+
+
+def _probe_one(settings: Settings, clock: Callable[[], float], stopwatch: Callable[[], float]) -> RegistryProbe:
+    transport = _DatedTransport(settings)
+    version: str | None = None
+    problem: SrfixError | None = None
+    asked_at, began = clock(), stopwatch()
+    try:
+        version = _parse.server_version(transport.request("GET", "/v1/metadata/version"))
+    except (RegistryAnswerError, RegistryProtocolError) as error:
+        if error.status not in _NO_SUCH_PATH:
+            problem = error
+    except (RegistryError, SrfixError) as error:
+        problem = error
+    finally:
+        transport.close()
+    elapsed_s = stopwatch() - began
+    skew_s = None if transport.date_s is None else transport.date_s + _HALF_A_SECOND - (asked_at + elapsed_s / 2)
+    return RegistryProbe(
+        url=settings.endpoints[0].url, elapsed_s=elapsed_s, version=version, clock_skew_s=skew_s, error=problem
+    )
+
+
+class _DatedTransport(Transport):
+    """Keeps the Date of the last answer."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.date_s: float | None = None
+
+    def _session(self) -> Session:
+        session = super()._session()
+        session.hooks["response"] = [self._note_date]
+        return session
+
+    def _note_date(self, response: requests.Response, **_: Any) -> None:
+        try:
+            self.date_s = parsedate_to_datetime(response.headers.get("Date", "")).timestamp()
+        except (TypeError, ValueError):
+            self.date_s = None
