@@ -102,9 +102,7 @@ def make_plan(
     )
 
 
-def repairs(
-    examination: Examination, survey: Survey, *, keep: Keep, only_live: bool
-) -> Iterator[SubjectRepair]:
+def repairs(examination: Examination, survey: Survey, *, keep: Keep, only_live: bool) -> Iterator[SubjectRepair]:
     """What each phantom subject with a repairable SRF001 needs."""
     by_store = {(facts.store.application, facts.store.name): facts for facts in examination.facts}
     for finding in examination.diagnosis.findings:
@@ -126,8 +124,7 @@ def repairs(
                 level=survey.registry.effective_compatibility(role.subject),
                 relax=False,
                 holders={
-                    membership.schema_id: tuple(_holders(facts, role, membership, survey))
-                    for membership in missing
+                    membership.schema_id: tuple(_holders(facts, role, membership, survey)) for membership in missing
                 },
             ),
             survey,
@@ -176,19 +173,18 @@ def _decide(repair: SubjectRepair, survey: Survey, keep: Keep) -> SubjectRepair:
             and not _passes(own_schema, membership.schema, repair.level)
         )
     )
-    refusals = foreseen_refusals(survey.registry, repair.role, [m.schema_id for m in repair.missing])
+    refusals = foreseen_refusals(survey.registry, repair.role, repair.missing)
     final = [refusal for refusal in refusals if not refusal.is_overcome]
     if final:
         reasons = "; ".join(f"schema id {refusal.schema_id}: {refusal.reason}" for refusal in final)
         raise PlanError(
-            f"No plan: the registry takes no registration under {repair.role.subject} ({reasons}). Have it made writable "
-            "for this subject and plan again."
+            f"No plan: the registry takes no registration under {repair.role.subject} ({reasons}). Have it made "
+            "writable for this subject and plan again."
         )
-    live = [m.schema for m in repair.missing if m.schema is not None and m.schema_id not in soft_deleted]
     return replace(
         repair,
         soft_deleted=soft_deleted,
-        relax=bool(refusals) or (len(repair.missing) > 1 and _refuse_each_other(live, repair.level)),
+        relax=bool(refusals) or _refuse_each_other(repair, soft_deleted),
     )
 
 
@@ -199,12 +195,7 @@ def _passes(own: Schema | None, registered: Schema, level: str) -> bool:
     """
     if level == "NONE":
         return True
-    if (
-        own is None
-        or {own.schema_type, registered.schema_type} != {"AVRO"}
-        or own.references
-        or registered.references
-    ):
+    if own is None or {own.schema_type, registered.schema_type} != {"AVRO"} or own.references or registered.references:
         return False  # cannot be told here: soft-deleted is the choice that cannot hurt the application
     try:
         return not incompatibilities(new=own.text, existing=[registered.text], level=level)
@@ -212,10 +203,18 @@ def _passes(own: Schema | None, registered: Schema, level: str) -> bool:
         return False
 
 
-def _refuse_each_other(live: Sequence[Schema], level: str) -> bool:
-    if level == "NONE" or len(live) < 2:
-        return False
-    return any(not _passes(later, earlier, level) for earlier, later in zip(live, live[1:], strict=False))
+def _refuse_each_other(repair: SubjectRepair, soft_deleted: frozenset[SchemaId]) -> bool:
+    """True if one of the registrations would be refused for the sake of an earlier one that stays live."""
+    earlier: list[Schema] = []
+    for membership in repair.missing:
+        if membership.schema is None:
+            continue
+        against = earlier if repair.level.endswith("_TRANSITIVE") else earlier[-1:]
+        if any(not _passes(membership.schema, each, repair.level) for each in against):
+            return True
+        if membership.schema_id not in soft_deleted:
+            earlier.append(membership.schema)
+    return False
 
 
 def _actions(repair: SubjectRepair) -> Iterator[Action]:

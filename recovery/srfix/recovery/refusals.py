@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from srfix.recovery.stores import RoleFacts
+from srfix.recovery.stores import Membership, RoleFacts
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import InvalidSchemaError, SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.wire import SchemaId
 
 __all__ = ["Refusal", "foreseen_refusals"]
 
-WRITABLE_MODES = frozenset({"READWRITE", "READONLY_OVERRIDE"})
-"""Modes in which a schema without an id can be registered."""
+WRITABLE_MODES = frozenset({"READWRITE"})
+"""Modes in which a schema without an id can be registered: IMPORT and FORWARD want one (42205)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,24 +29,24 @@ class Refusal:
 
 
 def foreseen_refusals(
-    registry: RegistryClient, role: RoleFacts, schema_ids: Iterable[SchemaId]
+    registry: RegistryClient, role: RoleFacts, registrations: Iterable[Membership]
 ) -> tuple[Refusal, ...]:
     """The registrations under the phantom subject that would be refused as things stand.
 
     Asks the subject's mode (its own, else the global one) and the registry's compatibility check, against the latest
     version, or against all for a transitive level.
 
+    :param registrations: the ids to be registered, with their schemas; they need not be in the topic.
     :raises RegistryError: if the registry does not answer.
     """
-    wanted = tuple(schema_ids)
+    wanted = tuple(registration for registration in registrations if registration.schema is not None)
     if not wanted:
         return ()
-    mode = role.state.mode or registry.mode()
+    whose, mode = _mode(registry, role)
     if mode is not None and mode not in WRITABLE_MODES:
-        whose = "the subject's" if role.state.mode else "the registry's"
         return tuple(
-            Refusal(schema_id=schema_id, reason=f"{whose} mode is {mode} (42205)", is_overcome=False)
-            for schema_id in wanted
+            Refusal(schema_id=each.schema_id, reason=f"{whose} mode is {mode} (42205)", is_overcome=False)
+            for each in wanted
         )
     if not role.state.live:
         return ()  # a subject without live versions is not checked (observed on Confluent 7.9.9 and 8.2.1)
@@ -54,8 +54,8 @@ def foreseen_refusals(
     if level == "NONE":
         return ()
     refusals = []
-    for schema_id in wanted:
-        schema = role.memberships[schema_id].schema
+    for registration in wanted:
+        schema_id, schema = registration.schema_id, registration.schema
         if schema is None:
             continue
         try:
@@ -83,3 +83,11 @@ def foreseen_refusals(
                 )
             )
     return tuple(refusals)
+
+
+def _mode(registry: RegistryClient, role: RoleFacts) -> tuple[str, str | None]:
+    """Whose mode is in force, and which: a global READONLY_OVERRIDE goes before the subject's own."""
+    of_all = registry.mode()
+    if role.state.mode is not None and of_all != "READONLY_OVERRIDE":
+        return "the subject's", role.state.mode
+    return "the registry's", of_all

@@ -46,7 +46,8 @@ def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtF
 def restorable_ids(census: Census, role: Role) -> tuple[SchemaId, ...]:
     """The ids that a restore puts in the store, now or after the next commits; ascending.
 
-    An id whose records are all superseded is in the log, but never in the store.
+    An id whose records are all superseded is in the log, but never in the store. Where the group has no committed
+    offset, nothing is live and the latest record of each key is pending.
     """
     return tuple(
         sorted(
@@ -54,7 +55,7 @@ def restorable_ids(census: Census, role: Role) -> tuple[SchemaId, ...]:
                 count.schema_id
                 for partition in census.partitions
                 for count in partition.of(role).ids
-                if count.live_keys is None or count.live_keys or count.pending_keys
+                if count.live_keys or count.pending_keys
             }
         )
     )

@@ -23,7 +23,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         return
     for role in facts.roles.values():
         missing = missing_ids(facts, role)
-        refusals = foreseen_refusals(context.registry, role, missing)
+        refusals = foreseen_refusals(context.registry, role, [role.memberships[schema_id] for schema_id in missing])
         if not refusals:
             continue
         yield Finding(
@@ -49,5 +49,8 @@ def _explanation(role: RoleFacts, refusals: tuple[Refusal, ...]) -> str:
 
 def _next(refusals: tuple[Refusal, ...]) -> str:
     if all(refusal.is_overcome for refusal in refusals):
-        return "Nothing: srfix plan sets the compatibility of this one subject to NONE, registers, and puts back what was there."
+        return (
+            "Nothing: srfix plan sets the compatibility of this one subject to NONE, registers, and puts back what was "
+            "there."
+        )
     return "Have the registry made writable for this subject (its mode is in the explanation), then plan the repair."

@@ -1,0 +1,215 @@
+"""SRF001, the incident: which ids are at fault, in which role, how bad it is and in which words."""
+
+from __future__ import annotations
+
+import pytest
+from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, R
+from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
+
+from srfix.recovery.checks import Reader, StreamsVersion
+from srfix.recovery.findings import Finding, Severity
+from srfix.serde.errors import UsageError
+from srfix.serde.subjects import Role, subject_for
+from srfix.serde.wire import frame_id
+
+V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
+PHANTOM_KEY = PHANTOM.removesuffix("-value") + "-key"
+KEY_SCHEMA = '{"type":"record","name":"Key","fields":[{"name":"id","type":"long"}]}'
+
+
+def incident(world: World, **how: object) -> Finding:
+    finding = world.findings(**how)["SRF001"]
+    assert (finding.application, finding.store) == (APPLICATION, STORE)
+    return finding
+
+
+def ids(finding: Finding) -> dict[int, tuple[int | None, int]]:
+    """Per id at fault its live and pending keys."""
+    return {
+        int(fault.schema_id): (fault.live_keys, sum(p.pending_keys for p in fault.partitions))
+        for fault in finding.schema_ids
+    }
+
+
+class TestWhatARestoreLoads:
+    def test_the_latest_of_each_key_up_to_the_committed_offset_is_live(self, world: World) -> None:
+        world.put("users", ("a", V1), ("b", V1), ("a", V2), ("c", V1))
+        world.commit("shop", users=3)
+        finding = incident(world)
+        assert ids(finding) == {1: (1, 1), 2: (1, 0)}
+        assert (
+            "schema id 1 (1 live key: 1 in partition 0; 1 key behind the committed offset); "
+            "schema id 2 (1 live key: 1 in partition 0)" in finding.explanation
+        )
+
+    def test_without_a_committed_offset_nothing_is_restored_and_it_is_a_finding_all_the_same(
+        self, world: World
+    ) -> None:
+        world.put("users", ("a", V1), ("b", V1))
+        world.listing("shop")
+        finding = incident(world)
+        assert ids(finding) == {1: (None, 2)}
+        assert (
+            "nothing is restored yet: the group has no committed offset there; 2 records in the log"
+            in finding.explanation
+        )
+        assert "its rows could not be read" in finding.explanation
+
+    def test_a_group_without_offset_in_one_partition_says_so_for_that_partition(self) -> None:
+        with world_of({"users": 2}) as world:
+            world.registry.seed(SOURCE_SUBJECT, W1)
+            world.registry.seed(PHANTOM, R)
+            world.put("users", ("a", V1), partition=0)
+            world.put("users", ("b", V1), partition=1)
+            world.commit("shop", users=1)
+            (fault,) = incident(world).schema_ids
+            assert fault.live_keys == 1
+            assert [(p.partition, p.live_keys, p.pending_keys) for p in fault.partitions] == [(0, 1, 0), (1, None, 1)]
+
+    def test_a_committed_offset_beyond_the_end_loads_all_there_is(self, world: World) -> None:
+        world.put("users", ("a", V1))
+        world.commit("shop", users=1000)
+        assert ids(incident(world)) == {1: (1, 0)}
+
+    def test_an_id_with_pending_keys_alone_is_at_fault(self, world: World) -> None:
+        world.put("users", ("a", V1))
+        world.commit("shop", users=0)
+        finding = incident(world)
+        assert ids(finding) == {1: (0, 1)}
+        assert "schema id 1 (1 key behind the committed offset)" in finding.explanation
+
+    def test_an_id_that_is_superseded_everywhere_is_not_at_fault(self, world: World) -> None:
+        world.put("users", ("a", V1), ("a", V2))
+        world.commit("shop", users=2)
+        assert ids(incident(world)) == {2: (1, 0)}
+
+    def test_not_even_where_the_group_has_no_committed_offset(self, world: World) -> None:
+        world.put("users", ("a", V1), ("a", V2))
+        world.listing("shop")
+        assert ids(incident(world)) == {2: (None, 1)}
+
+    def test_a_key_that_a_tombstone_removed_is_not_live(self, world: World) -> None:
+        world.put("users", ("a", V1), ("a", None), ("b", V2))
+        world.commit("shop", users=3)
+        assert ids(incident(world)) == {2: (1, 0)}
+
+    def test_a_null_key_is_never_live(self, world: World) -> None:
+        world.put("users", (None, V1), ("b", V2))
+        world.commit("shop", users=2)
+        assert ids(incident(world)) == {2: (1, 0)}
+
+    def test_an_empty_topic_is_no_finding(self, world: World) -> None:
+        world.commit("shop", users=0)
+        assert world.findings() == {}
+
+
+class TestTheSubject:
+    def test_one_that_holds_something_else_answers_40403(self, world: World) -> None:
+        world.put("users", ("a", V1))
+        world.commit("shop", users=1)
+        finding = incident(world)
+        assert finding.registered_ids == (3,)
+        assert "holds only 3 (40403)" in finding.explanation
+
+    def test_one_that_does_not_exist_answers_40401(self, world: World) -> None:
+        world.put("users", ("a", V1))
+        world.commit("tills", users=1)
+        findings = world.findings(application="tills", store="users-store")
+        assert findings["SRF001"].registered_ids == ()
+        assert "tills-users-store-changelog-value, does not exist (40401)" in findings["SRF001"].explanation
+
+    def test_a_soft_deleted_registration_satisfies_the_reader(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.client().delete_version(PHANTOM, 2)
+        world.put("users", ("a", V1))
+        world.commit("shop", users=1)
+        assert set(world.findings()) == {"SRF003"}
+
+    def test_a_phantom_whose_versions_are_all_soft_deleted_is_examined(self, world: World) -> None:
+        world.client().delete_version(PHANTOM, 1)
+        world.put("users", ("a", V1))
+        world.commit("shop", users=1)
+        assert incident(world).registered_ids == (3,)
+
+
+class TestKeys:
+    """Iterating a store reads its keys."""
+
+    def test_ids_in_the_keys_are_asked_under_the_phantom_key_subject(self, world: World) -> None:
+        key_id = world.registry.seed("users-key", KEY_SCHEMA)
+        world.registry.seed(PHANTOM_KEY, R)
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", (frame_id(key_id, b"\x02"), V1), (frame_id(key_id, b"\x04"), V1))
+        world.commit("shop", users=2)
+        finding = incident(world)
+        assert (finding.role, finding.subject) == (Role.KEY, PHANTOM_KEY)
+        assert finding.source is not None
+        assert finding.source.subject == subject_for("users", Role.KEY)
+        assert ids(finding) == {key_id: (2, 0)}
+        assert "Error retrieving Avro key schema version" in finding.explanation
+
+    def test_a_store_whose_key_serde_asks_no_registry_has_no_finding_on_keys(self, world: World) -> None:
+        key_id = world.registry.seed("users-key", KEY_SCHEMA)
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", (frame_id(key_id, b"\x02"), V1))
+        world.commit("shop", users=1)
+        assert set(world.findings()) == {"SRF003"}
+
+    def test_where_neither_subject_exists_both_roles_are_at_fault(self, world: World) -> None:
+        key_id = world.registry.seed("users-key", KEY_SCHEMA)
+        world.put("users", (frame_id(key_id, b"\x02"), V1))
+        world.commit("tills", users=1)
+        found = world.examine(application="tills", store="users-store").diagnosis.findings
+        assert [(f.code, f.role) for f in found] == [("SRF001", Role.KEY), ("SRF001", Role.VALUE)]
+
+
+class TestTheReader:
+    @pytest.fixture
+    def staged(self, world: World) -> World:
+        world.put("users", ("a", V1))
+        world.commit("shop", users=1)
+        return world
+
+    def test_one_that_nobody_knows_keeps_the_severity_and_says_if(self, staged: World) -> None:
+        finding = incident(staged)
+        assert finding.severity is Severity.BROKEN
+        assert "If the reader looks the version up under the subject, after a restore" in finding.explanation
+        assert finding.next.startswith("Do not wipe the state directory")
+
+    def test_connects_converter_makes_it_broken_without_an_if(self, staged: World) -> None:
+        finding = incident(staged, reader=Reader.CONNECT)
+        assert finding.severity is Severity.BROKEN
+        assert "if the reader" not in finding.explanation.lower()
+        assert "After a restore those rows cannot be read" in finding.explanation
+
+    @pytest.mark.parametrize("reader", [Reader.PLAIN, Reader.DUAL])
+    def test_one_that_needs_no_version_makes_it_a_note(self, staged: World, reader: Reader) -> None:
+        finding = incident(staged, reader=reader)
+        assert finding.severity is Severity.NOTE
+        assert f"As a {reader.value} reader does not need that version, nothing fails" in finding.explanation
+        assert finding.next.startswith("Nothing to do while this reader stays")
+        assert not staged.examine(reader=reader).diagnosis.has_findings
+
+    @pytest.mark.parametrize("version", ["2.7", "2.7.0", "3.9.2", "4.1"])
+    def test_a_streams_with_the_fix_makes_it_a_note(self, staged: World, version: str) -> None:
+        finding = incident(staged, streams_version=version, reader=Reader.CONNECT)
+        assert finding.severity is Severity.NOTE
+        assert "As this Kafka Streams asks the source's subject, nothing fails" in finding.explanation
+
+    @pytest.mark.parametrize("version", ["2.6.3", "2.0", "2.5.1"])
+    def test_one_without_it_does_not(self, staged: World, version: str) -> None:
+        assert incident(staged, streams_version=version).severity is Severity.BROKEN
+
+
+class TestStreamsVersion:
+    @pytest.mark.parametrize("text", ["", "2", "two.six", "2.x", "-2.6"])
+    def test_what_is_no_version_is_refused(self, text: str) -> None:
+        with pytest.raises(UsageError, match=r"expected the Kafka Streams version, such as 2\.6\.3 or 2\.7\.$"):
+            StreamsVersion.parse(text)
+
+    def test_what_a_distribution_appends_plays_no_part(self) -> None:
+        assert StreamsVersion.parse("2.6.3-ccs") == StreamsVersion(2, 6)
+
+    def test_versions_are_ordered_by_number_not_by_text(self) -> None:
+        assert StreamsVersion.parse("2.10").asks_the_source_subject
+        assert not StreamsVersion.parse("2.6.3").asks_the_source_subject

@@ -1,0 +1,49 @@
+"""SRF003, masked: everything that a restore loads is registered, by luck or by a repair."""
+
+from __future__ import annotations
+
+from tests.recovery.staging import PHANTOM, W1, W2
+from tests.recovery.world import ONE_LONG_AND_NULL, World, value
+
+from srfix.recovery.findings import Severity
+
+V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
+
+
+class TestCheck:
+    def test_the_same_schema_under_the_phantom_is_a_note(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("a", V1))
+        world.commit("shop", users=1)
+        examination = world.examine()
+        (note,) = examination.diagnosis.findings
+        assert (note.code, note.severity, note.repairable) == ("SRF003", Severity.NOTE, False)
+        assert note.registered_ids == (1, 3)
+        assert [fault.schema_id for fault in note.schema_ids] == [1]
+        assert "until the next schema of users-value is in the topic" in note.explanation
+        assert not examination.diagnosis.has_findings
+        assert not examination.diagnosis.is_inconclusive
+
+    def test_a_pending_id_that_is_missing_ends_it(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("a", V1), ("a", V2))
+        world.commit("shop", users=1)
+        findings = world.findings()
+        assert "SRF003" not in findings
+        assert [fault.schema_id for fault in findings["SRF001"].schema_ids] == [2]
+
+    def test_a_missing_id_that_is_superseded_does_not(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W2)
+        world.put("users", ("a", V1), ("a", V2))
+        world.commit("shop", users=2)
+        assert set(world.findings()) == {"SRF003"}
+
+    def test_an_unknown_id_is_not_masked(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("a", V1), ("b", value(99)))
+        world.commit("shop", users=2)
+        assert set(world.findings()) == {"SRF011"}
+
+    def test_an_empty_topic_is_no_note(self, world: World) -> None:
+        world.commit("shop", users=0)
+        assert world.findings() == {}

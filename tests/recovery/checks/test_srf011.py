@@ -1,0 +1,43 @@
+"""SRF011: ids that the registry does not know at all."""
+
+from __future__ import annotations
+
+from tests.recovery.staging import SOURCE_SUBJECT
+from tests.recovery.world import World, value
+
+from srfix.recovery.actions import Register
+from srfix.recovery.findings import Severity
+
+
+class TestCheck:
+    def test_they_are_broken_and_no_registration_repairs_them(self, world: World) -> None:
+        world.put("users", ("a", value(99)))
+        world.commit("shop", users=1)
+        finding = world.findings()["SRF011"]
+        assert (finding.severity, finding.repairable) == (Severity.BROKEN, False)
+        assert finding.subject == SOURCE_SUBJECT
+        assert [(fault.schema_id, fault.live_keys) for fault in finding.schema_ids] == [(99, 1)]
+        assert set(world.findings()) == {"SRF011"}
+        assert world.plan().actions == ()
+
+    def test_beside_repairable_ids_only_those_are_planned(self, world: World) -> None:
+        world.put("users", ("a", value(1)), ("b", value(99)))
+        world.commit("shop", users=2)
+        findings = world.findings()
+        assert set(findings) == {"SRF001", "SRF011", "SRF012"}
+        assert [fault.schema_id for fault in findings["SRF001"].schema_ids] == [1]
+        assert [fault.schema_id for fault in findings["SRF011"].schema_ids] == [99]
+        assert {action.schema_id for action in world.plan().actions if isinstance(action, Register)} == {1, 2}
+
+    def test_an_id_that_was_hard_deleted_is_unknown(self, world: World) -> None:
+        world.put("users", ("a", value(1)))
+        world.commit("shop", users=1)
+        client = world.client()
+        for permanent in (False, True):
+            client.delete_version(SOURCE_SUBJECT, 1, permanent=permanent)
+        assert set(world.findings()) == {"SRF011"}
+
+    def test_one_that_is_superseded_is_none(self, world: World) -> None:
+        world.put("users", ("a", value(99)), ("a", value(1)))
+        world.commit("shop", users=2)
+        assert "SRF011" not in world.findings()
