@@ -25,6 +25,7 @@ WRITES = (
     ("DELETE", "/config/", 1),
 )
 """Method, path, and which of its like: the plan's six writes in order."""
+LAST_STEP = "delete the compatibility again: the subject had none of its own"
 REFUSED = Answer(status=422, body=json.dumps({"error_code": 42205, "message": "Subject is in read-only mode"}))
 
 
@@ -104,40 +105,54 @@ def journal(directory: Path) -> list[dict[str, Any]]:
 
 
 class TestKilled:
-    @pytest.mark.parametrize("step", range(1, len(WRITES) + 1))
-    def test_before_a_write_takes_effect(
+    def test_at_every_write_before_and_after_it_takes_effect_it_is_taken_up_again(
+        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
+    ) -> None:
+        """One repair, killed twelve times: each run takes up the step in flight and dies at the next point."""
+        for step, (method, path, _call) in enumerate(WRITES, start=1):
+            self.dies(
+                directory, registry, Fault(method=method, path=path, times=1, delay_s=TIMEOUT_S, action=CutBefore())
+            )
+            self.is_in_flight(directory, step)
+            self.dies_unanswered(directory, registry, Fault(method=method, path=path, times=1, delay_s=0.3))
+            self.is_in_flight(directory, step)
+        done = apply(directory, registry)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == f"Step {len(WRITES)} was found done: {LAST_STEP}.\n"
+        assert registry.dump() == repaired
+        assert journal(directory)[-1]["event"] == "finished"
+
+    @pytest.mark.parametrize("step", [2, 5])
+    def test_once_before_a_write_takes_effect(
         self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json], step: int
     ) -> None:
         method, path, call = WRITES[step - 1]
         fault = Fault(method=method, path=path, calls=(call,), delay_s=TIMEOUT_S, action=CutBefore())
+        self.dies(directory, registry, fault)
+        self.is_in_flight(directory, step)
+        assert apply(directory, registry).returncode == 0
+        assert registry.dump() == repaired
+
+    def dies(self, directory: Path, registry: FixtureRegistry, fault: Fault) -> None:
+        """Killed while a write is on its way that will be lost."""
         with registry.intercept(fault) as met, applying(directory, registry) as process:
             wait_for(lambda: met.hits == 1)
             process.kill()
             assert process.wait(TIMEOUT_S) == -signal.SIGKILL
-        self.resumes(directory, registry, repaired, step)
 
-    @pytest.mark.parametrize("step", range(1, len(WRITES) + 1))
-    def test_after_a_write_took_effect_and_before_it_is_answered(
-        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json], step: int
-    ) -> None:
-        method, path, call = WRITES[step - 1]
-        fault = Fault(method=method, path=path, calls=(call,), delay_s=0.4)
+    def dies_unanswered(self, directory: Path, registry: FixtureRegistry, fault: Fault) -> None:
+        """Killed after a write took effect and before its answer is seen."""
+        registry.forget_requests()
         with registry.intercept(fault) as met, applying(directory, registry) as process:
             wait_for(lambda: met.hits == 1)
             process.send_signal(signal.SIGSTOP)  # it will not see the answer
-            wait_for(lambda: registry.writes == step)
+            wait_for(lambda: registry.writes == 1)
             process.kill()
             assert process.wait(TIMEOUT_S) == -signal.SIGKILL
-        self.resumes(directory, registry, repaired, step)
 
-    def resumes(self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json], step: int) -> None:
-        """The next run takes up the step in flight and ends where an undisturbed one ends."""
+    def is_in_flight(self, directory: Path, step: int) -> None:
         last = journal(directory)[-1]
         assert (last["event"], last["step"]) == ("before", step)
-        done = apply(directory, registry)
-        assert done.returncode == 0, done.stderr
-        assert registry.dump() == repaired
-        assert journal(directory)[-1]["event"] == "finished"
 
     def test_in_the_middle_of_a_journal_line(
         self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
