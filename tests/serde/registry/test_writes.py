@@ -192,7 +192,8 @@ class TestSetMode:
         """Karapace: 405 and no registry's body."""
         server.answers({"message": "Method Not Allowed"}, status=status)
         server.fails(status, status)
-        for change in (lambda: client.set_mode("s", "IMPORT"), lambda: client.delete_mode("s")):
+        changes: list[Callable[[], None]] = [lambda: client.set_mode("s", "IMPORT"), lambda: client.delete_mode("s")]
+        for change in changes:
             with pytest.raises(
                 EndpointNotSupportedError,
                 match=rf"^This schema registry does not support (PUT|DELETE) /mode/s: it answers HTTP {status}\. ",
