@@ -29,6 +29,11 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "explain": CommandEntry(
         "srfix.cli.commands.explain:explain", "Say what a finding code or a pasted stack trace means."
     ),
+    "scan": CommandEntry("srfix.cli.commands.scan:scan", "Count which schema ids live where in a topic."),
+    "decode": CommandEntry("srfix.cli.commands.decode:decode", "Read records as a chosen reader does, and print them."),
+    "schema": CommandEntry("srfix.cli.commands.schema:schema", "The internal schema of columns, and where it stands."),
+    "subjects": CommandEntry("srfix.cli.commands.subjects:subjects", "Internal-looking subjects, classified."),
+    "doctor": CommandEntry("srfix.cli.commands.doctor:doctor", "Versions, reachability, rights; writes nothing."),
     "demo": CommandEntry("srfix.cli.commands.demo:demo", "The whole incident, told on embedded parts."),
 }
 """By name, in the order of `srfix --help`."""

@@ -1,0 +1,165 @@
+"""`srfix doctor`: versions, what can be reached, what this user may read. Writes and creates nothing."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import version
+
+import click
+
+from srfix.cli.commands._session import now, patience_s
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import connection_options, output_option
+from srfix.cli.output.interface import Block, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.rendering import write_report
+from srfix.recovery.checkup import (
+    Check,
+    Outcome,
+    check_cluster,
+    check_registry,
+    check_registry_urls,
+    check_servers,
+    not_named,
+)
+from srfix.recovery.cluster import Cluster
+from srfix.serde.registry.models import Json
+
+__all__ = ["doctor"]
+
+_PATIENCE_S = 5.0
+"""How long one question may take: a doctor's visit is short."""
+
+
+@click.command()
+@click.option(
+    "--application",
+    envvar="SRFIX_APPLICATION",
+    show_envvar=True,
+    metavar="ID",
+    help="Ask whether this group's committed offsets may be read.",
+)
+@connection_options
+@output_option
+def doctor(application: str | None, connection: Connection, output: OutputFormat) -> ExitCode:
+    """Check versions, what can be reached and how fast, and what this user may read.
+
+    Nothing is written and nothing is created. Exit code 2 if something is missing that `srfix diagnose` needs.
+    """
+    versions = _versions()
+    checks = [*_kafka(connection, application), *_registry(connection)]
+    missing = [check for check in checks if check.is_missing]
+    document = _document(versions, checks, healthy=not missing)
+    write_report(Report(document=document, blocks=tuple(_blocks(versions, checks))), output)
+    if missing:
+        click.echo(f"srfix diagnose cannot work yet: {'; '.join(check.what for check in missing)}.", err=True)
+        return ExitCode.REFUSED
+    click.echo("srfix diagnose has what it needs.", err=True)
+    return ExitCode.OK
+
+
+def _versions() -> tuple[tuple[str, str], ...]:
+    import confluent_kafka
+
+    return (
+        ("srfix", version("srfix")),
+        ("Python", platform.python_version()),
+        ("confluent-kafka", version("confluent-kafka")),
+        ("librdkafka", confluent_kafka.libversion()[0]),
+        ("fastavro", version("fastavro")),
+        ("platform", f"{platform.system()} {platform.machine()}"),
+    )
+
+
+def _kafka(connection: Connection, application: str | None) -> Iterator[Check]:
+    if not connection.kafka.get("bootstrap.servers"):
+        yield not_named("kafka", "reach a Kafka cluster", "Give --bootstrap-servers HOST:9092.")
+        return
+    kafka = connection.kafka_config()
+    timeout_s = min(patience_s(kafka), _PATIENCE_S)
+    servers = list(check_servers(kafka, timeout_s=timeout_s))
+    yield from servers
+    if not any(server.outcome is Outcome.OK for server in servers):
+        yield _not_reached("kafka", "list the topics", "no bootstrap server answers")
+        return
+    with Cluster(kafka, timeout_s=timeout_s) as cluster:
+        yield from check_cluster(cluster, application=application)
+
+
+def _registry(connection: Connection) -> Iterator[Check]:
+    if not connection.registry.urls:
+        yield not_named("registry", "reach a schema registry", "Give --registry http://HOST:8081.")
+        return
+    settings = connection.registry
+    impatient = replace(
+        settings,
+        connect_timeout_s=min(settings.connect_timeout_s, _PATIENCE_S),
+        read_timeout_s=min(settings.read_timeout_s, _PATIENCE_S),
+        max_retries=0,
+    )
+    with replace(connection, registry=impatient).registry_client() as client:
+        urls = list(check_registry_urls(client, timeout_s=_PATIENCE_S, clock=time.time))
+        yield from urls
+        if all(url.outcome is Outcome.FAILED for url in urls):
+            yield _not_reached("registry", "list the subjects", "no registry URL answers")
+            return
+        yield from check_registry(client)
+
+
+def _not_reached(part: str, what: str, detail: str) -> Check:
+    return Check(part=part, what=what, outcome=Outcome.NOT_ASKED, detail=detail, needed=True)
+
+
+def _document(versions: tuple[tuple[str, str], ...], checks: list[Check], *, healthy: bool) -> dict[str, Json]:
+    return {
+        "schema": "srfix.doctor/1",
+        "srfix": version("srfix"),
+        "generated_at": now(),
+        "versions": dict(versions),
+        "checks": [
+            {
+                "part": check.part,
+                "what": check.what,
+                "outcome": check.outcome.value,
+                "detail": check.detail,
+                "advice": check.advice,
+                "needed": check.needed,
+                "elapsed_ms": None if check.elapsed_s is None else round(1000 * check.elapsed_s),
+            }
+            for check in checks
+        ],
+        "healthy": healthy,
+    }
+
+
+def _blocks(versions: tuple[tuple[str, str], ...], checks: list[Check]) -> Iterator[Block]:
+    yield Fields(versions)
+    for part, title in (("kafka", "Kafka"), ("registry", "Schema registry")):
+        yield Table(
+            ("what", "result", "time", "detail"),
+            tuple(
+                (
+                    check.what,
+                    check.outcome.value,
+                    "-" if check.elapsed_s is None else f"{1000 * check.elapsed_s:.0f} ms",
+                    # The long sentence of what failed stands below, once.
+                    check.detail if check.outcome is not Outcome.FAILED else "see below",
+                )
+                for check in checks
+                if check.part == part
+            ),
+            title=title,
+        )
+    failed = tuple(f"{check.what}: {check.detail}" for check in checks if check.outcome is Outcome.FAILED)
+    if failed:
+        yield Heading("What failed", level=2)
+        yield Items(failed)
+    advice = tuple(f"{check.what}: {check.advice}" for check in checks if check.advice is not None)
+    if advice:
+        yield Heading("What to do", level=2)
+        yield Items(advice)
+    if not failed and not advice:
+        yield Paragraph("Everything that was asked is as it should be.")

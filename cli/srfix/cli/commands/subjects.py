@@ -1,0 +1,97 @@
+"""`srfix subjects`: the internal-looking subjects of a registry, classified."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from importlib.metadata import version
+
+import click
+
+from srfix.cli.commands._session import now, open_cluster
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import connection_options, output_option
+from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.rendering import write_report
+from srfix.recovery.internal_subjects import InternalSubject, InternalSubjects, SubjectClass, list_internal_subjects
+from srfix.serde.registry.models import Json
+
+__all__ = ["subjects"]
+
+
+@click.command()
+@click.option(
+    "--application", envvar="SRFIX_APPLICATION", show_envvar=True, metavar="ID", help="Only this application's."
+)
+@connection_options
+@output_option
+def subjects(application: str | None, connection: Connection, output: OutputFormat) -> ExitCode:
+    """List the subjects that look internal to Kafka Streams or ksqlDB, live and soft-deleted, and what they are.
+
+    A changelog subject without a topic is where the incident happens; `srfix diagnose` says whether it did. Reads only,
+    by full listings. What could not be listed is named on standard error.
+    """
+    with open_cluster(connection) as (cluster, _engine), connection.registry_client() as registry:
+        found = list_internal_subjects(cluster, registry, application=application)
+    write_report(Report(document=_document(found), blocks=tuple(_blocks(found))), output)
+    for skipped in found.skipped:
+        click.echo(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
+    click.echo(f"{len(found.subjects)} of {found.looked_at} subject(s) look internal.", err=True)
+    return ExitCode.OK
+
+
+def _document(found: InternalSubjects) -> dict[str, Json]:
+    return {
+        "schema": "srfix.subjects/1",
+        "srfix": version("srfix"),
+        "generated_at": now(),
+        "looked_at": found.looked_at,
+        "subjects": [_subject(subject) for subject in found.subjects],
+        "skipped": [{"what": skipped.what, "reason": skipped.reason} for skipped in found.skipped],
+    }
+
+
+def _subject(found: InternalSubject) -> Json:
+    return {
+        "subject": found.subject,
+        "class": found.kind.value,
+        "topic": found.topic,
+        "topic_exists": found.has_topic,
+        "role": None if found.role is None else found.role.value,
+        "naming": "TopicNameStrategy" if found.role is not None else "TopicRecordNameStrategy",
+        "live": found.is_live,
+        "application": found.application,
+        "store": found.store,
+        "ids": None if found.schema_ids is None else list[Json](found.schema_ids),
+        "next": found.next,
+    }
+
+
+def _blocks(found: InternalSubjects) -> Iterator[Block]:
+    if not found.subjects:
+        yield Paragraph("No subject looks internal to Kafka Streams or ksqlDB.")
+        return
+    counts = Counter(subject.kind for subject in found.subjects)
+    for kind in SubjectClass:
+        if counts[kind]:
+            yield Table(
+                ("subject", "state", "ids", "application", "store"),
+                tuple(_row(subject) for subject in found.subjects if subject.kind is kind),
+                title=f"{kind.value.capitalize()} ({counts[kind]})",
+            )
+    commands = tuple(dict.fromkeys(subject.next for subject in found.subjects if subject.next is not None))
+    if commands:
+        yield Heading("Next", level=2)
+        yield Commands(commands)
+
+
+def _row(found: InternalSubject) -> tuple[str, ...]:
+    naming = "" if found.role is not None else ", by record name"
+    return (
+        found.subject,
+        f"{'live' if found.is_live else 'soft-deleted'}{naming}",
+        "-" if found.schema_ids is None else ", ".join(map(str, found.schema_ids)) or "none",
+        found.application or "not known",
+        found.store or "-",
+    )
