@@ -19,6 +19,7 @@ import json
 import re
 from collections.abc import Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from srfix.serde.errors import SchemaError, UsageError
@@ -77,13 +78,11 @@ def incompatibilities(*, new: str, existing: Sequence[str], level: str) -> tuple
         old_schema = _parse(text)
         if rule.new_reads_old:
             reasons += (
-                f"The new schema cannot read the existing one: {r}"
-                for r in _cannot_read(new_schema, old_schema)
+                f"The new schema cannot read the existing one: {r}" for r in _cannot_read(new_schema, old_schema)
             )
         if rule.old_reads_new:
             reasons += (
-                f"The existing schema cannot read the new one: {r}"
-                for r in _cannot_read(old_schema, new_schema)
+                f"The existing schema cannot read the new one: {r}" for r in _cannot_read(old_schema, new_schema)
             )
     return tuple(reasons)
 
@@ -96,6 +95,8 @@ def _level(level: str) -> CompatibilityLevel:
         raise UsageError(f"The compatibility level {level!r} is not known; the levels are {known}.") from None
 
 
+# One text is compared with many: a subject's versions with each other, one repair's with many subjects.
+@lru_cache(maxsize=256)
 def _parse(text: str) -> Schema:
     # Late, for it takes longer to load than all of srfix.serde, and few who import it compare schemas.
     from avro.errors import AvroException
@@ -109,9 +110,7 @@ def _parse(text: str) -> Schema:
             _as_java_sees_it(schema)
     # The library lets a missing or misplaced key surface as whatever Python raises there.
     except (AvroException, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        raise SchemaError(
-            f"The text is not an Avro schema ({_first_line(error)}); it begins {text[:80]!r}."
-        ) from error
+        raise SchemaError(f"The text is not an Avro schema ({_first_line(error)}); it begins {text[:80]!r}.") from error
     return parsed
 
 
