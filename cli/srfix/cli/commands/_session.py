@@ -1,36 +1,24 @@
-"""What the commands share that look at a cluster: clients opened and closed, progress, the time."""
+"""What the commands share that look at a cluster: clients opened and closed, and progress."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 
 import click
 
+from srfix.cli.commands._plan_target import now
 from srfix.cli.connection import Connection
 from srfix.cli.options import Selection
-from srfix.cli.redaction import Redactor
 from srfix.recovery.census.interface import CensusProgress
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.diagnosis import Examination, diagnose
-from srfix.recovery.plan_file import Plan
 from srfix.recovery.survey import Survey
-from srfix.serde.errors import SrfixError
 
-__all__ = [
-    "Session",
-    "complain",
-    "connection_of_plan",
-    "now",
-    "open_cluster",
-    "open_session",
-    "patience_s",
-    "show_progress",
-]
+__all__ = ["Session", "now", "open_cluster", "open_session", "patience_s", "show_progress"]
 
 _TIMEOUT_S = 15.0
 """How long one question to the cluster may take, unless `socket.timeout.ms` says less."""
@@ -100,26 +88,6 @@ def patience_s(kafka: Mapping[str, str]) -> float:
     """How long one question to the cluster may take: what the properties say, if that is less than usual."""
     given_ms = kafka.get("socket.timeout.ms", "")
     return min(_TIMEOUT_S, int(given_ms) / 1000) if given_ms.isdecimal() else _TIMEOUT_S
-
-
-def connection_of_plan(connection: Connection, plan: Plan) -> Connection:
-    """The connection, with the plan's cluster and registry where the person named none."""
-    if not connection.registry.urls:
-        connection = replace(connection, registry=replace(connection.registry, urls=plan.registry))
-    if not connection.kafka.get("bootstrap.servers") and plan.bootstrap_servers:
-        connection = replace(connection, kafka={**connection.kafka, "bootstrap.servers": plan.bootstrap_servers})
-    return connection
-
-
-def now() -> str:
-    """ISO 8601, UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def complain(error: SrfixError) -> None:
-    """Shows an error that does not end the command as `main` would end it."""
-    redactor = click.get_current_context().find_object(Redactor) or Redactor()
-    click.echo(f"srfix: {redactor.scrub(error.message)}", err=True)
 
 
 class show_progress:

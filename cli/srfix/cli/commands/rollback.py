@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands._session import complain, connection_of_plan, now
+from srfix.cli.commands._plan_target import complain, connection_of_plan, now
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option, yes_option

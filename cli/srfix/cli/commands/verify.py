@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands._session import connection_of_plan, open_cluster, show_progress
+from srfix.cli.commands._plan_target import connection_of_plan
+from srfix.cli.commands._session import open_cluster, show_progress
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
