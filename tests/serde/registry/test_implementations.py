@@ -1,0 +1,278 @@
+"""What a repair needs of a registry, whichever it is: one suite over two releases and over every known deviation.
+
+| implementation | how it deviates (`Habits`) |
+|---|---|
+| confluent-7.9, confluent-8.2 | not |
+| karapace | no `/schemas/ids/{id}/subjects`, sorted keys, prefix ignored, no modes, ids ignored, 15 s leaderless |
+| axonops | null for no subjects, ids ignored |
+| apicurio | prefix ignored, ids ignored |
+| each habit alone | that one |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from srfix.fixtures.registry import FixtureRegistry, Habits, Release
+from srfix.serde.registry import (
+    EndpointNotSupportedError,
+    IncompatibleSchemaError,
+    OperationNotPermittedError,
+    RegistryClient,
+    RetryPolicy,
+    Schema,
+    SchemaNotFoundError,
+    SubjectNotFoundError,
+    SubjectSoftDeletedError,
+    answered_elsewhere,
+)
+
+WRITER = (
+    '{"type":"record","name":"Order","fields":[{"name":"orderId","type":"string"},{"name":"amount","type":"double"}]}'
+)
+INTERNAL = '{"type":"record","name":"KsqlDataSourceSchema","fields":[{"name":"ORDERID","type":"string"}]}'
+SOURCE, PHANTOM = "orders-value", "app-orders-store-changelog-value"
+
+
+@dataclass(frozen=True)
+class Implementation:
+    emulate: Release
+    habits: Habits
+
+
+IMPLEMENTATIONS = {
+    "confluent-7.9": Implementation("7.9", Habits()),
+    "confluent-8.2": Implementation("8.2", Habits()),
+    "karapace": Implementation(
+        "7.9",
+        Habits(
+            lacks_ids_subjects=True,
+            sorts_keys=True,
+            ignores_subject_prefix=True,
+            incompatible_code=409,
+            lacks_mode_writes=True,
+            ignores_explicit_ids=True,
+            takes_writes_after_s=15.0,
+        ),
+    ),
+    "axonops": Implementation("7.9", Habits(null_for_no_subjects=True, ignores_explicit_ids=True)),
+    "apicurio": Implementation("7.9", Habits(ignores_subject_prefix=True, ignores_explicit_ids=True)),
+    "lacks-ids-subjects": Implementation("8.2", Habits(lacks_ids_subjects=True)),
+    "sorts-keys": Implementation("8.2", Habits(sorts_keys=True)),
+    "ignores-prefix": Implementation("8.2", Habits(ignores_subject_prefix=True)),
+    "incompatible-409": Implementation("8.2", Habits(incompatible_code=409)),
+    "incompatible-40901": Implementation("7.9", Habits(incompatible_code=40901)),
+    "null-for-none": Implementation("8.2", Habits(null_for_no_subjects=True)),
+    "late-writes": Implementation("8.2", Habits(takes_writes_after_s=15.0)),
+}
+
+
+class Clock:
+    """Time that passes when the client waits, and not otherwise."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def implementation(request: pytest.FixtureRequest) -> Implementation:
+    return IMPLEMENTATIONS[str(request.param)]
+
+
+@pytest.fixture
+def registry(implementation: Implementation, clock: Clock) -> Iterator[FixtureRegistry]:
+    with FixtureRegistry(emulate=implementation.emulate, habits=implementation.habits, clock=clock) as running:
+        yield running
+
+
+@pytest.fixture
+def client(registry: FixtureRegistry, clock: Clock) -> Iterator[RegistryClient]:
+    with RegistryClient(registry.url, retry=RetryPolicy(sleep=clock.sleep)) as made:
+        yield made
+
+
+class TestRepair:
+    def test_the_incident_is_met_repaired_and_undone(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        writer_id = registry.seed(SOURCE, WRITER)
+        registry.seed(PHANTOM, INTERNAL)
+        before = registry.dump()
+
+        writer = client.schema_by_id(writer_id).schema
+        assert json.loads(writer.text) == json.loads(WRITER)
+        with pytest.raises(SchemaNotFoundError):
+            client.lookup(PHANTOM, writer, deleted=True)
+        assert not client.check_compatibility(PHANTOM, writer).is_compatible
+        with pytest.raises(IncompatibleSchemaError):
+            client.register(PHANTOM, writer)
+        assert client.config(PHANTOM) is None
+
+        client.set_config(PHANTOM, {"compatibility": "NONE"})
+        assert client.register_version(PHANTOM, writer).schema_id == writer_id
+        client.delete_config(PHANTOM)
+        found = client.lookup(PHANTOM, writer, deleted=True)
+        assert (found.schema_id, found.version) == (writer_id, 2)
+        assert not answered_elsewhere(PHANTOM, found)
+        client.delete_version(PHANTOM, 2)
+        assert client.versions(PHANTOM) == (1,)
+        assert client.lookup(PHANTOM, writer, deleted=True).schema_id == writer_id
+        client.delete_version(PHANTOM, 2, permanent=True)
+        assert registry.dump() == before
+
+    def test_a_phantom_that_is_missing_altogether_takes_the_writers_schema(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        writer_id = registry.seed(SOURCE, WRITER)
+        with pytest.raises(SubjectNotFoundError):
+            client.lookup(PHANTOM, Schema(text=WRITER), deleted=True)
+        assert client.register(PHANTOM, Schema(text=WRITER)) == writer_id
+        client.delete_subject(PHANTOM)
+        with pytest.raises(SubjectSoftDeletedError):
+            client.delete_subject(PHANTOM)
+        client.delete_subject(PHANTOM, permanent=True)
+        assert client.subjects(deleted=True) == (SOURCE,)
+
+
+class TestExactId:
+    def test_it_is_given_refused_or_told_to_be_another(
+        self, implementation: Implementation, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        registry.seed(PHANTOM, INTERNAL)
+        before = registry.dump()
+        if implementation.habits.lacks_mode_writes:
+            with pytest.raises(EndpointNotSupportedError):
+                client.set_mode(PHANTOM, "IMPORT", force=True)
+            assert registry.dump() == before
+            return
+        if not implementation.habits.ignores_explicit_ids:
+            with pytest.raises(OperationNotPermittedError):  # not in IMPORT
+                client.register_with_id(PHANTOM, Schema(text=WRITER), 4242)
+        with pytest.raises(OperationNotPermittedError):  # live versions
+            client.set_mode(PHANTOM, "IMPORT")
+        client.set_mode(PHANTOM, "IMPORT", force=True)
+        assert client.mode(PHANTOM) == client.effective_mode(PHANTOM) == "IMPORT"
+        if implementation.habits.ignores_explicit_ids:
+            return
+        assert client.register_with_id(PHANTOM, Schema(text=WRITER), 4242).schema_id == 4242
+        assert client.register_with_id(PHANTOM, Schema(text=WRITER), 4242).schema_id == 4242, "a repetition"
+        client.delete_mode(PHANTOM)
+        assert (client.mode(PHANTOM), client.effective_mode(PHANTOM)) == (None, "READWRITE")
+        assert client.lookup(PHANTOM, Schema(text=WRITER)).schema_id == 4242
+
+
+class TestListings:
+    def test_an_empty_registry_is_empty(self, client: RegistryClient) -> None:
+        assert (client.subjects(), client.subjects(deleted=True), list(client.schemas())) == ((), (), [])
+
+    def test_a_prefix_leaves_the_same_whether_the_registry_knows_it_or_not(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        for subject in (SOURCE, PHANTOM, "app-value"):
+            registry.seed(subject, WRITER)
+        assert client.subjects(prefix="app-") == (PHANTOM, "app-value")
+        assert [found.subject for found in client.schemas(prefix="app-")] == [PHANTOM, "app-value"]
+
+    def test_schemas_say_what_the_subjects_say_one_by_one(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        registry.seed(SOURCE, WRITER)
+        registry.seed(PHANTOM, INTERNAL)
+        registry.seed(PHANTOM, WRITER)
+        client.delete_version(PHANTOM, 2)
+        for deleted in (False, True):
+            one_by_one = {
+                client.version(subject, version, deleted=deleted)
+                for subject in client.subjects(deleted=deleted)
+                for version in client.versions(subject, deleted=deleted)
+            }
+            assert set(client.schemas(deleted=deleted)) == one_by_one
+
+    def test_the_holders_of_an_id_are_a_hint_or_none(
+        self, implementation: Implementation, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        schema_id = registry.seed(SOURCE, WRITER)
+        registry.seed(PHANTOM, WRITER)
+        subjects = client.subjects_of_id(schema_id)
+        if implementation.habits.lacks_ids_subjects:
+            assert subjects is None
+        else:
+            assert subjects is not None
+            assert set(subjects) == {SOURCE, PHANTOM}
+
+
+class TestTwoIdsOfOneContent:
+    """Registries find content by its hash, and a hash leads to the newest id (`InMemoryCache.schemaIdAndSubjects`)."""
+
+    def test_an_exact_id_for_content_that_has_another_hides_that_one_from_look_ups(self) -> None:
+        with FixtureRegistry() as registry, RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client:
+            first = registry.seed("one", WRITER)
+            client.set_mode("two", "IMPORT")
+            client.register_with_id("two", Schema(text=WRITER), 900)
+            assert client.lookup("two", Schema(text=WRITER)).schema_id == 900
+            with pytest.raises(SchemaNotFoundError):
+                client.lookup("one", Schema(text=WRITER), deleted=True)
+            assert client.version("one", 1).schema_id == first
+            assert client.subjects_of_id(first) == ("two",), "a hint, no membership test"
+
+    def test_an_exact_id_that_the_content_has_anyway_hides_nothing(self) -> None:
+        with FixtureRegistry() as registry, RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client:
+            first = registry.seed("one", WRITER)
+            client.set_mode("two", "IMPORT")
+            assert client.register_with_id("two", Schema(text=WRITER), first).schema_id == first
+            assert {client.lookup(subject, Schema(text=WRITER)).schema_id for subject in ("one", "two")} == {first}
+
+
+class TestContexts:
+    @pytest.mark.parametrize("emulate", ["7.9", "8.2"])
+    def test_an_unqualified_look_up_is_answered_by_another_context_and_told_apart(self, emulate: Release) -> None:
+        with (
+            FixtureRegistry(emulate=emulate) as registry,
+            RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client,
+        ):
+            registry.seed(":.ctx:orders-value", WRITER)
+            assert client.contexts() == (".", ".ctx")
+            found = client.lookup("orders-value", Schema(text=WRITER), deleted=True)
+            assert found.subject == ":.ctx:orders-value"
+            assert answered_elsewhere("orders-value", found)
+            with pytest.raises(SubjectNotFoundError):
+                client.versions("orders-value", deleted=True)
+            assert client.subjects(prefix=":*:orders") == (":.ctx:orders-value",)
+            assert client.subjects(prefix="orders") == ()
+
+
+class TestReadOnlyFollower:
+    @pytest.fixture
+    def follower(self, registry: FixtureRegistry) -> FixtureRegistry:
+        registry.seed(PHANTOM, INTERNAL)
+        registry.refuse_writes()
+        return registry
+
+    def test_it_answers_reads_and_refuses_each_write_with_its_class(
+        self, follower: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        before = follower.dump()
+        assert client.lookup(PHANTOM, Schema(text=INTERNAL), deleted=True).version == 1
+        for write in (
+            lambda: client.register(PHANTOM, Schema(text=WRITER)),
+            lambda: client.set_config(PHANTOM, {"compatibility": "NONE"}),
+            lambda: client.delete_version(PHANTOM, 1),
+            lambda: client.delete_subject(PHANTOM),
+            lambda: client.set_mode(PHANTOM, "IMPORT"),
+        ):
+            with pytest.raises(OperationNotPermittedError):
+                write()
+        assert follower.dump() == before
