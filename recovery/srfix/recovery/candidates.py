@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from srfix.recovery.findings import Skipped
 from srfix.recovery.internal_topics import Kind, application_prefixes, parse, recognise, record_name_subject
 from srfix.recovery.stores import SuspectStore
+from srfix.recovery.supplied_candidates import supplied_skips, supplied_stores
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import ClusterError, UsageError
 from srfix.serde.subjects import Topic, split_subject
@@ -68,6 +69,11 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
             continue
         suspect = SuspectStore(application=found[0], name=parsed.store, other_applications=found[1:])
         stores[suspect.application, suspect.name] = suspect
+    for suspect in supplied_stores(survey):
+        if application in (None, suspect.application) and store in (None, suspect.name):
+            stores.setdefault((suspect.application, suspect.name), suspect)
+    names = frozenset(suspect.name for suspect in stores.values())
+    skipped.extend(supplied_skips(survey, application=application, found=names))
     if application is not None and store is not None:
         named = SuspectStore(application=application, name=store)
         if named.changelog not in survey.topics():
@@ -85,7 +91,7 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
             f"No store {store!r} was found: no changelog-like subject without a topic ends in its name. If its phantom "
             "subject does not exist, name its application too: --application ID --store NAME."
         )
-    _refuse_unknown(survey, application, stores.values(), listing.groups)
+    _refuse_unknown(survey, application, stores.values(), (*listing.groups, *survey.supplied.applications))
     return Candidates(stores=tuple(stores[name] for name in sorted(stores)), skipped=tuple(skipped))
 
 
@@ -116,9 +122,11 @@ def _applications(survey: Survey, topic: Topic, listed: Iterable[str], skipped: 
     prefixes = application_prefixes(topic)
     groups = frozenset(listed)
     # A listing shows only the groups that one may describe, so its silence proves nothing.
-    return tuple(prefix for prefix in prefixes if prefix in groups) or tuple(
+    known = {prefix for prefix in prefixes if prefix in groups} or {
         prefix for prefix in prefixes if _has_committed(survey, prefix, skipped)
-    )
+    }
+    known.update(survey.supplied.applications)
+    return tuple(prefix for prefix in prefixes if prefix in known)
 
 
 def _has_committed(survey: Survey, group: str, skipped: list[Skipped]) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from srfix.recovery import checks, evidence
 from srfix.recovery.candidates import find_candidates
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks import CheckContext
 from srfix.recovery.findings import Diagnosis, Evidence, Finding, Severity, Skipped, Source
+from srfix.recovery.hints import gather_hints, observations, with_hints
 from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.subject_state import read_subject_state
 from srfix.recovery.survey import Survey
@@ -33,7 +34,7 @@ class Examination:
 def diagnose(
     survey: Survey,
     engine: CensusEngine,
-    context: CheckContext,
+    said: CheckContext,
     *,
     application: str | None = None,
     store: str | None = None,
@@ -52,7 +53,10 @@ def diagnose(
     facts: list[StoreFacts] = []
     for suspect in found.stores:
         pieces = tuple(piece for gather in evidence.ALL for piece in gather(suspect, survey))
-        topic = evidence.choose(pieces)
+        hints = gather_hints(suspect, survey)
+        context = with_hints(said, hints)
+        # What the person names decides, whatever the rest says; the rest is shown all the same.
+        topic = survey.sources.get(suspect.name) or evidence.choose(pieces)
         found_here: list[Finding] = []
         if topic is not None:
             learned = _learn(survey, counter, suspect, topic, pieces, decided=True)
@@ -65,7 +69,7 @@ def diagnose(
             skipped.extend(undecided.skipped)
         else:
             skipped.append(_without_source(suspect))
-        findings.extend(found_here)
+        findings.extend(replace(finding, observations=observations(hints)) for finding in found_here)
         if suspect.other_applications and not found_here:
             skipped.append(_other_split(suspect))
     return Examination(
@@ -85,17 +89,20 @@ class _Counter:
     survey: Survey
     engine: CensusEngine
     on_progress: ProgressHook
-    counted: dict[tuple[Topic, str], Census] = field(default_factory=dict)
+    counted: dict[tuple[Topic, str | None], Census] = field(default_factory=dict)
 
-    def __call__(self, topic: Topic, group: str) -> Census:
+    def __call__(self, topic: Topic, group: str | None) -> Census:
+        """`group` is None for a global table: committed offsets play no part there."""
         if (topic, group) not in self.counted:
             self.counted[topic, group] = self._count(topic, group)
         return self.counted[topic, group]
 
-    def _count(self, topic: Topic, group: str) -> Census:
+    def _count(self, topic: Topic, group: str | None) -> Census:
         partitions = tuple(range(self.survey.topics()[topic]))
-        commits = self.survey.commits(group)
-        committed: Mapping[int, int | None] = {p: commits.get((topic, p)) for p in partitions}
+        committed: Mapping[int, int | None] | None = None
+        if group is not None:
+            commits = self.survey.commits(group)
+            committed = {p: commits.get((topic, p)) for p in partitions}
         request = CensusRequest(topic=topic, partitions=partitions, committed=committed)
         return self.engine.count(request, on_progress=self.on_progress)
 
@@ -109,7 +116,8 @@ def _learn(
     *,
     decided: bool,
 ) -> StoreFacts:
-    census = counter(topic, suspect.application)
+    is_global = survey.supplied.is_global(suspect.application, suspect.name)
+    census = counter(topic, None if is_global else suspect.application)
     states = {role: read_subject_state(survey.registry, suspect.subject(role)) for role in Role}
     roles: dict[Role, RoleFacts] = {}
     for role, state in states.items():

@@ -17,6 +17,7 @@ __all__ = [
     "Evidence",
     "Finding",
     "IdAtFault",
+    "Observation",
     "PartitionAtFault",
     "Severity",
     "Skipped",
@@ -57,6 +58,20 @@ class Evidence:
     """What it is worth."""
     detail: str
     """The observation, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """Something seen of what reads the store, of its Streams version, or of whether it runs."""
+
+    kind: str
+    """`reader`, `streams-version` or `group-state`."""
+    says: str
+    """What it points to: a reader as `--reader` spells it, versions, a group's state."""
+    weight: Weight
+    """What it is worth."""
+    detail: str
+    """What is seen, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +144,8 @@ class Finding:
     """What to do."""
     repairable: bool
     """True if `srfix plan` has a repair for it."""
+    observations: tuple[Observation, ...] = ()
+    """What is seen of the reader, the Streams version and the group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,8 +203,7 @@ def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at
         "generated_at": generated_at,
         "findings": [_finding(finding) for finding in diagnosis.findings],
         "skipped": [
-            {"what": s.what, "reason": s.reason, "could_hide_a_finding": s.could_hide}
-            for s in diagnosis.skipped
+            {"what": s.what, "reason": s.reason, "could_hide_a_finding": s.could_hide} for s in diagnosis.skipped
         ],
         "summary": {
             "findings": len(diagnosis.findings),
@@ -213,12 +229,14 @@ def _finding(finding: Finding) -> Json:
         "schema_ids": [_id_at_fault(fault) for fault in finding.schema_ids],
         "registered_ids": [int(schema_id) for schema_id in finding.registered_ids],
         "evidence": [
-            {"kind": e.kind, "topic": e.topic, "weight": e.weight.value, "detail": e.detail}
-            for e in finding.evidence
+            {"kind": e.kind, "topic": e.topic, "weight": e.weight.value, "detail": e.detail} for e in finding.evidence
         ],
         "explanation": finding.explanation,
         "next": finding.next,
         "repairable": finding.repairable,
+        "observations": [
+            {"kind": o.kind, "says": o.says, "weight": o.weight.value, "detail": o.detail} for o in finding.observations
+        ],
     }
 
 

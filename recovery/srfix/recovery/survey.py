@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from srfix.recovery.cluster import Cluster
+from srfix.recovery.cluster_answers import GroupState, TopicConfigs
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.stores import Membership
+from srfix.recovery.supplied import Supplied
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.registry.models import Schema, SchemaVersion
@@ -27,9 +29,14 @@ class Survey:
     """Where the subjects are."""
     sources: Mapping[str, Topic] = field(default_factory=dict)
     """Per store the source topic that the person named."""
+    supplied: Supplied = field(default_factory=Supplied)
+    """State directories, topologies and ksqlDB's answers that the person handed over."""
     _topics: Mapping[Topic, int] | None = None
     _subjects: tuple[Subject, ...] | None = None
     _commits: dict[str, Mapping[tuple[Topic, int], int]] = field(default_factory=dict)
+    _metadata: dict[str, Mapping[tuple[Topic, int], str]] = field(default_factory=dict)
+    _groups: dict[str, GroupState] = field(default_factory=dict)
+    _configs: dict[Topic, TopicConfigs] = field(default_factory=dict)
     _memberships: dict[tuple[Subject, SchemaId], Membership] = field(default_factory=dict)
     _latest: dict[Subject, SchemaVersion | None] = field(default_factory=dict)
 
@@ -60,6 +67,27 @@ class Survey:
             answers = self.cluster.committed(group, partitions)
             self._commits[group] = {where: offset for where, offset in answers.items() if offset is not None}
         return self._commits[group]
+
+    def commit_metadata(self, group: str) -> Mapping[tuple[Topic, int], str]:
+        """What stands beside a group's committed offsets, which tells the generation of Kafka Streams.
+
+        :raises ClusterError: if the broker does not answer.
+        """
+        if group not in self._metadata:
+            self._metadata[group] = self.cluster.committed_metadata(group, self.commits(group))
+        return self._metadata[group]
+
+    def group_state(self, group: str) -> GroupState:
+        """Whether a group has members; a problem where the broker does not say."""
+        if group not in self._groups:
+            self._groups[group] = self.cluster.group_state(group)
+        return self._groups[group]
+
+    def topic_configs(self, topic: Topic) -> TopicConfigs:
+        """The configuration of a topic that exists; a problem where the broker does not say."""
+        if topic not in self._configs:
+            self._configs.update(self.cluster.topic_configs([topic]))
+        return self._configs[topic]
 
     def latest(self, subject: Subject) -> SchemaVersion | None:
         """A subject's latest version, a soft-deleted one if there is no other; None if there is none at all."""

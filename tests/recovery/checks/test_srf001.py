@@ -170,11 +170,21 @@ class TestTheReader:
         world.commit("shop", users=1)
         return world
 
-    def test_one_that_nobody_knows_keeps_the_severity_and_says_if(self, staged: World) -> None:
-        finding = incident(staged)
+    def test_one_that_nobody_knows_keeps_the_severity_and_says_if(self) -> None:
+        with world_of({"users": 1}) as world:
+            world.registry.seed(SOURCE_SUBJECT, W1)
+            world.registry.seed(PHANTOM, R.replace("KsqlDataSourceSchema", "Unmarked"))
+            world.put("users", ("a", V1))
+            world.commit("shop", users=1)
+            finding = incident(world)
         assert finding.severity is Severity.BROKEN
         assert "If the reader looks the version up under the subject, after a restore" in finding.explanation
         assert finding.next.startswith("Do not wipe the state directory")
+
+    def test_the_internal_schema_may_tell_that_it_is_connects_converter(self, staged: World) -> None:
+        finding = incident(staged)
+        assert "if the reader" not in finding.explanation.lower()
+        assert ("reader", "connect") in {(seen.kind, seen.says) for seen in finding.observations}
 
     def test_connects_converter_makes_it_broken_without_an_if(self, staged: World) -> None:
         finding = incident(staged, reader=Reader.CONNECT)

@@ -1,0 +1,32 @@
+"""What the printed topology says: the store is the table of a topic, or the global table of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from srfix.recovery.findings import Evidence, Weight
+from srfix.recovery.stores import SuspectStore
+from srfix.recovery.survey import Survey
+from srfix.recovery.table_sources import table_sources
+
+__all__ = ["KIND", "gather"]
+
+KIND = "topology"
+
+
+def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
+    """Yields a piece per topology in which the store is a table of a topic that the cluster has.
+
+    A text whose application nobody named is strong at best: another application may have a store of that name.
+    """
+    for given in survey.supplied.topologies:
+        if given.application not in (None, store.application):
+            continue
+        for table in table_sources(given.topology):
+            if table.store != store.name or table.topic not in survey.topics():
+                continue
+            weight, whose = table.weight, ""
+            if given.application is None:
+                weight = Weight.STRONG if weight is Weight.CONCLUSIVE else weight
+                whose = "; --application would say whose topology it is"
+            yield Evidence(kind=KIND, topic=table.topic, weight=weight, detail=f"{given.origin}: {table.detail}{whose}")
