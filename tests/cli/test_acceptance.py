@@ -148,7 +148,7 @@ class TestDiagnose:
             check=False,
             env=environment(demo.environment),
         )
-        assert done.stdout.index('"summary"') < done.stdout.index("1 finding(s), 1 note(s)")
+        assert done.stdout.endswith("\n}\n1 finding(s), 1 note(s), 1 store(s) examined, 1 thing(s) not looked at.\n")
 
 
 class TestPlan:
