@@ -28,8 +28,12 @@ TIMEOUT_S = 60.0
 
 
 def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment without what would reach the command by accident, and with `settings`."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SRFIX_")}
+    """This process's environment without what would reach the command by accident, and with `settings`.
+
+    Nor is it told to leave its streams unbuffered: a person's is not, and then order is a matter of flushing.
+    """
+    ours = ("SRFIX_", "PYTHONUNBUFFERED")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**kept, **(settings or {})}
 
 
