@@ -34,12 +34,18 @@ SHARED_KEYS: Final = (
     "application",
     "bootstrap-servers",
     "kafka-config",
+    "ksqldb",
+    "ksqldb-text",
+    "ksqldb-user",
     "output",
     "reader",
     "registry",
+    "state-dir",
     "store",
     "streams-version",
+    "topology",
 )
+_REPEATABLE: Final = ("ksqldb", "ksqldb-text", "state-dir", "topology")
 _TABLES: Final = ("kafka", "registry-client", "source")
 
 
@@ -70,7 +76,9 @@ def read_config(path: str, *, command: str, commands: Collection[str]) -> Config
         raise UsageError(f"The configuration file {path!r} is not TOML: {where}.") from None
     options: dict[str, object] = {}
     for key, value in document.items():
-        if key in SHARED_KEYS:
+        if key in _REPEATABLE:
+            options[_parameter(key)] = _listed(path, key, value)
+        elif key in SHARED_KEYS:
             options[_parameter(key)] = _joined(path, key, value)
         elif key not in _TABLES and key not in commands:
             raise UsageError(
@@ -96,6 +104,10 @@ def _joined(path: str, key: str, value: object) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ",".join(value)
     return _text(path, key, value)
+
+
+def _listed(path: str, key: str, value: object) -> list[str]:
+    return [_text(path, key, item) for item in (value if isinstance(value, list) else [value])]
 
 
 def _table(path: str, document: Mapping[str, object], key: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.findings import Weight
+from srfix.recovery.internal_topics import recognise
 from srfix.recovery.topology import Processor, Source, Subtopology, Topology
 from srfix.serde.subjects import Topic
 
@@ -43,8 +44,8 @@ def table_sources(topology: Topology) -> tuple[TableSource, ...]:
 
     Conclusive: a global store, and the store of a processor `KTABLE-SOURCE-…` directly behind a source of one topic.
     Processors that a person named keep no sign of what they are: strong where the source is called
-    `<processor>-source`, as `table(topic, Consumed.as(name))` calls it, weak otherwise. Other generated processors are
-    no tables.
+    `<processor>-source`, as `table(topic, Consumed.as(name))` calls it, weak where a person named both, as in
+    `addReadOnlyStateStore`. Anything else is no table.
     """
     found = {
         (table.store, table.topic): table
@@ -81,4 +82,8 @@ def _weight(part: Subtopology, processor: Processor, source: Source) -> Weight |
         return Weight.CONCLUSIVE
     if _GENERATED.fullmatch(processor.name):
         return None
-    return Weight.STRONG if source.name == f"{processor.name}-source" else Weight.WEAK
+    if source.name == f"{processor.name}-source":
+        return Weight.STRONG
+    # `table()` names both or neither; and behind a join's own topics, printed without their prefix, stand no tables.
+    is_joins = any(recognise(f"application-{topic}") for topic in source.topics)
+    return None if _GENERATED.fullmatch(source.name) or is_joins else Weight.WEAK

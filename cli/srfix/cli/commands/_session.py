@@ -10,6 +10,7 @@ import click
 
 from srfix.cli.commands._plan_target import now
 from srfix.cli.connection import Connection
+from srfix.cli.evidence_options import EvidenceOptions
 from srfix.cli.options import Selection
 from srfix.recovery.census.interface import CensusProgress
 from srfix.recovery.census.local import LocalCensus
@@ -60,13 +61,16 @@ class Session:
 
 
 @contextmanager
-def open_session(connection: Connection, selection: Selection) -> Iterator[Session]:
-    """Opens the clients, and closes them whatever happens."""
+def open_session(
+    connection: Connection, selection: Selection, evidence: EvidenceOptions | None = None
+) -> Iterator[Session]:
+    """Reads what the person handed over, opens the clients, and closes them whatever happens."""
+    supplied = (evidence or EvidenceOptions()).read(application=selection.application)
     with ExitStack() as stack:
         cluster, engine = stack.enter_context(open_cluster(connection))
         registry = stack.enter_context(connection.registry_client())
         yield Session(
-            survey=Survey(cluster=cluster, registry=registry, sources=selection.sources),
+            survey=Survey(cluster=cluster, registry=registry, sources=selection.sources, supplied=supplied),
             engine=engine,
             selection=selection,
         )

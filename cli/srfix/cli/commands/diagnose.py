@@ -8,6 +8,7 @@ import click
 
 from srfix.cli.commands._session import now, open_session
 from srfix.cli.connection import Connection
+from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import Selection, connection_options, output_option, selection_options
 from srfix.cli.output.interface import (
@@ -31,13 +32,14 @@ __all__ = ["diagnose"]
 @click.command()
 @connection_options
 @selection_options
+@evidence_options
 @output_option
-def diagnose(connection: Connection, selection: Selection, output: OutputFormat) -> ExitCode:
+def diagnose(connection: Connection, selection: Selection, evidence: EvidenceOptions, output: OutputFormat) -> ExitCode:
     """Find the state stores that cannot be read after recovery, and say exactly why. Reads only.
 
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
-    with open_session(connection, selection) as session:
+    with open_session(connection, selection, evidence) as session:
         diagnosis = session.examine().diagnosis
     document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now())
     write_report(Report(document=document, blocks=tuple(_blocks(diagnosis))), output)
@@ -111,6 +113,11 @@ def _finding_blocks(finding: Finding) -> list[Block]:
             blocks += [
                 Heading("Evidence", level=2),
                 Items(tuple(f"{e.topic}: {e.detail} ({e.kind}, {e.weight.value})" for e in finding.evidence)),
+            ]
+        if finding.observations:
+            blocks += [
+                Heading("Seen of the application", level=2),
+                Items(tuple(f"{o.kind} {o.says}: {o.detail} ({o.weight.value})" for o in finding.observations)),
             ]
     blocks.append(Paragraph(f"Next: {finding.next}"))
     return blocks

@@ -10,6 +10,7 @@ import click
 from srfix.cli.commands._plan_report import plan_report
 from srfix.cli.commands._session import now, open_session
 from srfix.cli.connection import Connection
+from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import Selection, connection_options, output_option, selection_options
 from srfix.cli.output.interface import OutputFormat
@@ -24,6 +25,7 @@ __all__ = ["plan"]
 @click.command()
 @connection_options
 @selection_options
+@evidence_options
 @output_option
 @click.option(
     "-o",
@@ -45,6 +47,7 @@ __all__ = ["plan"]
 def plan(
     connection: Connection,
     selection: Selection,
+    evidence: EvidenceOptions,
     output: OutputFormat,
     path: Path | None,
     keep: str,
@@ -52,7 +55,7 @@ def plan(
     detailed_exitcode: bool,
 ) -> ExitCode:
     """Plan the repair of what `srfix diagnose` finds. Reads only; `srfix apply FILE` carries the plan out."""
-    with open_session(connection, selection) as session:
+    with open_session(connection, selection, evidence) as session:
         examination = session.examine()
         made = make_plan(
             examination,

@@ -1,0 +1,286 @@
+"""What a person hands over decides: state directories, topologies and ksqlDB, on the embedded parts, to the finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.recovery.ksqldb.server import APPLICATION as QUERY
+from tests.recovery.ksqldb.server import ERROR, TOPOLOGY, ksqldb_server
+from tests.recovery.ksqldb.server import STORE as TABLE
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
+from tests.recovery.world import World, value, world_of
+
+from srfix.recovery.diagnosis import Examination
+from srfix.recovery.findings import Finding, Severity, Weight
+from srfix.recovery.ksqldb import KsqldbClient, ServerInfo
+from srfix.recovery.ksqldb.models import KsqldbAnswers
+from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.supplied import GivenTopology, Supplied
+from srfix.recovery.topology import parse_topologies
+from srfix.serde.subjects import Topic
+
+V1 = value(1)
+TABLE_TEXT = """\
+Topologies:
+   Sub-topology: 0
+    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
+      --> KTABLE-SOURCE-0000000001
+    Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])
+      --> none
+      <-- KSTREAM-SOURCE-0000000000
+
+"""
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """Two topics of one schema, read by one group: nothing on the cluster tells which the store is made from."""
+    with world_of({"users": 1, "clients": 1}) as made:
+        made.registry.seed(SOURCE_SUBJECT, W1)
+        made.registry.seed("clients-value", W1)
+        for topic in ("users", "clients"):
+            made.put(topic, ("a", V1))
+        made.commit("shop", users=1, clients=1)
+        yield made
+
+
+def with_phantom(world: World) -> None:
+    world.registry.seed(PHANTOM, R)
+
+
+def state(
+    tmp_path: Path, checkpoint: str | None, *stores: str, task: str = "0_0", application: str = "shop"
+) -> Supplied:
+    folder = tmp_path / application / task
+    for store in stores:
+        (folder / "rocksdb" / store).mkdir(parents=True)
+    if checkpoint is not None:
+        lines = checkpoint.splitlines()
+        (folder / ".checkpoint").write_text("".join(f"{line}\n" for line in ["0", str(len(lines)), *lines]))
+    return Supplied(state=read_state_directory(tmp_path))
+
+
+def topology(text: str = TABLE_TEXT, application: str | None = None) -> Supplied:
+    (found,) = parse_topologies(text, origin="topology.txt")
+    return Supplied(topologies=(GivenTopology(topology=found, origin="topology.txt", application=application),))
+
+
+def examine(world: World, supplied: Supplied, *, application: str | None = None, **sources: str) -> Examination:
+    survey = world.survey(**sources)
+    survey.supplied = supplied
+    return world.examine(survey=survey, application=application)
+
+
+def incident(examination: Examination) -> Finding:
+    (finding,) = [found for found in examination.diagnosis.findings if found.code == "SRF001"]
+    return finding
+
+
+def source(finding: Finding) -> str | None:
+    return None if finding.source is None else str(finding.source.topic)
+
+
+def seen(finding: Finding, kind: str) -> set[tuple[str, Weight]]:
+    return {(piece.topic, piece.weight) for piece in finding.evidence if piece.kind == kind}
+
+
+def reasons(examination: Examination) -> str:
+    return "\n".join(f"{skipped.what}: {skipped.reason}" for skipped in examination.diagnosis.skipped)
+
+
+class TestNothingHandedOver:
+    def test_two_topics_and_nothing_conclusive_is_not_repairable(self, world: World) -> None:
+        with_phantom(world)
+        finding = incident(examine(world, Supplied()))
+        assert (source(finding), finding.repairable) == (None, False)
+        assert {piece.topic for piece in finding.evidence} == {"users", "clients"}
+
+
+class TestStateDirectory:
+    def test_the_only_store_and_the_only_topic_belong_together(self, world: World, tmp_path: Path) -> None:
+        with_phantom(world)
+        finding = incident(examine(world, state(tmp_path, "users 0 0", "users-store")))
+        assert (source(finding), finding.repairable) == ("users", True)
+        assert seen(finding, "state-directory") == {("users", Weight.CONCLUSIVE)}
+
+    def test_a_store_with_its_own_changelog_is_taken_out_with_it(self, world: World, tmp_path: Path) -> None:
+        with_phantom(world)
+        supplied = state(tmp_path, "users 0 0\nshop-counts-changelog 0 7", "users-store", "counts")
+        assert source(incident(examine(world, supplied))) == "users"
+
+    def test_of_two_stores_left_over_neither_is_certain(self, world: World, tmp_path: Path) -> None:
+        with_phantom(world)
+        found = examine(world, state(tmp_path, "users 0 0", "users-store", "other")).diagnosis.findings
+        assert {(f.store, *seen(f, "state-directory")) for f in found if f.code == "SRF001"} == {
+            ("users-store", ("users", Weight.WEAK)),
+            ("other", ("users", Weight.WEAK)),
+        }
+        assert not any(f.repairable for f in found)
+
+    def test_without_any_subject_the_store_is_found_all_the_same(self, world: World, tmp_path: Path) -> None:
+        assert examine(world, Supplied()).diagnosis.findings == ()
+        finding = incident(examine(world, state(tmp_path, "users 0 0", "users-store")))
+        assert (finding.application, finding.store, source(finding)) == ("shop", "users-store", "users")
+        assert "does not exist (40401)" in finding.explanation
+
+    def test_a_missing_checkpoint_proves_nothing_and_is_explained(self, world: World, tmp_path: Path) -> None:
+        with_phantom(world)
+        examination = examine(world, state(tmp_path, None, "users-store"))
+        assert source(incident(examination)) is None
+        assert (
+            f"the checkpoint of task(s) 0_0 in {tmp_path}/shop: there is none, which proves nothing: Streams 2.6.0 to "
+            "2.6.3 delete it after loading it, so a thread that died before its first commit leaves none and restores "
+            "its whole store at the next start, with nobody wiping anything" in reasons(examination)
+        )
+
+    def test_a_store_that_restores_from_nowhere_is_no_candidate(self, world: World, tmp_path: Path) -> None:
+        examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "counts", "cache"))
+        assert examination.diagnosis.examined == ()
+
+    def test_a_changelog_that_was_deleted_is_said_to_be_missing(self, world: World, tmp_path: Path) -> None:
+        examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "counts"))
+        assert examination.diagnosis.findings == ()
+        assert "names a changelog topic of its own, shop-counts-changelog, and there is no such topic" in reasons(
+            examination
+        )
+
+    def test_a_topic_of_another_cluster_is_said_and_not_taken(self, world: World, tmp_path: Path) -> None:
+        with_phantom(world)
+        examination = examine(world, state(tmp_path, "people 0 0", "users-store"))
+        assert seen(incident(examination), "state-directory") == set()
+        assert (
+            "people, named by the checkpoint of store users-store: there is no such topic on this cluster"
+            in reasons(examination)
+        )
+
+    def test_another_applications_directory_is_left_out_and_said_to_be(self, world: World, tmp_path: Path) -> None:
+        with_phantom(world)
+        supplied = state(tmp_path, "users 0 0", "users-store", application="till")
+        examination = examine(world, supplied, application="shop")
+        assert source(incident(examination)) is None
+        assert "it is that of application 'till', not of 'shop'" in reasons(examination)
+
+    def test_a_damaged_checkpoint_is_skipped_with_file_and_line(self, world: World, tmp_path: Path) -> None:
+        with_phantom(world)
+        supplied = state(tmp_path, None, "users-store")
+        (tmp_path / "shop/0_0/.checkpoint").write_text("0\n1\nusers\n")
+        examination = examine(world, Supplied(state=read_state_directory(tmp_path)))
+        assert supplied.state
+        assert "0_0/.checkpoint, line 3: it is not '<topic> <partition> <offset>'" in reasons(examination)
+
+    def test_a_global_store_restores_everything_whatever_was_committed(self, world: World, tmp_path: Path) -> None:
+        with_phantom(world)
+        world.put("users", ("b", V1))
+        finding = incident(examine(world, state(tmp_path, "users 0 2", "users-store", task="global")))
+        assert [(fault.live_keys, fault.partitions[0].pending_keys) for fault in finding.schema_ids] == [(2, 0)]
+
+    def test_the_name_of_the_folder_helps_to_split_a_subject(self, world: World, tmp_path: Path) -> None:
+        world.registry.seed("till-users-store-changelog-value", R)
+        supplied = state(tmp_path, "users 0 0", "users-store", application="till")
+        finding = incident(examine(world, supplied))
+        assert (finding.application, finding.store) == ("till", "users-store")
+
+
+class TestTopology:
+    def test_it_decides_for_the_application_that_was_named(self, world: World) -> None:
+        with_phantom(world)
+        finding = incident(examine(world, topology(application="shop"), application="shop"))
+        assert (source(finding), finding.repairable) == ("users", True)
+        assert seen(finding, "topology") == {("users", Weight.CONCLUSIVE)}
+
+    def test_it_is_strong_where_nobody_said_whose_it_is(self, world: World) -> None:
+        with_phantom(world)
+        finding = incident(examine(world, topology()))
+        assert seen(finding, "topology") == {("users", Weight.STRONG)}
+        assert source(finding) == "users"
+
+    def test_its_stores_are_candidates_without_any_subject(self, world: World) -> None:
+        finding = incident(examine(world, topology(application="shop"), application="shop"))
+        assert (finding.store, source(finding)) == ("users-store", "users")
+
+    def test_nobodys_topology_whose_stores_nothing_points_to_is_said_to_be_left_out(self, world: World) -> None:
+        examination = examine(world, topology())
+        assert examination.diagnosis.is_inconclusive
+        assert "the printed topology does not say whose it is" in reasons(examination)
+
+    def test_a_global_store_restores_everything_in_every_configuration(self, world: World) -> None:
+        with_phantom(world)
+        text = TABLE_TEXT.replace("Sub-topology: 0", "Sub-topology: 0 for global store (will not generate tasks)")
+        world.put("users", ("b", V1))
+        finding = incident(examine(world, topology(text, "shop"), application="shop"))
+        assert [(fault.live_keys, fault.partitions[0].pending_keys) for fault in finding.schema_ids] == [(2, 0)]
+
+
+class TestConflicts:
+    def test_two_conclusive_witnesses_for_two_topics_are_shown_and_nothing_is_repaired(
+        self, world: World, tmp_path: Path
+    ) -> None:
+        with_phantom(world)
+        on_disk = state(tmp_path, "clients 0 0", "users-store")
+        both = Supplied(state=on_disk.state, topologies=topology(application="shop").topologies)
+        finding = incident(examine(world, both, application="shop"))
+        assert (source(finding), finding.repairable) == (None, False)
+        assert seen(finding, "state-directory") == {("clients", Weight.CONCLUSIVE)}
+        assert seen(finding, "topology") == {("users", Weight.CONCLUSIVE)}
+        assert "srfix diagnose --source users-store=TOPIC" in finding.next
+
+    def test_what_the_person_says_decides_and_the_rest_is_shown(self, world: World, tmp_path: Path) -> None:
+        with_phantom(world)
+        survey = world.survey(**{"users-store": "users"})
+        survey.supplied = state(tmp_path, "clients 0 0", "users-store")
+        finding = incident(world.examine(survey=survey))
+        assert (source(finding), finding.repairable) == ("users", True)
+        assert seen(finding, "state-directory") == {("clients", Weight.CONCLUSIVE)}
+
+
+class TestKsqldb:
+    @pytest.fixture
+    def world(self) -> Iterator[World]:
+        with world_of({"t": 1, "s": 1}) as made:
+            made.registry.seed("t-value", W1)
+            made.registry.seed("s-value", W1)
+            made.registry.seed(f"{QUERY}-{TABLE}-changelog-value", R)
+            made.put("t", ("a", V1))
+            made.put("s", ("a", V1))
+            made.commit(QUERY, t=1, s=1)
+            yield made
+
+    def answers(self) -> KsqldbAnswers:
+        with ksqldb_server() as server, KsqldbClient(server.url) as client:
+            return client.survey()
+
+    def test_the_query_of_2020_is_named_with_its_table_and_topic(self, world: World) -> None:
+        finding = incident(examine(world, Supplied(ksqldb=(self.answers(),))))
+        assert (finding.application, finding.store, source(finding)) == (QUERY, TABLE, "t")
+        (piece,) = [piece for piece in finding.evidence if piece.kind == "ksqldb"]
+        assert piece.weight is Weight.CONCLUSIVE
+        assert piece.detail == (
+            "query CSAS_J_0 (ERROR) reads table T on this topic, values in AVRO: processor KTABLE-SOURCE-0000000003 of "
+            "sub-topology 0 holds the store, directly behind a source of this topic alone"
+        )
+        assert ERROR.startswith("Error retrieving Avro value schema")
+
+    def test_its_version_says_what_reads_the_store(self, world: World) -> None:
+        finding = incident(examine(world, Supplied(ksqldb=(self.answers(),))))
+        assert finding.severity is Severity.BROKEN
+        assert ("reader", "connect", Weight.CONCLUSIVE) in {(o.kind, o.says, o.weight) for o in finding.observations}
+
+    def test_a_patched_engine_makes_it_a_note(self, world: World) -> None:
+        answers = self.answers()
+        patched = KsqldbAnswers(
+            origin="ksql.txt",
+            server=ServerInfo(version="0.11.0", service_id="default_"),
+            queries=answers.queries,
+            sources=answers.sources,
+        )
+        assert incident(examine(world, Supplied(ksqldb=(patched,)))).severity is Severity.NOTE
+
+    def test_a_server_that_did_not_answer_is_skipped_with_its_reason(self, world: World) -> None:
+        silent = KsqldbAnswers(origin="http://ksqldb:8088", problems=("no connection",))
+        examination = examine(world, Supplied(ksqldb=(silent,)))
+        assert "ksqlDB (http://ksqldb:8088): no connection" in reasons(examination)
+
+    def test_its_topology_is_that_of_the_tests(self) -> None:
+        assert Topic("t") in TOPOLOGY
