@@ -10,13 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from srfix.serde.registry import RegistryClient
-from srfix.serde.registry.errors import (
-    EndpointNotSupportedError,
-    SchemaNotFoundError,
-    SubjectNotFoundError,
-    VersionNotFoundError,
-)
-from srfix.serde.registry.models import SchemaVersion, answered_elsewhere
+from srfix.serde.registry.errors import EndpointNotSupportedError, SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.registry.models import SchemaVersion
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
 
@@ -61,18 +56,19 @@ def find_holders(
 ) -> Holders:
     """The holders of some ids.
 
-    `likely` are asked, by content with the id compared, where the registry has no full listing.
+    Where the registry has no full listing, `likely` and the subjects that it hints at are asked, version by version.
 
     :raises RegistryError: if the registry does not answer.
     """
     if not schema_ids:
         return Holders(by_id={}, is_complete=True)
+    wanted = frozenset(schema_ids)
     is_complete = True
     try:
-        found = sorted(_listed(registry, frozenset(schema_ids)))
+        found = sorted(_listed(registry, wanted))
     except EndpointNotSupportedError:
         is_complete = False
-        found = sorted({holder for schema_id in schema_ids for holder in _asked(registry, schema_id, likely)})
+        found = sorted(_asked(registry, wanted, likely))
     return Holders(
         by_id={
             schema_id: tuple(holder for holder in found if holder.schema_id == schema_id)
@@ -99,28 +95,30 @@ def _where(found: SchemaVersion) -> tuple[Subject, int, SchemaId]:
     return found.subject, found.version, found.schema_id
 
 
-def _asked(registry: RegistryClient, schema_id: SchemaId, likely: Iterable[Subject]) -> Iterator[Holder]:
-    try:
-        schema = registry.schema_by_id(schema_id).schema
-        hinted = registry.subjects_of_id(schema_id, deleted=True) or ()
-    except SchemaNotFoundError:
-        return
+def _asked(registry: RegistryClient, wanted: Collection[SchemaId], likely: Iterable[Subject]) -> Iterator[Holder]:
+    hinted = [subject for schema_id in sorted(wanted) for subject in _hinted(registry, schema_id)]
     for subject in dict.fromkeys((*likely, *hinted)):
         try:
-            answer = registry.lookup(subject, schema, deleted=True)
-        except (SubjectNotFoundError, SchemaNotFoundError):
+            numbers = registry.versions(subject, deleted=True)
+        except SubjectNotFoundError:
             continue
-        if answer.schema_id == schema_id and not answered_elsewhere(subject, answer):
-            yield Holder(
-                subject=subject,
-                version=answer.version,
-                schema_id=schema_id,
-                deleted=not _is_live(registry, subject, answer.version),
-            )
+        live = _live_versions(registry, subject)
+        for number in numbers:
+            # Version by version: a look-up by content may answer with the other id of a content that has two.
+            version = registry.version(subject, number, deleted=True)
+            if version.schema_id in wanted:
+                yield Holder(subject=subject, version=number, schema_id=version.schema_id, deleted=number not in live)
 
 
-def _is_live(registry: RegistryClient, subject: Subject, version: int) -> bool:
+def _hinted(registry: RegistryClient, schema_id: SchemaId) -> tuple[Subject, ...]:
     try:
-        return version in registry.versions(subject)
-    except (SubjectNotFoundError, VersionNotFoundError):
-        return False
+        return registry.subjects_of_id(schema_id, deleted=True) or ()
+    except SchemaNotFoundError:
+        return ()
+
+
+def _live_versions(registry: RegistryClient, subject: Subject) -> frozenset[int]:
+    try:
+        return frozenset(registry.versions(subject))
+    except SubjectNotFoundError:
+        return frozenset()

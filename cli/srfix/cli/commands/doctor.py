@@ -10,7 +10,8 @@ from importlib.metadata import version
 
 import click
 
-from srfix.cli.commands._session import now, patience_s
+from srfix.cli.commands._plan_target import now
+from srfix.cli.commands._session import patience_s
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option

@@ -14,8 +14,8 @@ from srfix.cli.options import connection_options, output_option
 from srfix.cli.output.interface import Block, Commands, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
 from srfix.recovery.standing import Acceptance, Standing, acceptance_of, standing_of
-from srfix.serde.columns import Columns, columns_from_avro, parse_columns, print_columns
-from srfix.serde.errors import UsageError
+from srfix.serde.columns import BOOLEAN, Column, Columns, columns_from_avro, parse_columns, print_columns
+from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.formats import avro
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import Json, Schema
@@ -51,6 +51,7 @@ def schema(
         raise UsageError('Give either the columns, such as "ID INT, NAME STRING", or --from-subject SUBJECT.')
     if version is not None and from_subject is None:
         raise UsageError("--version chooses a version of --from-subject; give that too.")
+    _check_full_name(full_name)
     declared = None if columns is None else parse_columns(columns)
     standing: Standing | None = None
     acceptance: Acceptance | None = None
@@ -65,6 +66,13 @@ def schema(
     document = _document(declared, text, standing, acceptance)
     write_report(Report(document=document, blocks=tuple(_blocks(declared, text, standing, acceptance))), output)
     return ExitCode.OK if acceptance is None or acceptance.is_accepted else ExitCode.FINDINGS
+
+
+def _check_full_name(full_name: str) -> None:
+    try:
+        avro.internal_schema((Column("A", BOOLEAN),), full_name=full_name)
+    except ColumnError as error:
+        raise UsageError(f"--full-name {full_name!r} is no Avro name: {error.message}") from error
 
 
 def _columns_of(registry: RegistryClient, subject: str, version: int | Literal["latest"]) -> Columns:

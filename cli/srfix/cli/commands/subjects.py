@@ -8,7 +8,8 @@ from importlib.metadata import version
 
 import click
 
-from srfix.cli.commands._session import now, open_cluster
+from srfix.cli.commands._plan_target import now
+from srfix.cli.commands._session import open_cluster
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
