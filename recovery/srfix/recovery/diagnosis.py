@@ -9,7 +9,7 @@ from srfix.recovery import checks, evidence
 from srfix.recovery.candidates import find_candidates
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks import CheckContext
-from srfix.recovery.findings import Diagnosis, Evidence, Finding, Severity, Skipped, Source
+from srfix.recovery.findings import Diagnosis, Evidence, Finding, Skipped, Source, finding_order
 from srfix.recovery.hints import gather_hints, observations, with_hints
 from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.subject_state import read_subject_state
@@ -74,7 +74,7 @@ def diagnose(
             skipped.append(_other_split(suspect))
     return Examination(
         diagnosis=Diagnosis(
-            findings=tuple(sorted(findings, key=_order)),
+            findings=tuple(sorted(findings, key=finding_order)),
             skipped=tuple(skipped),
             examined=tuple(str(suspect) for suspect in found.stores),
         ),
@@ -228,10 +228,3 @@ def _without_source(suspect: SuspectStore) -> Skipped:
         f"name it with --source {suspect.name}=TOPIC",
         could_hide=True,
     )
-
-
-_RANK = {severity: rank for rank, severity in enumerate(Severity)}
-
-
-def _order(finding: Finding) -> tuple[int, str, str, str, str]:
-    return (_RANK[finding.severity], finding.application, finding.store, finding.role.value, finding.code)

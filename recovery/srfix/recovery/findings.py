@@ -24,6 +24,7 @@ __all__ = [
     "Source",
     "Weight",
     "diagnosis_document",
+    "finding_order",
 ]
 
 
@@ -191,6 +192,18 @@ class Diagnosis:
         return replace(self, findings=kept)
 
 
+def finding_order(finding: Finding) -> tuple[int, str, str, str, str, str]:
+    """The order in which findings stand: worst first, then by application, store, role, code, subject."""
+    return (
+        _SEVERITY[finding.severity],
+        finding.application,
+        finding.store,
+        finding.role.value,
+        finding.code,
+        finding.subject,
+    )
+
+
 def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at: str) -> dict[str, Json]:
     """The `srfix.diagnosis/1` document of a diagnosis; `generated_at` in ISO 8601, UTC."""
     counts = {
@@ -201,14 +214,15 @@ def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at
         "schema": "srfix.diagnosis/1",
         "srfix": srfix_version,
         "generated_at": generated_at,
-        "findings": [_finding(finding) for finding in diagnosis.findings],
+        "findings": [_finding(finding) for finding in sorted(diagnosis.findings, key=finding_order)],
         "skipped": [
-            {"what": s.what, "reason": s.reason, "could_hide_a_finding": s.could_hide} for s in diagnosis.skipped
+            {"what": s.what, "reason": s.reason, "could_hide_a_finding": s.could_hide}
+            for s in sorted(diagnosis.skipped, key=lambda s: (s.what, s.reason, s.could_hide))
         ],
         "summary": {
             "findings": len(diagnosis.findings),
             "by_severity": {name: count for name, count in counts.items() if count},
-            "stores_examined": list(diagnosis.examined),
+            "stores_examined": [*sorted(diagnosis.examined)],
             "healthy": not diagnosis.has_findings and not diagnosis.is_inconclusive,
         },
     }
@@ -226,10 +240,11 @@ def _finding(finding: Finding) -> Json:
         "role": finding.role.value,
         "subject": finding.subject,
         "source": source,
-        "schema_ids": [_id_at_fault(fault) for fault in finding.schema_ids],
-        "registered_ids": [int(schema_id) for schema_id in finding.registered_ids],
+        "schema_ids": [_id_at_fault(fault) for fault in sorted(finding.schema_ids, key=lambda fault: fault.schema_id)],
+        "registered_ids": [int(schema_id) for schema_id in sorted(finding.registered_ids)],
         "evidence": [
-            {"kind": e.kind, "topic": e.topic, "weight": e.weight.value, "detail": e.detail} for e in finding.evidence
+            {"kind": e.kind, "topic": e.topic, "weight": e.weight.value, "detail": e.detail}
+            for e in sorted(finding.evidence, key=lambda e: (_WEIGHT[e.weight], e.kind, e.topic, e.detail))
         ],
         "explanation": finding.explanation,
         "next": finding.next,
@@ -253,6 +268,10 @@ def _id_at_fault(fault: IdAtFault) -> Json:
                 "first_offset": p.first_offset,
                 "last_offset": p.last_offset,
             }
-            for p in fault.partitions
+            for p in sorted(fault.partitions, key=lambda p: p.partition)
         ],
     }
+
+
+_SEVERITY = {severity: rank for rank, severity in enumerate(Severity)}
+_WEIGHT = {weight: rank for rank, weight in enumerate(Weight)}

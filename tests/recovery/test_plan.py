@@ -1,0 +1,244 @@
+"""From findings to actions: which ids, live or soft-deleted, and what is put back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
+from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
+
+from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
+from srfix.recovery.plan import Keep
+from srfix.recovery.plan_file import Plan, plan_document
+from srfix.serde.registry import IncompatibleSchemaError, Schema
+
+V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
+W3 = W2.replace("tier", "badge")
+NEXT = Schema(
+    text='{"type":"record","name":"KsqlDataSourceSchema","fields":[{"name":"USERID","type":["null","long"],"default":null},'
+    '{"name":"N","type":["null","int"],"default":null}]}'
+)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """W1 (id 1), W2 (id 2), R (id 3); `users` holds W1 live and W2 live; the group has read all."""
+    with world_of({"users": 1, "orders": 1}) as made:
+        made.registry.seed(SOURCE_SUBJECT, W1)
+        made.registry.seed(SOURCE_SUBJECT, W2)
+        made.registry.seed(PHANTOM, R)
+        made.put("users", ("a", V1), ("b", V2))
+        made.commit("shop", users=2)
+        yield made
+
+
+def registered(plan: Plan) -> list[int]:
+    return [int(action.schema_id) for action in plan.actions if isinstance(action, Register)]
+
+
+def kinds(plan: Plan) -> list[str]:
+    return [action.kind for action in plan.actions]
+
+
+def carried_out_and_undone(world: World, plan: Plan, journal: Path) -> None:
+    """Applies, verifies, rolls back; the registry is as before."""
+    before = world.registry.dump()
+    world.apply(plan, journal)
+    assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
+    assert not world.examine().diagnosis.has_findings
+    world.roll_back(journal)
+    assert world.registry.dump() == before
+
+
+class TestWhatIsRegistered:
+    def test_a_superseded_id_that_is_still_in_the_log_is(self, world: World) -> None:
+        world.put("users", ("a", V2))
+        world.commit("shop", users=3)
+        assert [fault.schema_id for fault in world.findings()["SRF001"].schema_ids] == [2]
+        assert registered(world.plan()) == [1, 2]
+        assert registered(world.plan(only_live=True)) == [2]
+
+    def test_a_version_of_the_source_that_no_record_uses_is(self, world: World, tmp_path: Path) -> None:
+        newest = world.registry.seed(SOURCE_SUBJECT, W3)
+        assert registered(world.plan()) == [1, 2, newest]
+        assert registered(world.plan(only_live=True)) == [1, 2]
+        carried_out_and_undone(world, world.plan(), tmp_path / "journal")
+
+    def test_a_soft_deleted_version_of_the_source_that_no_record_uses_is_not(self, world: World) -> None:
+        world.registry.seed(SOURCE_SUBJECT, W3)
+        world.client().delete_version(SOURCE_SUBJECT, 3)
+        assert registered(world.plan()) == [1, 2]
+
+    def test_a_soft_deleted_version_that_records_use_is(self, world: World, tmp_path: Path) -> None:
+        world.client().delete_version(SOURCE_SUBJECT, 1)
+        assert registered(world.plan()) == [1, 2]
+        carried_out_and_undone(world, world.plan(), tmp_path / "journal")
+
+    def test_what_is_there_soft_deleted_already_is_not(self, world: World, tmp_path: Path) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.client().delete_version(PHANTOM, 2)
+        plan = world.plan()
+        assert registered(plan) == [2]
+        carried_out_and_undone(world, plan, tmp_path / "journal")
+
+    def test_the_holders_of_each_id_are_named(self, world: World) -> None:
+        assert {action.holders for action in world.plan().actions if isinstance(action, Register)} == {
+            (SOURCE_SUBJECT,)
+        }
+
+    def test_nothing_to_repair_is_an_empty_plan(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.registry.seed(PHANTOM, W2)
+        plan = world.plan()
+        assert (plan.actions, plan.findings, plan.price, plan.playbook) == ((), (), (), ())
+
+    def test_a_store_whose_phantom_subject_does_not_exist_gets_one(self, world: World, tmp_path: Path) -> None:
+        world.commit("tills", users=2)
+        before = world.registry.dump()
+        plan = world.plan(application="tills", store="users-store")
+        assert kinds(plan) == ["register", "soft-delete", "register", "soft-delete"]
+        world.apply(plan, tmp_path / "journal")
+        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
+        again = world.examine(application="tills", store="users-store").diagnosis
+        assert [finding.code for finding in again.findings] == ["SRF003"]
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before
+
+    def test_several_stores_stand_in_one_plan(self, world: World, tmp_path: Path) -> None:
+        other = "tills-orders-changelog-value"
+        world.registry.seed("orders-value", W3)
+        world.registry.seed(other, R.replace("USERID", "BADGE"))
+        world.put("orders", ("o", value(4, ONE_LONG_AND_NULL)))
+        world.commit("tills", orders=1)
+        plan = world.plan()
+        assert [(f.application, f.store) for f in plan.findings] == [("shop", STORE), ("tills", "orders")]
+        assert [action.step for action in plan.actions] == list(range(1, len(plan.actions) + 1))
+        assert set(plan.expects) == {PHANTOM, other}
+        assert {action.subject for action in plan.actions} == {PHANTOM, other}
+        carried_out_and_undone(world, plan, tmp_path / "journal")
+
+
+class TestKeep:
+    def test_live_the_next_internal_schema_is_refused(self, world: World, tmp_path: Path) -> None:
+        plan = world.plan(keep=Keep.LIVE)
+        assert kinds(plan) == ["set-compatibility", "register", "register", "restore-compatibility"]
+        world.apply(plan, tmp_path / "journal")
+        with pytest.raises(IncompatibleSchemaError):
+            world.client().register(PHANTOM, Schema(text=NEXT.text))
+
+    @pytest.mark.parametrize("keep", [Keep.SOFT_DELETED, Keep.AUTO])
+    def test_soft_deleted_the_next_internal_schema_is_accepted(self, world: World, tmp_path: Path, keep: Keep) -> None:
+        plan = world.plan(keep=keep)
+        world.apply(plan, tmp_path / "journal")
+        assert world.client().register(PHANTOM, NEXT) > 0
+
+    def test_auto_leaves_live_what_the_subjects_own_schema_follows(self, world: World, tmp_path: Path) -> None:
+        """The subject's own schema reads the writer's, so the application's next put is accepted after it."""
+        client = world.client()
+        client.delete_version(PHANTOM, 1)
+        client.delete_version(PHANTOM, 1, permanent=True)
+        world.registry.seed(PHANTOM, W1.replace('"userId","type":"long"', '"userId","type":"double"'))
+        plan = world.plan(keep=Keep.AUTO)
+        assert not any(isinstance(action, SoftDelete) for action in plan.actions)
+        carried_out_and_undone(world, plan, tmp_path / "journal")
+
+    def test_auto_at_none_leaves_all_live(self, world: World) -> None:
+        world.client().set_config(PHANTOM, {"compatibility": "NONE"})
+        assert kinds(world.plan(keep=Keep.AUTO)) == ["register", "register"]
+
+    @pytest.mark.parametrize("level", ["BACKWARD", "FORWARD", "FULL", "FULL_TRANSITIVE", "NONE"])
+    @pytest.mark.parametrize("keep", list(Keep))
+    def test_any_choice_at_any_level_is_carried_out_and_undone(
+        self, world: World, tmp_path: Path, keep: Keep, level: str
+    ) -> None:
+        world.client().set_config(PHANTOM, {"compatibility": level})
+        carried_out_and_undone(world, world.plan(keep=keep), tmp_path / "journal")
+
+    def test_registrations_that_refuse_each_other_relax_the_level_even_under_a_new_subject(
+        self, world: World, tmp_path: Path
+    ) -> None:
+        client = world.client()
+        for permanent in (False, True):
+            client.delete_version(PHANTOM, 1, permanent=permanent)
+        third = world.registry.seed(SOURCE_SUBJECT, W1.replace("userId", "id"))
+        world.listing("shop")
+        plan = world.plan(keep=Keep.LIVE, application="shop", store=STORE)
+        assert registered(plan) == [1, 2, third]
+        assert plan.actions[0].kind == "set-compatibility"
+        before = world.registry.dump()
+        world.apply(plan, tmp_path / "journal")
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before
+
+    def test_what_stays_live_may_refuse_what_the_subjects_latest_would_not(self, tmp_path: Path) -> None:
+        """Not the subject's own latest alone counts, but what the plan itself has left live before."""
+
+        def user(*fields: str) -> str:
+            return f'{{"type":"record","name":"User","fields":[{",".join(fields)}]}}'
+
+        def nullable(name: str, of: str) -> str:
+            return f'{{"name":"{name}","type":["null","{of}"],"default":null}}'
+
+        y = '{"name":"y","type":"long"}'
+        with world_of({"users": 1}) as world:
+            world.registry.seed(SOURCE_SUBJECT, user(y, nullable("x", "long")))
+            world.registry.seed(SOURCE_SUBJECT, user(nullable("x", "string")))
+            world.registry.seed(PHANTOM, user(y))
+            world.put("users", ("a", value(1, b"\x02\x00")), ("b", value(2, b"\x00")))
+            world.commit("shop", users=2)
+            assert "SRF012" not in world.findings()
+            plan = world.plan()
+            assert kinds(plan) == ["set-compatibility", "register", "register", "soft-delete", "restore-compatibility"]
+            carried_out_and_undone(world, plan, tmp_path / "journal")
+
+
+class TestTheSubjectsOwnConfiguration:
+    def test_one_that_was_there_is_put_back_as_it_was(self, world: World, tmp_path: Path) -> None:
+        client = world.client()
+        client.set_config(PHANTOM, {"compatibility": "FULL", "normalize": False})
+        config = {"compatibilityLevel": "FULL", "normalize": False}
+        plan = world.plan()
+        first, last = plan.actions[0], plan.actions[-1]
+        assert isinstance(first, SetCompatibility)
+        assert isinstance(last, RestoreCompatibility)
+        assert (first.previous, last.previous) == (config, config)
+        world.apply(plan, tmp_path / "journal")
+        found = client.config(PHANTOM)
+        assert found is not None
+        assert found.fields == config
+        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
+
+    def test_one_that_was_not_there_is_gone_again(self, world: World, tmp_path: Path) -> None:
+        plan = world.plan()
+        last = plan.actions[-1]
+        assert isinstance(last, RestoreCompatibility)
+        assert last.previous is None
+        world.apply(plan, tmp_path / "journal")
+        assert world.client().config(PHANTOM) is None
+
+
+class TestTheDocument:
+    def test_the_same_world_gives_the_same_digest(self, world: World) -> None:
+        first, second = world.plan(), world.plan()
+        assert first == second
+        assert first.digest == second.digest
+
+    def test_new_records_do_not_make_it_stale(self, world: World, tmp_path: Path) -> None:
+        plan = world.plan()
+        world.put("users", ("z", V1))
+        world.apply(plan, tmp_path / "journal")
+        assert not world.examine().diagnosis.has_findings
+
+    def test_it_names_what_the_contract_names(self, world: World) -> None:
+        document = plan_document(world.plan())
+        assert json.loads(json.dumps(document)) == document
+        assert {"schema", "digest", "registry", "findings", "actions", "expects", "price"} <= document.keys()
+        assert document["schema"] == "srfix.plan/1"
+        actions = document["actions"]
+        assert isinstance(actions, list)
+        for action in actions:
+            assert isinstance(action, dict)
+            assert {"step", "kind", "subject", "expects", "leaves", "undo"} <= action.keys()
