@@ -1,0 +1,124 @@
+"""What a person hands over, through the installed command: state directories, topologies, ksqlDB."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.kept_demo import Parts
+from tests.recovery.ksqldb.server import ksqldb_server
+
+from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+
+TOPOLOGY = f"""\
+Topologies:
+   Sub-topology: 0
+    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
+      --> KTABLE-SOURCE-0000000001
+    Processor: KTABLE-SOURCE-0000000001 (stores: [{damage.STORE}])
+      --> none
+      <-- KSTREAM-SOURCE-0000000000
+
+"""
+
+
+@pytest.fixture
+def state_dir(tmp_path: Path) -> Path:
+    """A state directory of Streams up to 4.2 with the store of the incident in it."""
+    task = tmp_path / "state" / damage.APPLICATION / "0_0"
+    (task / "rocksdb" / damage.STORE).mkdir(parents=True)
+    (task / ".checkpoint").write_text("0\n1\nusers 0 3\n")
+    return tmp_path / "state"
+
+
+def diagnosis(parts: Parts, *options: str | Path, code: int = 1) -> dict[str, Any]:
+    done = parts.srfix("diagnose", *options, "--output", "json")
+    assert done.returncode == code, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def evidence(document: dict[str, Any], kind: str) -> list[tuple[str, str]]:
+    (finding,) = [found for found in document["findings"] if found["code"] == "SRF001"]
+    return [(piece["topic"], piece["weight"]) for piece in finding["evidence"] if piece["kind"] == kind]
+
+
+class TestStateDir:
+    def test_it_is_conclusive_evidence(self, parts: Parts, state_dir: Path) -> None:
+        assert evidence(diagnosis(parts, "--state-dir", state_dir), "state-directory") == [("users", "conclusive")]
+
+    def test_the_applications_folder_will_do(self, parts: Parts, state_dir: Path) -> None:
+        document = diagnosis(parts, "--state-dir", state_dir / damage.APPLICATION)
+        assert evidence(document, "state-directory") == [("users", "conclusive")]
+
+    def test_the_configuration_file_may_name_several(self, parts: Parts, state_dir: Path, tmp_path: Path) -> None:
+        config = tmp_path / "srfix.toml"
+        config.write_text(f'state-dir = ["{state_dir}"]\n')
+        assert evidence(diagnosis(parts, "--config", config), "state-directory") == [("users", "conclusive")]
+
+    def test_the_report_says_it_in_words(self, parts: Parts, state_dir: Path) -> None:
+        done = parts.srfix("diagnose", "--state-dir", state_dir)
+        said = " ".join(done.stdout.split())
+        assert f"{damage.STORE} is the only store there without a changelog of its own" in said
+        assert "(state-directory, conclusive)" in said
+
+    def test_a_plan_takes_it_too(self, parts: Parts, state_dir: Path) -> None:
+        done = parts.srfix("plan", "--state-dir", state_dir, "--output", "json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["actions"]
+
+    def test_a_path_that_is_not_there_is_refused_in_a_sentence(self, parts: Parts, tmp_path: Path) -> None:
+        done = parts.srfix("diagnose", "--state-dir", tmp_path / "nosuch")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "cannot be read: No such file or directory. Give the application's state.dir" in done.stderr
+
+
+class TestTopology:
+    def test_it_is_conclusive_for_the_application_that_is_named(self, parts: Parts, tmp_path: Path) -> None:
+        (tmp_path / "topology.txt").write_text(TOPOLOGY)
+        document = diagnosis(parts, "--topology", tmp_path / "topology.txt", "--application", damage.APPLICATION)
+        assert evidence(document, "topology") == [("users", "conclusive")]
+
+    @pytest.mark.parametrize("content", ["hello\n", "\xff"])
+    def test_a_file_of_something_else_is_refused_in_a_sentence(
+        self, parts: Parts, tmp_path: Path, content: str
+    ) -> None:
+        (tmp_path / "topology.txt").write_text(content, encoding="latin-1")
+        done = parts.srfix("diagnose", "--topology", tmp_path / "topology.txt")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "topology.txt" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+class TestKsqldb:
+    def test_a_server_is_asked_with_a_password_from_the_environment(self, parts: Parts) -> None:
+        with ksqldb_server() as server:
+            server.password = "tr0ub4dor"
+            env = {"KSQLDB_PASSWORD": "tr0ub4dor"}
+            options = ("--ksqldb", server.url, "--ksqldb-user", "reader:env:KSQLDB_PASSWORD")
+            done = parts.srfix("diagnose", *options, "--output", "json", env=env)
+            assert done.returncode == 1, done.stderr
+            assert "SHOW QUERIES EXTENDED;" in server.statements
+        assert "tr0ub4dor" not in done.stdout + done.stderr
+
+    def test_one_that_does_not_answer_is_skipped_with_its_reason(self, parts: Parts) -> None:
+        document = diagnosis(parts, "--ksqldb", "http://reader:tr0ub4dor@127.0.0.1:1")
+        (skipped,) = [s for s in document["skipped"] if s["what"] == "ksqlDB (http://127.0.0.1:1)"]
+        assert "no connection" in skipped["reason"]
+        assert "tr0ub4dor" not in json.dumps(document)
+
+    def test_a_saved_text_that_is_none_is_refused_in_a_sentence(self, parts: Parts, tmp_path: Path) -> None:
+        (tmp_path / "ksql.txt").write_text("hello\n")
+        done = parts.srfix("diagnose", "--ksqldb-text", tmp_path / "ksql.txt")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "is neither JSON of ksqlDB nor the text of its command line" in done.stderr
+
+
+class TestObservations:
+    def test_the_internal_schema_tells_what_reads_the_store(self, parts: Parts) -> None:
+        (finding,) = [found for found in diagnosis(parts)["findings"] if found["code"] == "SRF001"]
+        assert ("reader", "connect", "strong") in [
+            (seen["kind"], seen["says"], seen["weight"]) for seen in finding["observations"]
+        ]
