@@ -45,3 +45,10 @@ class TestProbe:
             [found] = probe(client)
         assert found.version is None
         assert found.error is None if error is None else isinstance(found.error, error)
+
+    def test_a_gateway_that_is_out_of_work_is_asked_once(self) -> None:
+        with FixtureRegistry() as registry, RegistryClient(registry.url) as client:
+            registry.intercept(Fault(action=Answer(status=503, body="")))
+            [found] = probe(client)
+            assert len(registry.requests) == 1
+        assert found.error is not None
