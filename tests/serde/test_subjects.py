@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from srfix.serde.errors import UsageError
@@ -98,14 +98,17 @@ class TestContexts:
         assert split_context(subject) == (context, name)
 
     @given(contexts, st.text())
+    @example(".", ":.ctx:a")
+    @example(".", ":*:a")
     def test_splitting_undoes_joining(self, context: str, name: str) -> None:
         assert split_context(join_context(context, name)) == (context, name)
 
-    @given(st.text())
+    @given(st.text(st.characters(exclude_characters=":")))
     def test_a_plain_name_stays_as_it_is_in_the_default_context(self, name: str) -> None:
-        assert join_context(".", name) == (
-            name if split_context(name)[0] == "." and not name.startswith(":.") else f":.:{name}"
-        )
+        assert join_context(".", name) == name
+
+    def test_a_name_that_looks_qualified_is_qualified(self) -> None:
+        assert join_context(".", ":.ctx:a") == ":.::.ctx:a"
 
     @pytest.mark.parametrize("context", ["", "ctx", ".a:b", ":.ctx:", "**"])
     def test_what_is_no_context_is_refused(self, context: str) -> None:

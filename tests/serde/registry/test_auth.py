@@ -270,6 +270,15 @@ class TestOverHttp:
         assert b64decode(server.seen[0].headers["Authorization"].removeprefix("Basic ")) == b"reader:p@ss"
         assert "Authorization" not in other_server.seen[0].headers
 
+    def test_no_netrc_is_read(
+        self, server: ScriptedRegistry, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / "netrc").write_text("machine 127.0.0.1 login reader password s3cret\n", encoding="utf-8")
+        monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+        server.answers([])
+        make_client().subjects()
+        assert "Authorization" not in server.seen[0].headers
+
     def test_a_secret_that_cannot_be_read_stops_the_request(
         self, server: ScriptedRegistry, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
