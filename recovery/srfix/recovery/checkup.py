@@ -243,8 +243,8 @@ def check_registry(registry: RegistryClient) -> Iterator[Check]:
     yield _asked(
         "registry",
         "read the global compatibility",
-        lambda: registry.config(),
-        lambda config: (config.compatibility if config is not None else None) or "not told",
+        lambda: _global_level(registry),
+        lambda level: level,
         right="the right GLOBAL_COMPATIBILITY_READ",
     ).check
     mode = _asked(
@@ -258,6 +258,11 @@ def check_registry(registry: RegistryClient) -> Iterator[Check]:
     yield (
         replace(mode.check, advice="In this mode a repair cannot register anything (42205).") if closed else mode.check
     )
+
+
+def _global_level(registry: RegistryClient) -> str:
+    config = registry.config()
+    return (None if config is None else config.compatibility) or "not told"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
