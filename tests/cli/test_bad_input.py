@@ -84,7 +84,7 @@ class TestWhatCannotBeReached:
 
     @pytest.mark.parametrize(
         ("status", "error_code", "advice"),
-        [(401, 401, "Check the user name and password"), (403, 40301, "Ask the registry's administrator")],
+        [(401, 401, "Check the credentials for the registry"), (403, 40301, "Ask the registry's administrator")],
     )
     def test_wrong_registry_credentials(self, parts: Parts, status: int, error_code: int, advice: str) -> None:
         body = json.dumps({"error_code": error_code, "message": "No."})
