@@ -250,11 +250,11 @@ def check_registry(registry: RegistryClient) -> Iterator[Check]:
     mode = _asked(
         "registry",
         "read the global mode",
-        lambda: registry.mode(),
+        lambda: registry.mode() or "",
         lambda mode: mode or "the registry has no modes",
         right="the right GLOBAL_COMPATIBILITY_READ",
     )
-    closed = mode.answer is not None and mode.answer not in WRITABLE_MODES
+    closed = bool(mode.answer) and mode.answer not in WRITABLE_MODES
     yield (
         replace(mode.check, advice="In this mode a repair cannot register anything (42205).") if closed else mode.check
     )
