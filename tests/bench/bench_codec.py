@@ -29,10 +29,12 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry import avro as confluent_avro
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from srfix.serde import AvroDeserializer, AvroSerializer, ById
 from srfix.serde.columns import parse_columns
+from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.formats.avro import internal_schema
 from srfix.serde.registry.models import RegisteredSchema, Schema
+from srfix.serde.resolve import ById
+from srfix.serde.serializer import AvroSerializer
 from srfix.serde.wire import SchemaId
 
 _SCHEMA_ID = SchemaId(1)

@@ -10,9 +10,13 @@ from confluent_kafka import DeserializingConsumer, Message, Producer, Serializin
 from confluent_kafka.error import ValueDeserializationError, ValueSerializationError
 
 from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde import AvroDeserializer, AvroSerializer, ById, ChangelogSubject, UnderOneSubject, parse_columns
+from srfix.serde.columns import parse_columns
+from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import EncodeError, SubjectVersionError
 from srfix.serde.registry import RegistryClient
+from srfix.serde.resolve import ById, UnderOneSubject
+from srfix.serde.serializer import AvroSerializer
+from srfix.serde.subjects import ChangelogSubject
 
 COLUMNS = parse_columns("ID BIGINT, TAGS MAP<STRING, INT>")
 KEY = '"string"'
