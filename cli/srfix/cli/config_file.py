@@ -28,7 +28,7 @@ from typing import Final
 
 from srfix.serde.errors import UsageError
 
-__all__ = ["SHARED_KEYS", "ConfigFile", "read_config"]
+__all__ = ["ConfigFile", "SHARED_KEYS", "read_config"]
 
 SHARED_KEYS: Final = (
     "application",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-__all__ = ["MAX_CHARACTERS", "LogText", "clean", "unwrap"]
+__all__ = ["LogText", "MAX_CHARACTERS", "clean", "unwrap"]
 
 MAX_CHARACTERS: Final = 8 * 2**20
 """Of a longer text only the end is read: in a log the last failure is the one that matters."""

@@ -99,9 +99,7 @@ def _decode(content: bytes) -> str:
 
 
 def _list_of_codes() -> Report:
-    rows = tuple(
-        (known.code, known.severity, known.checked_since or "not yet", known.title) for known in CATALOGUE
-    )
+    rows = tuple((known.code, known.severity, known.checked_since or "not yet", known.title) for known in CATALOGUE)
     return Report(
         document={
             "schema": "srfix.catalogue/1",
