@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.cli.kept_demo import SRFIX, KeptDemo, environment, kept_demo, srfix
 
 

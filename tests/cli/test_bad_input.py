@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 import requests
-from tests.cli.damaged_stores import ODD_APPLICATION, UNKNOWN_ID, OddParts, odd_parts
-from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
 
 from srfix.fixtures.registry import Answer, CutBefore, Fault
+from tests.cli.damaged_stores import ODD_APPLICATION, UNKNOWN_ID, OddParts, odd_parts
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
 
 HTML = Answer(status=200, body="<html><body>Please log in</body></html>", content_type="text/html")
 SECRET = "hunter22-and-more"

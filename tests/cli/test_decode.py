@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.cli.kept_demo import Parts, srfix
 
 from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
@@ -21,6 +20,7 @@ from srfix.serde.json_values import from_json
 from srfix.serde.registry import RegistryClient
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.subjects import Role
+from tests.cli.kept_demo import Parts, srfix
 
 PHANTOM = ("--application", damage.APPLICATION, "--store", damage.STORE)
 OFFSET_COMMIT, JOIN_GROUP, CREATE_TOPICS, PRODUCE = 8, 11, 19, 0

@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
 
 from srfix.fixtures.registry import FixtureRegistry
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
 
 IN_ORDER = (
     "1. A table's source topic, and the two schemas\n",

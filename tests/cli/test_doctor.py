@@ -7,10 +7,10 @@ import subprocess
 from typing import Any
 
 import pytest
-from tests.cli.kept_demo import Parts, srfix
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry.intercept import Answer, Fault
+from tests.cli.kept_demo import Parts, srfix
 
 CREATE_TOPICS, OFFSET_COMMIT, PRODUCE, JOIN_GROUP = 19, 8, 0, 11
 NOBODY = "127.0.0.1:9"

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.kept_demo import Parts
-from tests.recovery.ksqldb.server import ksqldb_server
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from tests.cli.kept_demo import Parts
+from tests.recovery.ksqldb.server import ksqldb_server
 
 TOPOLOGY = f"""\
 Topologies:

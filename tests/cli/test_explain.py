@@ -51,9 +51,7 @@ class TestACode:
 
     def test_without_an_argument_all_codes_are_listed(self) -> None:
         _, result = run()
-        assert [known.code for known in CATALOGUE if known.code in result.stdout] == [
-            k.code for k in CATALOGUE
-        ]
+        assert [known.code for known in CATALOGUE if known.code in result.stdout] == [k.code for k in CATALOGUE]
         document = json.loads(run("--output", "json")[1].stdout)
         assert [code["code"] for code in document["codes"]] == [known.code for known in CATALOGUE]
 

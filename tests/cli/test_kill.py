@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
 
 from srfix.fixtures.registry import Answer, CutBefore, Fault, FixtureRegistry
 from srfix.serde.registry.models import Json
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
 
 WRITES = (
     ("PUT", "/config/", 1),

@@ -231,9 +231,7 @@ class TestMain:
         assert main(["--help"]) == ExitCode.OK
         assert "ghost" in capsys.readouterr().out
 
-    def test_every_command_of_the_table_can_be_loaded_and_has_help(
-        self, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_every_command_of_the_table_can_be_loaded_and_has_help(self, capsys: pytest.CaptureFixture[str]) -> None:
         for name in COMMANDS:
             assert main([name, "--help"]) == ExitCode.OK
             assert capsys.readouterr().out.startswith(f"Usage: srfix {name}")

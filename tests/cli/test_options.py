@@ -7,8 +7,6 @@
 | `--config` | default |
 """
 
-# ruff: noqa: E501  (tables read better in one line)
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -183,9 +181,7 @@ class TestKafkaProperties:
     @pytest.mark.parametrize("text", ["topsecret", "=topsecret", " =topsecret"])
     @pytest.mark.parametrize("option", ["-X", "-R"])
     def test_what_is_no_property_is_refused_without_being_shown(self, option: str, text: str) -> None:
-        with pytest.raises(
-            UsageError, match=rf"^{option} takes key=value, one word; what was given has no key"
-        ):
+        with pytest.raises(UsageError, match=rf"^{option} takes key=value, one word; what was given has no key"):
             connect(option, text)
 
     def test_a_properties_file_that_is_missing_or_malformed_is_refused(self, tmp_path: Path) -> None:
@@ -198,9 +194,7 @@ class TestKafkaProperties:
 
     def test_a_multi_line_jaas_entry_is_refused_as_one(self, tmp_path: Path) -> None:
         file = tmp_path / "client.properties"
-        file.write_text(
-            'sasl.jaas.config=Plain required \\\n  username="u" \\\n  password="p";\n', encoding="utf-8"
-        )
+        file.write_text('sasl.jaas.config=Plain required \\\n  username="u" \\\n  password="p";\n', encoding="utf-8")
         with pytest.raises(UsageError, match=r"sasl\.jaas\.config is one of Java's"):
             connect("--kafka-config", str(file))
 
@@ -332,9 +326,7 @@ class TestConfigFile:
             ("kafka = 'x'", r"must be a table: \[kafka\]\.$"),
         ],
     )
-    def test_what_cannot_be_used_is_refused_with_the_place(
-        self, tmp_path: Path, text: str, message: str
-    ) -> None:
+    def test_what_cannot_be_used_is_refused_with_the_place(self, tmp_path: Path, text: str, message: str) -> None:
         file = tmp_path / "srfix.toml"
         file.write_text(text, encoding="utf-8")
         with pytest.raises(UsageError, match=message):

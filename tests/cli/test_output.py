@@ -49,9 +49,7 @@ def render(output: OutputFormat, stream: io.StringIO | None = None) -> str:
 
 
 class TestTable:
-    def test_without_a_terminal_every_subject_stands_on_one_line(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_without_a_terminal_every_subject_stands_on_one_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "40")
         text = render(OutputFormat.TABLE)
         assert sum(SUBJECT in line for line in text.splitlines()) == 2

@@ -7,12 +7,12 @@ import subprocess
 from typing import Any
 
 import pytest
-from tests.cli.kept_demo import Parts, srfix
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry.intercept import Answer, Fault
 from srfix.serde.columns import parse_columns, print_columns
 from srfix.serde.formats.avro import internal_schema
+from tests.cli.kept_demo import Parts, srfix
 
 INTERNAL = print_columns(damage.COLUMNS)
 

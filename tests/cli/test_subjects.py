@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.cli.kept_demo import Parts, srfix
 
 from srfix.fixtures.broker import EmbeddedBroker
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.fixtures.registry.intercept import Answer, Fault
 from srfix.serde.registry import RegistryClient
+from tests.cli.kept_demo import Parts, srfix
 
 TEXT = '{"type":"record","name":"R","fields":[]}'
 NOTHING = Answer(status=404, body='{"error_code":404,"message":"HTTP 404 Not Found"}')

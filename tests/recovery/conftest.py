@@ -9,7 +9,7 @@ import pytest
 
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.registry import RegistryClient, RetryPolicy
-from tests.recovery.staging import PHANTOM, R, SOURCE_SUBJECT, W1, W2
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.recovery.staging import R
-from tests.recovery.world import World, world_of
 
 from srfix.recovery.candidates import Candidates, find_candidates
 from srfix.recovery.cluster import Cluster
 from srfix.serde.errors import ClusterError, UsageError
+from tests.recovery.staging import R
+from tests.recovery.world import World, world_of
 
 
 @pytest.fixture

@@ -91,9 +91,7 @@ class TestWatermarks:
         assert cluster.watermarks("orders", range(3)) == {0: (0, 0), 1: (0, 5), 2: (0, 1)}
 
     def test_a_topic_that_does_not_exist_is_an_error_that_says_what_to_check(self, cluster: Cluster) -> None:
-        with pytest.raises(
-            ClusterError, match=r"^There is no topic 'nosuch' on the Kafka cluster at 127.0.0.1:\d+,"
-        ):
+        with pytest.raises(ClusterError, match=r"^There is no topic 'nosuch' on the Kafka cluster at 127.0.0.1:\d+,"):
             cluster.watermarks("nosuch", [0])
 
     def test_a_partition_that_does_not_exist_is_an_error(self, cluster: Cluster) -> None:
@@ -119,9 +117,7 @@ class TestRecordAt:
         assert (record.key, record.value, record.headers) == (None, None, ())
 
     @pytest.mark.parametrize(("partition", "offset"), [(1, 5), (1, 99), (0, 0)])
-    def test_an_offset_that_the_log_does_not_hold_is_none(
-        self, cluster: Cluster, partition: int, offset: int
-    ) -> None:
+    def test_an_offset_that_the_log_does_not_hold_is_none(self, cluster: Cluster, partition: int, offset: int) -> None:
         assert cluster.record_at("orders", partition, offset) is None
 
     def test_an_offset_that_retention_took_away_is_none(self) -> None:
@@ -165,9 +161,7 @@ class TestReadOnly:
 
     def test_the_broker_would_have_noticed(self) -> None:
         with EmbeddedBroker(topics={"orders": 1}) as broker:
-            Producer({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}).list_topics(
-                "seen", timeout=10
-            )
+            Producer({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}).list_topics("seen", timeout=10)
             assert "seen" in broker.topics
 
 
@@ -223,9 +217,7 @@ class TestFailures:
         began = time.monotonic()
         with Cluster(config, timeout_s=30) as cluster:
             assert "hunter2" not in repr(cluster)
-            with pytest.raises(
-                ClusterError, match=r"^Authentication failed at .* Check security\.protocol"
-            ) as caught:
+            with pytest.raises(ClusterError, match=r"^Authentication failed at .* Check security\.protocol") as caught:
                 cluster.topics()
         assert time.monotonic() - began < 10
         assert "hunter2" not in str(caught.value)

@@ -7,8 +7,6 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
-from tests.recovery.world import World, value, world_of
 
 from srfix.fixtures.broker import ProducedRecord
 from srfix.recovery.census.interface import Census, CensusRequest
@@ -17,6 +15,8 @@ from srfix.recovery.diagnosis import diagnose
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Role
 from srfix.serde.wire import frame_guid, schema_id_header
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
+from tests.recovery.world import World, value, world_of
 
 GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
 

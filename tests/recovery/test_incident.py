@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.recovery.world import World, world_of
 
 from srfix.fixtures.broker import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
@@ -17,6 +16,7 @@ from srfix.serde.columns import parse_columns
 from srfix.serde.formats.avro import internal_schema
 from srfix.serde.registry import IncompatibleSchemaError, Schema
 from srfix.serde.subjects import Role
+from tests.recovery.world import World, world_of
 
 NEXT_SCHEMA = Schema(text=internal_schema(parse_columns("USERID BIGINT, FULLNAME STRING, NICKNAME STRING")))
 """What the application registers after the next change of its statement: a field more, a field less, all nullable."""

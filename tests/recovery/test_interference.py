@@ -7,7 +7,6 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STEPS, W1, W2, R, clock, killed_at, plan_of
 
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.recovery.actions import Register
@@ -16,6 +15,7 @@ from srfix.recovery.rollback import Left, Undone, roll_back
 from srfix.recovery.subject_state import read_subject_state
 from srfix.serde.errors import PlanError
 from srfix.serde.registry import RegistryClient, Schema
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STEPS, W1, W2, R, clock, killed_at, plan_of
 
 OTHERS = Schema(text=R.replace('"default":null}', '"default":null},{"name":"N","type":["null","int"],"default":null}'))
 """What the running application registers under the phantom subject in the middle of a repair."""

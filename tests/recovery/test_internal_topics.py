@@ -60,9 +60,7 @@ class TestParse:
         assert (parsed.kind, parsed.name, parsed.store) == (kind, name, None)
 
     @given(application=names, number=digits, side=st.sampled_from(["REGISTRATION", "RESPONSE"]))
-    def test_an_unnamed_foreign_key_join_is_recognised(
-        self, application: str, number: str, side: str
-    ) -> None:
+    def test_an_unnamed_foreign_key_join_is_recognised(self, application: str, number: str, side: str) -> None:
         rest = f"KTABLE-FK-JOIN-SUBSCRIPTION-{side}-{number}-topic"
         parsed = parse(f"{application}-{rest}", application=application)
         assert parsed is not None
@@ -74,9 +72,7 @@ class TestParse:
         "registration",
         ["KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000004-topic", "j-subscription-registration-topic"],
     )
-    def test_a_pseudo_topic_is_a_registration_topic_with_a_suffix(
-        self, registration: str, suffix: str
-    ) -> None:
+    def test_a_pseudo_topic_is_a_registration_topic_with_a_suffix(self, registration: str, suffix: str) -> None:
         parsed = parse(f"shop-{registration}{suffix}", application="shop")
         assert parsed is not None
         assert (parsed.kind, parsed.store) == (Kind.PSEUDO, None)
@@ -114,20 +110,14 @@ class TestParse:
 class TestRecognise:
     @given(topic=st.text(LEGAL, max_size=60))
     def test_a_name_is_recognised_exactly_when_some_application_could_own_it(self, topic: str) -> None:
-        owners = [
-            topic[:end] for end in range(1, len(topic)) if parse(topic, application=topic[:end]) is not None
-        ]
+        owners = [topic[:end] for end in range(1, len(topic)) if parse(topic, application=topic[:end]) is not None]
         assert (recognise(topic) is not None) == bool(owners)
 
     @given(application=names, store=names)
-    def test_every_changelog_is_recognised_without_knowing_the_application(
-        self, application: str, store: str
-    ) -> None:
+    def test_every_changelog_is_recognised_without_knowing_the_application(self, application: str, store: str) -> None:
         assert recognise(changelog_topic(application, store)) is Kind.CHANGELOG
 
-    @pytest.mark.parametrize(
-        "topic", ["users", "db-users", "users-changelog", "-changelog", "a-b-changelogs", ""]
-    )
+    @pytest.mark.parametrize("topic", ["users", "db-users", "users-changelog", "-changelog", "a-b-changelogs", ""])
     def test_an_ordinary_topic_is_not_recognised(self, topic: str) -> None:
         assert recognise(topic) is None
 
@@ -144,9 +134,7 @@ class TestApplicationPrefixes:
         assert application_prefixes(topic) == ("my-app", "my")
 
     @given(application=names, store=names)
-    def test_the_true_application_is_always_among_them_and_each_parses(
-        self, application: str, store: str
-    ) -> None:
+    def test_the_true_application_is_always_among_them_and_each_parses(self, application: str, store: str) -> None:
         topic = changelog_topic(application, store)
         prefixes = application_prefixes(topic)
         assert application in prefixes
@@ -237,8 +225,6 @@ class TestIsInternal:
     def test_brokers_and_registries_keep_some_topics_for_themselves(self, topic: str) -> None:
         assert is_internal(topic)
 
-    @pytest.mark.parametrize(
-        "topic", ["users", "shop-users-changelog", "_confluent-ksql-default__command_topic"]
-    )
+    @pytest.mark.parametrize("topic", ["users", "shop-users-changelog", "_confluent-ksql-default__command_topic"])
     def test_a_topic_that_an_application_could_read_is_not_internal(self, topic: str) -> None:
         assert not is_internal(topic)

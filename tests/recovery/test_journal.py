@@ -41,14 +41,10 @@ class TestReadJournal:
         lines = journal_path.read_bytes().splitlines(keepends=True)
         lines[3] = b"garbage\n"
         journal_path.write_bytes(b"".join(lines))
-        with pytest.raises(
-            PlanError, match=r"^Line 4 of the journal .* cannot be read\. It was damaged or edited;"
-        ):
+        with pytest.raises(PlanError, match=r"^Line 4 of the journal .* cannot be read\. It was damaged or edited;"):
             read_journal(journal_path)
 
-    def test_an_edited_plan_in_the_first_line_is_refused(
-        self, client: RegistryClient, journal_path: Path
-    ) -> None:
+    def test_an_edited_plan_in_the_first_line_is_refused(self, client: RegistryClient, journal_path: Path) -> None:
         list(apply_plan(plan_of(client), client, journal_path, clock=clock))
         journal_path.write_text(journal_path.read_text().replace('"level": "NONE"', '"level": "FULL"', 1))
         with pytest.raises(PlanError, match=r"^The first line of .* was edited after it was made"):
@@ -57,14 +53,10 @@ class TestReadJournal:
     @pytest.mark.parametrize("content", [b"{}\n", b"[]\n", b'{"event":"after","step":1}\n'])
     def test_another_file_is_not_taken_for_a_journal(self, content: bytes, journal_path: Path) -> None:
         journal_path.write_bytes(content)
-        with pytest.raises(
-            PlanError, match=r"is not a journal of srfix: its first line does not begin a repair\.$"
-        ):
+        with pytest.raises(PlanError, match=r"is not a journal of srfix: its first line does not begin a repair\.$"):
             read_journal(journal_path)
 
-    def test_an_event_of_a_later_version_is_passed_over(
-        self, client: RegistryClient, journal_path: Path
-    ) -> None:
+    def test_an_event_of_a_later_version_is_passed_over(self, client: RegistryClient, journal_path: Path) -> None:
         list(apply_plan(plan_of(client), client, journal_path, clock=clock))
         with journal_path.open("ab") as stream:
             stream.write(b'{"event":"remarked","at":"x"}\n')

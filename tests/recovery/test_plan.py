@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
-from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
 from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
 from srfix.recovery.plan import Keep
 from srfix.recovery.plan_file import Plan, plan_document
 from srfix.serde.registry import IncompatibleSchemaError, Schema
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
+from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
 V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
 W3 = W2.replace("tier", "badge")

@@ -6,8 +6,6 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
-from tests.recovery.world import World, value, world_of
 
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.recovery.refusals import Refusal, foreseen_refusals
@@ -18,6 +16,8 @@ from srfix.serde.errors import PlanError
 from srfix.serde.registry import IncompatibleSchemaError, OperationNotPermittedError, RegistryClient
 from srfix.serde.subjects import Role
 from srfix.serde.wire import SchemaId
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
+from tests.recovery.world import World, value, world_of
 
 LEVELS = [
     "NONE",

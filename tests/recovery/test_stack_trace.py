@@ -51,9 +51,7 @@ INCIDENTS = {
     "a quoted mail": "".join(f"> {line}\n" for line in STREAMS_2_6_3.splitlines()),
     "a JSON log line": json.dumps({"level": "ERROR", "message": STREAMS_2_6_3}),
     "wrapped by words": "\n".join(
-        part
-        for line in STREAMS_2_6_3.splitlines()
-        for part in textwrap.wrap(line, 78, break_on_hyphens=False)
+        part for line in STREAMS_2_6_3.splitlines() for part in textwrap.wrap(line, 78, break_on_hyphens=False)
     ),
     "broken at 80 columns": "\n".join(
         line[start : start + 80] for line in STREAMS_2_6_3.splitlines() for start in range(0, len(line), 80)
@@ -93,9 +91,7 @@ class TestTheIncident:
         assert "--streams-version" not in reading.next_command
 
     def test_the_jar_in_an_extended_frame_says_the_version(self) -> None:
-        text = STREAMS_2_6_3.replace(
-            "(MeteredKeyValueStore.java:139)", "(X.java:1) ~[kafka-streams-2.5.1.jar:?]"
-        )
+        text = STREAMS_2_6_3.replace("(MeteredKeyValueStore.java:139)", "(X.java:1) ~[kafka-streams-2.5.1.jar:?]")
         assert read(text).streams_versions == ("2.5.1",)
 
     @pytest.mark.parametrize(
@@ -117,9 +113,7 @@ class TestTheIncident:
         assert reading.subject == ("a-b-changelog-key" if role is Role.KEY else "a-b-changelog-value")
 
     def test_a_subject_that_does_not_exist_is_the_incident_too(self) -> None:
-        text = STREAMS_2_6_3.replace(
-            "Schema not found; error code: 40403", "Subject not found.; error code: 40401"
-        )
+        text = STREAMS_2_6_3.replace("Schema not found; error code: 40403", "Subject not found.; error code: 40401")
         assert (read(text).symptom, read(text).error_code) == (Symptom.PHANTOM_LOOKUP, 40401)
 
     def test_the_message_alone_is_enough(self) -> None:
@@ -396,9 +390,7 @@ class TestNotRecognised:
         reading = read(text)
         assert not reading.is_recognised
         assert (reading.finding, reading.schema_id, reading.clues) == (None, None, ())
-        assert reading.next_command == (
-            "srfix diagnose --bootstrap-servers HOST:9092 --registry http://REGISTRY:8081"
-        )
+        assert reading.next_command == ("srfix diagnose --bootstrap-servers HOST:9092 --registry http://REGISTRY:8081")
 
     @given(text=st.text())
     def test_no_text_makes_it_fail(self, text: str) -> None:
@@ -440,8 +432,6 @@ class TestLongTexts:
         assert reading.is_cut
         assert (reading.symptom, reading.schema_id) == (Symptom.PHANTOM_LOOKUP, 1)
 
-    @pytest.mark.parametrize(
-        "filler", ["\n", " ", "a", "Error retrieving Avro ", "at x.get(", "topic ", "\x1b", "-"]
-    )
+    @pytest.mark.parametrize("filler", ["\n", " ", "a", "Error retrieving Avro ", "at x.get(", "topic ", "\x1b", "-"])
     def test_a_hostile_text_takes_no_more_than_linear_time(self, filler: str) -> None:
         assert isinstance(read(filler * (1_000_000 // len(filler))), StackTraceReading)

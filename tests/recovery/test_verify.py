@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
-from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
 from srfix.fixtures.broker import EmbeddedBroker
 from srfix.fixtures.registry import Answer, Fault
@@ -21,6 +19,8 @@ from srfix.recovery.verify import Confirmed, Problem, verify
 from srfix.serde.registry.errors import RegistryAnswerError
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.wire import frame_id
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
+from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
 V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.cli.kept_demo import Parts, staged_parts
 
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest
 from srfix.recovery.census.local import LocalCensus
@@ -15,6 +14,7 @@ from srfix.recovery.cluster import Cluster
 from srfix.recovery.plan_file import Plan, load_plan
 from srfix.recovery.verify import Confirmed, NotLookedAt, Problem, verify
 from srfix.serde.subjects import Topic
+from tests.cli.kept_demo import Parts, staged_parts
 
 
 @pytest.fixture(scope="module")

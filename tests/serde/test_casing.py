@@ -20,10 +20,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import names
 
 from srfix.serde.casing import CaseRule, declared_name, match_fields
 from srfix.serde.errors import AmbiguousFieldError
+from tests.strategies import names
 
 UNIQUE, EXACT = CaseRule.UNIQUE, CaseRule.EXACT
 name_lists = st.lists(names | st.sampled_from(["FOO", "foo", "Foo"]), unique=True, max_size=6)

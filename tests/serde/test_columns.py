@@ -8,7 +8,6 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import avro_columns, columns
 
 from srfix.serde.columns import (
     BIGINT,
@@ -34,6 +33,7 @@ from srfix.serde.columns import (
 )
 from srfix.serde.errors import ColumnError, SchemaError
 from srfix.serde.formats.avro import internal_schema
+from tests.strategies import avro_columns, columns
 
 
 class TestParseColumns:

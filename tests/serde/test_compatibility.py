@@ -63,9 +63,7 @@ class TestPromotions:
 class TestFields:
     def test_a_new_field_needs_a_default(self) -> None:
         old = record(field("f1"))
-        assert incompatibilities(
-            new=record(field("f1"), field("f3", "int")), existing=[old], level="BACKWARD"
-        ) == (
+        assert incompatibilities(new=record(field("f1"), field("f3", "int")), existing=[old], level="BACKWARD") == (
             "The new schema cannot read the existing one: "
             "the reader's field 'f3' has no default value and the writer lacks it at /fields/1.",
         )
@@ -122,10 +120,7 @@ class TestEnumsAndFixed:
         writer = '{"type":"enum","name":"E","symbols":["A","B","C"]}'
         assert incompatibilities(
             new='{"type":"enum","name":"E","symbols":["A"]}', existing=[writer], level="BACKWARD"
-        ) == (
-            "The new schema cannot read the existing one: "
-            "the reader's enum lacks the symbols B, C at /symbols.",
-        )
+        ) == ("The new schema cannot read the existing one: the reader's enum lacks the symbols B, C at /symbols.",)
         assert reads('{"type":"enum","name":"E","symbols":["A"],"default":"A"}', writer)
 
     def test_a_fixed_keeps_its_size(self) -> None:
@@ -237,9 +232,7 @@ class TestBadSchemas:
             incompatibilities(new='"int"', existing=[text], level="FULL")
 
     def test_the_message_shows_where_the_text_begins(self) -> None:
-        with pytest.raises(
-            SchemaError, match=r"^The text is not an Avro schema \(.*\); it begins 'not json'\.$"
-        ):
+        with pytest.raises(SchemaError, match=r"^The text is not an Avro schema \(.*\); it begins 'not json'\.$"):
             incompatibilities(new="not json", existing=[], level="NONE")
 
     @given(
@@ -248,9 +241,7 @@ class TestBadSchemas:
             lambda inner: (
                 st.lists(inner)
                 | st.dictionaries(
-                    st.sampled_from(
-                        ["type", "name", "fields", "items", "symbols", "size", "aliases", "namespace"]
-                    ),
+                    st.sampled_from(["type", "name", "fields", "items", "symbols", "size", "aliases", "namespace"]),
                     inner,
                 )
             ),

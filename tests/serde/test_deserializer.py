@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.serde.fakes import MemoryRegistry
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import parse_columns
@@ -34,6 +33,7 @@ from srfix.serde.registry.models import Schema, SchemaReference
 from srfix.serde.resolve import ById, UnderOneSubject
 from srfix.serde.subjects import Role
 from srfix.serde.wire import frame_guid, frame_id
+from tests.serde.fakes import MemoryRegistry
 
 TEXT = json.dumps(
     {"type": "record", "name": "R", "fields": [{"name": "id", "type": "int"}, {"name": "Name", "type": "string"}]}

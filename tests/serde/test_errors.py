@@ -63,9 +63,7 @@ class TestPickle:
         error = pickle.loads(pickle.dumps(SrfixError("message", schema_id=7)))
         assert (error.message, error.schema_id) == ("message", 7)
 
-    @pytest.mark.parametrize(
-        "kind", sorted(set(ERRORS_BY_CODE.values()), key=repr), ids=lambda kind: kind.__name__
-    )
+    @pytest.mark.parametrize("kind", sorted(set(ERRORS_BY_CODE.values()), key=repr), ids=lambda kind: kind.__name__)
     def test_an_error_answer_survives_as_it_was_raised(self, kind: type[RegistryAnswerError]) -> None:
         error = kind(404, 40401, "no", "http://a/subjects", method="GET", earlier_attempt_lost=True)
         self.check(error)

@@ -12,11 +12,11 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import columns_and_row
 
 from srfix.serde.columns import Columns
 from srfix.serde.interface import Value
 from srfix.serde.json_values import from_json, to_json
+from tests.strategies import columns_and_row
 
 marked_objects = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.binary(max_size=4) | st.uuids(),

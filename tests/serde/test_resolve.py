@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from tests.serde.fakes import URL, MemoryRegistry
 
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.errors import DualSubjectError, RegistryError, ResolveError, SrfixError, SubjectVersionError
@@ -23,6 +22,7 @@ from srfix.serde.registry.models import Schema, SchemaVersion
 from srfix.serde.resolve import ById, DualSubject, Resolver, SecondAnswered, UnderOneSubject
 from srfix.serde.subjects import ChangelogSubject, Role, Subject, TopicSubject
 from srfix.serde.wire import SchemaId
+from tests.serde.fakes import URL, MemoryRegistry
 
 TEXT = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
 OTHER = '{"type":"record","name":"S","fields":[]}'

@@ -6,7 +6,6 @@ import pickle
 import threading
 
 import pytest
-from tests.serde.fakes import URL, MemoryRegistry
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import parse_columns
@@ -18,6 +17,7 @@ from srfix.serde.registry.errors import IncompatibleSchemaError
 from srfix.serde.resolve import ById, UnderOneSubject
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.subjects import ChangelogSubject, Role
+from tests.serde.fakes import URL, MemoryRegistry
 
 COLUMNS = parse_columns("ID BIGINT, NAME STRING")
 TEXT = '{"type":"record","name":"R","fields":[{"name":"id","type":"int"}]}'

@@ -30,9 +30,7 @@ class TestKraftBroker:
             broker.create_topic("logins", 2, {"cleanup.policy": "compact"})
             process_id = broker.process_id
             assert broker.topics == {"logins": 2, "users": 3}
-            with pytest.raises(
-                ClusterError, match=r"^The Kafka broker did not create the topic 'users': .*exist"
-            ):
+            with pytest.raises(ClusterError, match=r"^The Kafka broker did not create the topic 'users': .*exist"):
                 broker.create_topic("users")
         assert not _is_running(process_id)
         with pytest.raises(ClusterError, match=r"^The Kafka broker is closed; start another one\.$"):

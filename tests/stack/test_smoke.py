@@ -85,9 +85,7 @@ class Scene:
     def produce(self, *users: tuple[str, dict[str, object] | None]) -> None:
         """Writes users under the writer schema; None is a tombstone."""
         schema = fastavro.parse_schema(WRITER_SCHEMA)
-        producer = Producer(
-            {"bootstrap.servers": self.broker.bootstrap_servers, "partitioner": "murmur2_random"}
-        )
+        producer = Producer({"bootstrap.servers": self.broker.bootstrap_servers, "partitioner": "murmur2_random"})
         for key, user in users:
             body = io.BytesIO()
             if user is not None:

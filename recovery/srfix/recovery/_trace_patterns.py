@@ -111,9 +111,7 @@ _SUBJECTS: Final = tuple(
         r"/subjects/([^/?\s\"'<>]{1,1000})",
     )
 )
-_ROLES: Final = re.compile(
-    r"(Value|Key)(?:De)?serializationError|(?:de)?serialize\s+(value|key)\s+(?:from|to)\s+topic"
-)
+_ROLES: Final = re.compile(r"(Value|Key)(?:De)?serializationError|(?:de)?serialize\s+(value|key)\s+(?:from|to)\s+topic")
 _VERSIONS: Final = re.compile(
     r"kafka-streams-(\d+\.\d+\.\d+)[\w.-]{0,30}\.jar|Kafka\s+Streams\s+version:\s+(\d+\.\d+\.\d+)"
 )

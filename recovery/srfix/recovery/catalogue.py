@@ -80,9 +80,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "phantom subject knows. Nothing fails today; it will after a restore."
         ),
         cause="The same as SRF001, before the state directory was lost.",
-        detection=(
-            "The checks of SRF001, and the rows of every partition's store read from the state directories."
-        ),
+        detection=("The checks of SRF001, and the rows of every partition's store read from the state directories."),
         remedy=(
             "Repair as for SRF001 before the next restore. Until then keep the state directories: no wipe, "
             "and no move of partitions that can be avoided."
@@ -117,9 +115,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "not under the source's: after an upgrade in place they cannot be read."
         ),
         cause="An upgrade across 2.7.0 with the state directories kept.",
-        detection=(
-            "Ids in the stores of the state directories, looked up under the subject of the source topic."
-        ),
+        detection=("Ids in the stores of the state directories, looked up under the subject of the source topic."),
         remedy=(
             "Register the internal schema under the source subject first (mind its compatibility level, "
             "SRF016), or wipe the state when, and only when, the new version starts: the restore then "
@@ -136,10 +132,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "carry the producer's id, the reader serialises its look-up key under another one: joins find "
             "nothing, and the next update makes a second row for the same key."
         ),
-        cause=(
-            "Keys in a registry format whose schema differs between producer and reader, on any Streams "
-            "version."
-        ),
+        cause=("Keys in a registry format whose schema differs between producer and reader, on any Streams version."),
         detection="The ids in the keys of the source topic, beside the id that the reader's key schema has.",
         remedy=(
             "No registration repairs it. Make both sides write the same key schema, and rebuild the table "
@@ -158,8 +151,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         ),
         cause="globalTable or addGlobalStore with a registry serde on Kafka Streams 2.6.3 or older.",
         detection=(
-            "global/.checkpoint in a state directory, or the topology; then the checks of SRF001 without a "
-            "limit."
+            "global/.checkpoint in a state directory, or the topology; then the checks of SRF001 without a limit."
         ),
         remedy="Repair as for SRF001; upgrade to 2.7.0 or later.",
         checked_since=None,
@@ -168,9 +160,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         code="SRF007",
         title="A changelog subject of a store that logs nothing",
         severity="note",
-        meaning=(
-            "The subject exists without a topic because the store's logging is off. Nothing is ever restored."
-        ),
+        meaning=("The subject exists without a topic because the store's logging is off. Nothing is ever restored."),
         cause="withLoggingDisabled() with a registry serde, on any version.",
         detection="A changelog subject without a topic, whose store the topology shows without logging.",
         remedy="None is needed. It only looks like SRF001.",
@@ -211,9 +201,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "Kafka Streams 2.7.0 and later with a reused source topic or a global table: the side effect "
             "of writing to the store moved from the phantom subject to the source's."
         ),
-        detection=(
-            "A version that no record of the topic carries, and that a changelog subject or a store knows."
-        ),
+        detection=("A version that no record of the topic carries, and that a changelog subject or a store knows."),
         remedy="Keep it while a store may hold its id. Turn reuse off before removing it.",
         checked_since=None,
     ),
@@ -251,9 +239,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "The internal schema and the writer's schema usually differ in more than BACKWARD allows, such "
             "as the record's name."
         ),
-        detection=(
-            "The subject's level and mode, and a compatibility check of each missing schema, without writing."
-        ),
+        detection=("The subject's level and mode, and a compatibility check of each missing schema, without writing."),
         remedy=(
             "For a refusal by compatibility the plan sets the level of the phantom subject to NONE, "
             "registers, and puts the level back; it says what that costs. For the others: ask whoever owns "
@@ -271,9 +257,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "store unseen, where the first read fails."
         ),
         cause="A producer without a registry serializer. Restores check nothing (KAFKA-8037, still so).",
-        detection=(
-            "The census counts unframed payloads; live records are decoded under their writer's schema."
-        ),
+        detection=("The census counts unframed payloads; live records are decoded under their writer's schema."),
         remedy=(
             "No registration helps. Write the same keys again with valid values, or a tombstone, and let the "
             "application commit beyond them."
@@ -284,13 +268,9 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         code="SRF014",
         title="Schema ids in a store or a real changelog that the registry has lost",
         severity="broken",
-        meaning=(
-            "As SRF011, but in the application's own data: rows that the application wrote cannot be read."
-        ),
+        meaning=("As SRF011, but in the application's own data: rows that the application wrote cannot be read."),
         cause="A hard delete of an internal subject while its rows lived on; a registry set up anew.",
-        detection=(
-            "Ids in changelog topics and in the stores of state directories, fetched from the registry."
-        ),
+        detection=("Ids in changelog topics and in the stores of state directories, fetched from the registry."),
         remedy="Bring the schema back under its old id, or rebuild the store from its inputs.",
         checked_since=None,
     ),
@@ -302,10 +282,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "The serde may not register its schema under the subject that it is handed, so the first put "
             "fails; with auto.register.schemas=false it looks the schema up there and gets 40401 or 40403."
         ),
-        cause=(
-            "Registration is turned off or forbidden, and nobody registered the schema under the phantom "
-            "subject."
-        ),
+        cause=("Registration is turned off or forbidden, and nobody registered the schema under the phantom subject."),
         detection="The subject, its mode, and what the credentials may do.",
         remedy="Register the reader's own schema under the phantom subject.",
         checked_since=None,
@@ -320,13 +297,11 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "subject that others use."
         ),
         cause=(
-            "An upgrade across 2.7.0 with a reused source topic and a reader whose schema differs from the "
-            "writer's."
+            "An upgrade across 2.7.0 with a reused source topic and a reader whose schema differs from the writer's."
         ),
         detection="A compatibility check of the internal schema against the source subject, without writing.",
         remedy=(
-            "Turn the reuse off with a seeded changelog, or let the reader write the writer's schema, then "
-            "upgrade."
+            "Turn the reuse off with a seeded changelog, or let the reader write the writer's schema, then upgrade."
         ),
         checked_since=None,
     ),
@@ -338,9 +313,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "The subject <source>-value lacks schemas that records of the topic carry. A reader on 2.7.0 "
             "or later, and the second try of a dual-subject reader, would fail as well."
         ),
-        cause=(
-            "Another subject naming strategy at the producer, or a topic that was mirrored under a new name."
-        ),
+        cause=("Another subject naming strategy at the producer, or a topic that was mirrored under a new name."),
         detection="Each live id is looked up under the subject of the source topic, by content.",
         remedy="Register them there too, or give the readers the strategy that the producer uses.",
         checked_since=None,
@@ -365,9 +338,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         ),
         cause="KAFKA-7663, Kafka Streams before 3.8.0.",
         detection="The topology, and rows of the global store that equal the records of the topic.",
-        remedy=(
-            "Upgrade to 3.8.0 or later (KIP-1024), or fill the topic with rows that need no transformation."
-        ),
+        remedy=("Upgrade to 3.8.0 or later (KIP-1024), or fill the topic with rows that need no transformation."),
         checked_since=None,
     ),
 )

@@ -88,9 +88,7 @@ _SUFFIXES: Final = {
     "-subscription-registration-topic": Kind.SUBSCRIPTION_REGISTRATION,
     "-subscription-response-topic": Kind.SUBSCRIPTION_RESPONSE,
 }
-_UNNAMED_JOIN: Final = re.compile(
-    r"(?:.+-)?KTABLE-FK-JOIN-SUBSCRIPTION-(REGISTRATION|RESPONSE)-\d+-topic", re.DOTALL
-)
+_UNNAMED_JOIN: Final = re.compile(r"(?:.+-)?KTABLE-FK-JOIN-SUBSCRIPTION-(REGISTRATION|RESPONSE)-\d+-topic", re.DOTALL)
 _PSEUDO_SUFFIXES: Final = ("-pk", "-fk", "-vh")
 
 _AUTOMATIC_STORE: Final = re.compile(r"(?P<owner>.+)-STATE-STORE-\d{10}", re.DOTALL)
@@ -131,11 +129,7 @@ def parse(topic: str, *, application: str) -> InternalTopic | None:
         return None
     rest = topic[len(application) + 1 :]
     name = next(
-        (
-            rest.removesuffix(suffix)
-            for suffix, of in _SUFFIXES.items()
-            if of is kind and rest.endswith(suffix)
-        ),
+        (rest.removesuffix(suffix) for suffix, of in _SUFFIXES.items() if of is kind and rest.endswith(suffix)),
         rest,
     )
     return InternalTopic(

@@ -100,9 +100,7 @@ def _data(schema: Schema) -> str:
     if schema.schema_type != "AVRO":
         body["schemaType"] = schema.schema_type
     if schema.references:
-        body["references"] = [
-            {"name": r.name, "subject": r.subject, "version": r.version} for r in schema.references
-        ]
+        body["references"] = [{"name": r.name, "subject": r.subject, "version": r.version} for r in schema.references]
     return quote(json.dumps(body))
 
 

@@ -93,9 +93,7 @@ _VERSION_FRAME: Final = re.compile(
 _ID_FRAME: Final = re.compile(
     r"RestService\.getId\(|getSchemaById\(|getSchemaBySubjectAndId\(|getByI[Dd]\(|getSchemaByIdFromRegistry\("
 )
-_THREAD: Final = re.compile(
-    r"([A-Za-z0-9._-]{1,200}?)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-StreamThread-\d+"
-)
+_THREAD: Final = re.compile(r"([A-Za-z0-9._-]{1,200}?)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-StreamThread-\d+")
 _VERSION_READER: Final = re.compile(r"AvroConverter|deserializeWithSchemaAndVersion|KsqlConnectDeserializer")
 _KAFKA_NEARBY: Final = re.compile(r"(?i)schema.?registry|RestService|kafka|bootstrap|broker")
 
@@ -141,9 +139,7 @@ def read(text: str) -> StackTraceReading:
         possible_applications=() if application or topic is None else application_prefixes(topic),
         streams_versions=versions,
         clues=tuple(
-            _clues(
-                anchor=anchor, code=code, topic=topic, kind=kind, role=role, versions=versions, window=window
-            )
+            _clues(anchor=anchor, code=code, topic=topic, kind=kind, role=role, versions=versions, window=window)
         ),
         next_command=_next_command(
             symptom, application=application, store=store, versions=versions, reads_versions=reads_versions
@@ -184,9 +180,7 @@ def _symptom(text: str, anchor: Anchor, *, code: int | None, topic: Topic | None
     by_kind = {
         AnchorKind.UNFRAMED: Symptom.UNFRAMED,
         AnchorKind.NOT_A_REGISTRY: Symptom.NOT_A_REGISTRY,
-        AnchorKind.NO_CONNECTION: Symptom.UNREACHABLE
-        if _KAFKA_NEARBY.search(text)
-        else Symptom.NOT_RECOGNISED,
+        AnchorKind.NO_CONNECTION: Symptom.UNREACHABLE if _KAFKA_NEARBY.search(text) else Symptom.NOT_RECOGNISED,
     }
     if anchor.kind in by_kind:
         return by_kind[anchor.kind]

@@ -95,8 +95,7 @@ def subject_state_document(state: SubjectState) -> dict[str, Json]:
     return {
         "subject": state.subject,
         "versions": [
-            {"version": v.version, "id": int(v.schema_id), "deleted": v.deleted}
-            for v in sorted(state.versions)
+            {"version": v.version, "id": int(v.schema_id), "deleted": v.deleted} for v in sorted(state.versions)
         ],
         "config": None if state.config is None else dict(state.config),
         "mode": state.mode,

@@ -115,8 +115,7 @@ class _Parser:
             character = self._text[begin]
             problem = "a quote that is never closed" if character in '`"' else f"the character {character!r}"
             raise ColumnError(
-                f"The column list has {problem} at character {begin + 1}. Quote names that are not plain "
-                "words."
+                f"The column list has {problem} at character {begin + 1}. Quote names that are not plain words."
             )
         self._end = match.end()
         kind = match.lastgroup

@@ -38,9 +38,7 @@ def _folded(name: str) -> str:
     return name.upper().casefold()
 
 
-def match_fields(
-    columns: Sequence[str], fields: Sequence[str], rule: CaseRule, *, where: str
-) -> dict[str, str]:
+def match_fields(columns: Sequence[str], fields: Sequence[str], rule: CaseRule, *, where: str) -> dict[str, str]:
     """Column → the field that feeds it. Columns that no field feeds are absent, fields that feed none do not
     show.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, R
-from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
 from srfix.recovery.checks import Reader, StreamsVersion
 from srfix.recovery.findings import Finding, Severity
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Role, subject_for
 from srfix.serde.wire import frame_id
+from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, R
+from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
 V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
 PHANTOM_KEY = PHANTOM.removesuffix("-value") + "-key"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tests.recovery.staging import SOURCE_SUBJECT
-from tests.recovery.world import World, value
-
 from srfix.recovery.actions import Register
 from srfix.recovery.findings import Severity
+from tests.recovery.staging import SOURCE_SUBJECT
+from tests.recovery.world import World, value
 
 
 class TestCheck:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tests.recovery.world import World
-
 from srfix.recovery.evidence import committed_offsets
 from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.stores import SuspectStore
+from tests.recovery.world import World
 
 
 def gathered(world: World) -> list[Evidence]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.recovery.world import World
 
 from srfix.recovery.evidence import explicit
 from srfix.recovery.findings import Weight
 from srfix.recovery.stores import SuspectStore
 from srfix.serde.errors import UsageError
+from tests.recovery.world import World
 
 STORE = SuspectStore(application="shop", name="users-store")
 

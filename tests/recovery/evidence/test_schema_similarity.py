@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 
-from tests.recovery.world import World
-
 from srfix.recovery.evidence import schema_similarity
 from srfix.recovery.findings import Weight
 from srfix.recovery.stores import SuspectStore
+from tests.recovery.world import World
 
 PHANTOM = "shop-users-store-changelog-value"
 

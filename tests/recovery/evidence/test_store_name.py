@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.recovery.world import World
 
 from srfix.recovery.evidence import store_name
 from srfix.recovery.findings import Weight
 from srfix.recovery.stores import SuspectStore
+from tests.recovery.world import World
 
 
 def gathered(world: World, store: str) -> list[tuple[str, str, Weight]]:

@@ -7,12 +7,12 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from tests.recovery.ksqldb.server import APPLICATION, ERROR, STORE, KsqldbServer, ksqldb_server, query
 
 from srfix.recovery.ksqldb import KsqldbClient, ServerInfo
 from srfix.serde.errors import KsqldbError, UsageError
 from srfix.serde.registry import BasicAuth
 from srfix.serde.subjects import Topic
+from tests.recovery.ksqldb.server import APPLICATION, ERROR, STORE, KsqldbServer, ksqldb_server, query
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import json
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.recovery.ksqldb.server import APPLICATION, ERROR, INFO, STORE, TOPOLOGY, default_answers, query, source
 
 from srfix.recovery.ksqldb import KsqldbAnswers, parse_saved_answers
 from srfix.serde.errors import KsqldbError
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Topic
+from tests.recovery.ksqldb.server import APPLICATION, ERROR, INFO, STORE, TOPOLOGY, default_answers, query, source
 
 EXPLAINED = f"""\
 ksql> EXPLAIN CSAS_J_0;

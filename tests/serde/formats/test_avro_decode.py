@@ -12,7 +12,6 @@ import fastavro
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.strategies import avro_columns, columns_and_row
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import Columns, parse_columns
@@ -27,6 +26,7 @@ from srfix.serde.errors import (
 )
 from srfix.serde.formats.avro import decoder, encoder, internal_schema
 from srfix.serde.interface import Value
+from tests.strategies import avro_columns, columns_and_row
 
 LINE = {
     "type": "record",

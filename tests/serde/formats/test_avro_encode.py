@@ -11,12 +11,12 @@ from io import BytesIO
 import fastavro
 import pytest
 from hypothesis import HealthCheck, given, settings
-from tests.strategies import columns_and_row
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import Columns, parse_columns
 from srfix.serde.errors import EncodeError
 from srfix.serde.formats.avro import decoder, encoder, internal_schema
+from tests.strategies import columns_and_row
 
 NOON = datetime.datetime(2026, 1, 2, 12, 0, 0, 1999, tzinfo=datetime.UTC)
 

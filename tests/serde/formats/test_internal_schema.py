@@ -7,11 +7,11 @@ import json
 import fastavro
 import pytest
 from hypothesis import given
-from tests.strategies import avro_columns
 
 from srfix.serde.columns import Columns, parse_columns
 from srfix.serde.errors import ColumnError
 from srfix.serde.formats.avro import KSQLDB_FULL_NAME, internal_schema
+from tests.strategies import avro_columns
 
 
 def _schema(text: str, full_name: str = "n.R") -> str:

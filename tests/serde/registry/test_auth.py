@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.serde.registry.conftest import everything_shown_of
 
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.registry import BasicAuth, BearerAuth, RegistryClient, Secret
 from srfix.serde.registry.auth import Credentials
+from tests.serde.registry.conftest import everything_shown_of
 
 if TYPE_CHECKING:
     from pathlib import Path

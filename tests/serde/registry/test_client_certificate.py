@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization
-from tests.serde.registry.conftest import everything_shown_of
 
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.registry import ClientCertificate, RegistryClient, RegistryUnreachableError, Secret
 from srfix.serde.registry.tls import client_context
+from tests.serde.registry.conftest import everything_shown_of
 
 if TYPE_CHECKING:
     from tests.serde.registry.conftest import MakeClient, ScriptedRegistry

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.serde.registry.conftest import everything_shown_of
 
 from srfix.serde.errors import SrfixError
 from srfix.serde.registry import BasicAuth, BearerAuth, RegistryClient, RegistryUnreachableError, Schema, Secret
+from tests.serde.registry.conftest import everything_shown_of
 
 if TYPE_CHECKING:
     from tests.serde.registry.conftest import MakeClient, ScriptedRegistry

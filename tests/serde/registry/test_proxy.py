@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import pytest
 import trustme
-from tests.serde.registry.conftest import everything_shown_of
 
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.registry import RegistryClient, RegistryProtocolError, RegistryUnreachableError
+from tests.serde.registry.conftest import everything_shown_of
 
 if TYPE_CHECKING:
     from tests.serde.registry.conftest import MakeClient, ScriptedRegistry

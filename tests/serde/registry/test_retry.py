@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import trustme
+
     from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 

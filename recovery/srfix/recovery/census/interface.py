@@ -152,9 +152,7 @@ class CensusProgress:
 class CensusEngine(Protocol):
     """Counts topics. Read-only: joins no group, commits nothing, creates no topic."""
 
-    def count(
-        self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None
-    ) -> Census:
+    def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
         """Reads every partition from its start to the end it had when the read began.
 
         :raises ClusterError: if the cluster does not answer, or answers with an error that a retry does not heal.

@@ -45,9 +45,7 @@ class StreamsVersion:
         """
         parts = text.split(".")
         if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):
-            raise UsageError(
-                f"--streams-version {text}: expected the Kafka Streams version, such as 2.6.3 or 2.7."
-            )
+            raise UsageError(f"--streams-version {text}: expected the Kafka Streams version, such as 2.6.3 or 2.7.")
         return cls(int(parts[0]), int(parts[1]))
 
     @property

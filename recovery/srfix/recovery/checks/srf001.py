@@ -22,9 +22,7 @@ def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
     if facts.census is None:
         return ()
     return tuple(
-        schema_id
-        for schema_id in restorable_ids(facts.census, role.role)
-        if role.memberships[schema_id].is_missing
+        schema_id for schema_id in restorable_ids(facts.census, role.role) if role.memberships[schema_id].is_missing
     )
 
 
@@ -43,9 +41,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             store=facts.store.name,
             role=role.role,
             subject=role.subject,
-            source=None
-            if source is None
-            else Source(topic=source.topic, subject=subject_for(source.topic, role.role)),
+            source=None if source is None else Source(topic=source.topic, subject=subject_for(source.topic, role.role)),
             schema_ids=faults if source is not None else (),
             registered_ids=role.state.schema_ids,
             evidence=facts.evidence,
@@ -55,9 +51,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         )
 
 
-def _explanation(
-    facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext
-) -> str:
+def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
         topics = ", ".join(candidates(facts.evidence))
@@ -89,14 +83,8 @@ def _what_happens(role: RoleFacts, faults: tuple[IdAtFault, ...], context: Check
             else f"a {context.reader.value} reader does not need that version"
         )
         return f"As {why}, nothing fails because of it."
-    condition = (
-        "" if context.reader is Reader.CONNECT else "if the reader looks the version up under the subject, "
-    )
-    after = (
-        "those rows cannot be read"
-        if any(fault.live_keys for fault in faults)
-        else "its rows could not be read"
-    )
+    condition = "" if context.reader is Reader.CONNECT else "if the reader looks the version up under the subject, "
+    after = "those rows cannot be read" if any(fault.live_keys for fault in faults) else "its rows could not be read"
     message = f'"Error retrieving Avro {role.role.value} schema version for id {faults[0].schema_id}"'
     sentence = f"{condition}after a restore {after}: {message}."
     return (

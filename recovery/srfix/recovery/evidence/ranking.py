@@ -40,6 +40,5 @@ def _scores(evidence: Iterable[Evidence]) -> dict[Topic, tuple[int, int, int]]:
     for piece in evidence:
         kinds[piece.topic][piece.weight].add(piece.kind)
     return {
-        topic: (len(of[Weight.CONCLUSIVE]), len(of[Weight.STRONG]), len(of[Weight.WEAK]))
-        for topic, of in kinds.items()
+        topic: (len(of[Weight.CONCLUSIVE]), len(of[Weight.STRONG]), len(of[Weight.WEAK])) for topic, of in kinds.items()
     }
