@@ -7,7 +7,7 @@ committed, no topic is created, and librdkafka prints nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.errors import ClusterError, UsageError
 
@@ -90,7 +90,7 @@ class ReadOnlyClient:
     def __repr__(self) -> str:
         return f"ReadOnlyClient({self.bootstrap_servers})"
 
-    def config(self, **settings: str) -> dict[str, object]:
+    def config(self, **settings: str) -> dict[str, Any]:
         """For a client's constructor; `settings` are librdkafka's names with `_` for `.`."""
         extra = {name.replace("_", "."): value for name, value in settings.items()}
         return {**self._config, **_FORCED, **extra, "error_cb": self._on_error}

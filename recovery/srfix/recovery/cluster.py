@@ -19,7 +19,7 @@ from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Topic
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer
+    from confluent_kafka import Consumer, Message
     from confluent_kafka.admin import AdminClient
 
 __all__ = ["Cluster", "GroupListing", "RawRecord"]
@@ -64,6 +64,12 @@ class RawRecord:
     """Its headers, in order."""
     timestamp: int | None = None
     """Milliseconds since the epoch; None if it has none."""
+
+
+def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+    """A consumed record's headers: a list of names and bytes, whatever else the client's types allow for producing."""
+    found = cast("list[tuple[str, bytes | None]] | None", message.headers())
+    return tuple(found or ())
 
 
 class Cluster:
@@ -279,7 +285,7 @@ class Cluster:
                         offset=offset,
                         key=message.key(),
                         value=message.value(),
-                        headers=tuple(message.headers() or ()),
+                        headers=_headers(message),
                         timestamp=timestamp if timestamp >= 0 else None,
                     )
                 if error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
