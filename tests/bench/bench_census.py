@@ -27,29 +27,31 @@ from srfix.serde.wire import frame_id
 TOPIC = "bench"
 WANTED_RATIO = 0.5
 RECORDS_PER_KEY = 4
-VALUE_BODY = b"x" * 40  # 45 bytes a value: the embedded broker keeps 5 MiB and 100,000 records a partition
+TOMBSTONE_EVERY = 200
 
 
-def records(per_partition: int, partitions: int, *, framed_keys: bool, run: int) -> Iterator[ProducedRecord]:
+def records(options: argparse.Namespace, per_partition: int) -> Iterator[ProducedRecord]:
     """In runs of one partition: a fetch from the embedded broker answers with one produced batch a partition, where
     a real one answers with up to 1 MiB, whatever the batches were."""
     keys = max(1, per_partition // RECORDS_PER_KEY)
-    for start in range(0, per_partition, run):
-        for partition in range(partitions):
-            for number in range(start, min(start + run, per_partition)):
+    rest = b"x" * options.value_size
+    for start in range(0, per_partition, options.run):
+        for partition in range(options.partitions):
+            for number in range(start, min(start + options.run, per_partition)):
                 key = f"customer-{number % keys:08d}".encode()
+                value = frame_id(1 + 3 * number // per_partition, (b"%d" % number + rest)[: options.value_size])
                 yield ProducedRecord(
                     topic=TOPIC,
                     partition=partition,
-                    key=frame_id(9, key) if framed_keys else key,
-                    value=None if number % 50 == 49 else frame_id(1 + 3 * number // per_partition, VALUE_BODY),
+                    key=key if options.unframed_keys else frame_id(9, key),
+                    value=None if number % TOMBSTONE_EVERY == TOMBSTONE_EVERY - 1 else value,
                 )
 
 
-def serve(per_partition: int, partitions: int, *, framed_keys: bool, run: int) -> None:
+def serve(options: argparse.Namespace, per_partition: int) -> None:
     """The other process: a broker with the records, until its stdin ends."""
-    with EmbeddedBroker(topics={TOPIC: partitions}) as broker:
-        broker.produce(records(per_partition, partitions, framed_keys=framed_keys, run=run))
+    with EmbeddedBroker(topics={TOPIC: options.partitions}) as broker:
+        broker.produce(records(options, per_partition))
         print(broker.bootstrap_servers, flush=True)
         sys.stdin.read()
 
@@ -93,23 +95,18 @@ def main() -> int:
     parser.add_argument("--partitions", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--unframed-keys", action="store_true", help="plain keys, as ksqlDB's KAFKA format")
+    parser.add_argument(
+        "--value-size", type=int, default=200, help="bytes of a value's body; 5 MiB fit a partition (default 200)"
+    )
     parser.add_argument("--run", type=int, default=5_000, help="records of a partition in a row (default 5000)")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     per_partition = max(1, options.records // options.partitions)
     total = per_partition * options.partitions
     if options.serve:
-        serve(per_partition, options.partitions, framed_keys=not options.unframed_keys, run=options.run)
+        serve(options, per_partition)
         return 0
-    command = [
-        sys.executable,
-        __file__,
-        "--serve",
-        f"--records={total}",
-        f"--partitions={options.partitions}",
-    ]
-    command += [f"--run={options.run}"]
-    command += ["--unframed-keys"] if options.unframed_keys else []
+    command = [sys.executable, __file__, "--serve", *sys.argv[1:]]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as broker:
         assert broker.stdin is not None
         assert broker.stdout is not None

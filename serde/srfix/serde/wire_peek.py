@@ -26,7 +26,7 @@ UNFRAMED: Final = SchemaId(-3)
 """The payload is not framed, or its schema id header cannot be read."""
 
 _MOST_BEGINNINGS: Final = 65_536
-_TRY_AGAIN_AFTER: Final = 8
+_MOST_SKIPPED: Final = 31
 _beginning = cast("Callable[[bytes], bytes]", itemgetter(slice(PREFIX_ID_SIZE)))
 
 
@@ -36,12 +36,13 @@ class SchemaIdPeek:
     It remembers up to 65,536 distinct beginnings (8 MB or so), so make one per column and job.
     """
 
-    __slots__ = ("_has_met_null", "_known", "_mixed_for")
+    __slots__ = ("_differed", "_has_met_null", "_known", "_not_now")
 
     def __init__(self) -> None:
         self._known = _Beginnings()
         self._has_met_null = False
-        self._mixed_for = 0
+        self._differed = 0
+        self._not_now = 0
 
     def __call__(self, payloads: Sequence[bytes | None]) -> list[PeekedId]:
         known = self._known
@@ -49,11 +50,11 @@ class SchemaIdPeek:
         found: list[PeekedId] | None = None
         if not self._has_met_null:
             try:
-                found = self._without_nulls(cast("Sequence[bytes]", payloads))
-            except TypeError:  # a null can't be compared or sliced; where there is one, there are more to come
+                found = list(map(known.__getitem__, map(_beginning, cast("Sequence[bytes]", payloads))))
+            except TypeError:  # a null can't be sliced; where there is one, there are more to come
                 self._has_met_null = True
         if found is None:
-            found = self._with_nulls(payloads)
+            found = [NO_PAYLOAD if payload is None else known[payload[:PREFIX_ID_SIZE]] for payload in payloads]
         if known.undecided:
             for index, peeked in enumerate(found):
                 payload = payloads[index]
@@ -61,36 +62,27 @@ class SchemaIdPeek:
                     found[index] = _whole(payload)
         return found
 
-    def _without_nulls(self, payloads: Sequence[bytes]) -> list[PeekedId]:
-        beginning = self._common(payloads)
-        if beginning is not None:
-            return [self._known[beginning]] * len(payloads)
-        return list(map(self._known.__getitem__, map(_beginning, payloads)))
-
-    def _with_nulls(self, payloads: Sequence[bytes | None]) -> list[PeekedId]:
-        beginning = self._common([payload for payload in payloads if payload is not None])
-        if beginning is not None:
-            only = self._known[beginning]
-            return [NO_PAYLOAD if payload is None else only for payload in payloads]
-        known = self._known
-        return [NO_PAYLOAD if payload is None else known[payload[:PREFIX_ID_SIZE]] for payload in payloads]
-
-    def _common(self, payloads: Sequence[bytes]) -> bytes | None:
-        """The one beginning of all of them, the usual thing; None if they differ or it was not looked at.
+    def alike(self, payloads: Sequence[bytes]) -> PeekedId | None:
+        """The one schema id or mark of them all; None if they differ, or that was not looked at this time.
 
         What sorts between two payloads with one beginning has it too: two passes in C instead of a slice and a
-        look-up for each. Where payloads differ, it is tried again only after a while.
+        look-up for each. The more often payloads have differed in a row, the longer until it is tried again.
+
+        :raises TypeError: if there is a null among them.
         """
         if not payloads:
             return None
-        if self._mixed_for:
-            self._mixed_for -= 1
+        if self._not_now:
+            self._not_now -= 1
             return None
         beginning = _beginning(min(payloads))
-        if _beginning(max(payloads)) == beginning:
-            return beginning
-        self._mixed_for = _TRY_AGAIN_AFTER
-        return None
+        if _beginning(max(payloads)) != beginning:
+            self._not_now, self._differed = self._differed, min(2 * self._differed + 1, _MOST_SKIPPED)
+            return None
+        self._differed = 0
+        self._known.undecided = False
+        only = self._known[beginning]
+        return None if self._known.undecided else only
 
 
 class _Beginnings(dict[bytes, PeekedId]):

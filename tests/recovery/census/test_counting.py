@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from srfix.recovery.census import counting
-from srfix.recovery.census.counting import ColumnReader, PartitionCounter
+from srfix.recovery.census.columns import ColumnReader
+from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
 from srfix.serde.errors import WireError
 from srfix.serde.subjects import Role
@@ -59,14 +60,16 @@ def logs(draw: st.DrawFn) -> list[list[Record]]:
     offset = draw(st.integers(0, 5))
     runs: list[list[Record]] = []
     for size in draw(st.lists(st.integers(1, 12), max_size=5)):
-        compacted, headed = draw(st.booleans()), draw(st.booleans())
+        compacted, headed, alike = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+        run_keys = st.sampled_from([frame_id(7, b"a"), frame_id(7, b"b")]) if alike else keys
+        run_values = st.sampled_from([frame_id(draw(st.integers(1, 2)), b""), None]) if alike else values
         run = []
         for _ in range(size):
             run.append(
                 Record(
                     offset=offset,
-                    key=draw(keys),
-                    value=draw(values),
+                    key=draw(run_keys),
+                    value=draw(run_values),
                     headers=draw(headers) if headed else (),
                 )
             )
@@ -126,15 +129,18 @@ def model(log: list[Record], limit: int | None, role: Role) -> RoleCensus:
     )
 
 
-def counted(runs: list[list[Record]], limit: int | None) -> PartitionCensus:
+def counted(runs: list[list[Record]], limit: int | None, *, one_partition: bool = True) -> PartitionCensus:
     read = ColumnReader()
     counter = PartitionCounter(restore_limit=limit)
     for run in runs:
+        offsets = [record.offset for record in run]
+        whole = range(offsets[0], offsets[-1] + 1)
         columns = read(
-            offsets=[record.offset for record in run],
+            offsets=whole if len(whole) == len(offsets) else offsets,
             keys=[record.key for record in run],
             values=[record.value for record in run],
             headers=[list(record.headers) for record in run] if any(record.headers for record in run) else None,
+            one_partition=one_partition,
         )
         counter.add(columns, 0, len(run))
     return counter.result(partition=3, start_offset=0, end_offset=99, committed_offset=limit)
@@ -151,6 +157,7 @@ class TestPartitionCounter:
     @example(runs=[[row(0, None, frame_id(1, b"")), row(1, None, None)]], limit=None)
     def test_it_agrees_with_a_naive_model(self, runs: list[list[Record]], limit: int | None) -> None:
         census = counted(runs, limit)
+        assert counted(runs, limit, one_partition=False) == census
         log = [record for run in runs for record in run]
         assert census.values == model(log, limit, Role.VALUE)
         assert census.keys == model(log, limit, Role.KEY)

@@ -10,66 +10,22 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
+from srfix.recovery.census.columns import Alike, Columns
 from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
-from srfix.serde.subjects import Role
-from srfix.serde.wire import Headers, SchemaId
-from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId, SchemaIdPeek, peek_headers
+from srfix.serde.wire import SchemaId
+from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId
 
-__all__ = ["Columns", "ColumnReader", "PartitionCounter"]
+__all__ = ["PartitionCounter"]
 
 _FEW_IDS: Final = 6
 """Up to here, going over a run once per distinct id is faster than a Counter and a dict."""
 _RUN: Final = 500
 """Records that are gathered before they are counted: what a run costs is little beside its records then, and its
 keys are still in the processor's cache (2,000 cost a tenth more)."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Columns:
-    """Records of one or more partitions, in the order of their offsets per partition; lists of one length."""
-
-    offsets: list[int] = field(default_factory=list)
-    """Their offsets."""
-    keys: list[bytes | None] = field(default_factory=list)
-    """Their keys."""
-    key_ids: list[PeekedId] = field(default_factory=list)
-    """The id or mark of each key."""
-    value_ids: list[PeekedId] = field(default_factory=list)
-    """The id or mark of each value."""
-
-    def extend(self, other: Columns, start: int, stop: int) -> None:
-        """Appends some records of another."""
-        self.offsets += other.offsets[start:stop]
-        self.keys += other.keys[start:stop]
-        self.key_ids += other.key_ids[start:stop]
-        self.value_ids += other.value_ids[start:stop]
-
-
-class ColumnReader:
-    """Turns batches of records into columns. It remembers beginnings of payloads: one for a whole topic."""
-
-    def __init__(self) -> None:
-        self._peek_keys = SchemaIdPeek()
-        self._peek_values = SchemaIdPeek()
-
-    def __call__(
-        self,
-        *,
-        offsets: list[int],
-        keys: list[bytes | None],
-        values: Sequence[bytes | None],
-        headers: Sequence[Headers] | None = None,
-    ) -> Columns:
-        """Lists of one length; `headers` is None where no record has any."""
-        key_ids = self._peek_keys(keys)
-        value_ids = self._peek_values(values)
-        if headers is not None:
-            key_ids = peek_headers(headers, key_ids, Role.KEY)
-            value_ids = peek_headers(headers, value_ids, Role.VALUE)
-        return Columns(offsets=offsets, keys=keys, key_ids=key_ids, value_ids=value_ids)
 
 
 class PartitionCounter:
@@ -85,36 +41,63 @@ class PartitionCounter:
         self._values = _Tally()
         self._live = _LatestOfKey()
         self._pending = _LatestOfKey()
-        self._gathered = Columns()
+        self._gathered: list[Columns] = []
+        self._gathered_records = 0
 
     def add(self, records: Columns, start: int, stop: int) -> None:
         """Counts the records from index `start` (inclusive) to `stop` (exclusive)."""
-        if stop - start == len(records.offsets) >= _RUN and not self._gathered.offsets:
-            self._count(records)  # a whole batch of one partition, the usual thing
-            return
-        self._gathered.extend(records, start, stop)
-        if len(self._gathered.offsets) >= _RUN:
+        whole = stop - start == len(records.offsets)
+        if whole and records.alike is not None and self._side_of(records.offsets) is not None:
             self._flush()
+            self._count(records, records.alike)
+        elif whole and len(records.offsets) >= _RUN:
+            self._flush()
+            self._count(records.part(start, stop) if records.alike else records)
+        else:
+            self._gathered.append(records.part(start, stop))
+            self._gathered_records += stop - start
+            if self._gathered_records >= _RUN:
+                self._flush()
 
     def _flush(self) -> None:
-        if self._gathered.offsets:
-            run, self._gathered = self._gathered, Columns()
-            self._count(run)
+        parts, self._gathered = self._gathered, []
+        self._gathered_records = 0
+        if parts:
+            self._count(
+                Columns(
+                    offsets=list(chain.from_iterable(part.offsets for part in parts)),
+                    keys=list(chain.from_iterable(part.keys for part in parts)),
+                    key_ids=list(chain.from_iterable(part.key_ids for part in parts)),
+                    value_ids=list(chain.from_iterable(part.value_ids for part in parts)),
+                )
+            )
 
-    def _count(self, run: Columns) -> None:
-        self._records += len(run.offsets)
-        self._keys.add(run.key_ids, run.offsets)
-        has_tombstones = self._values.add(run.value_ids, run.offsets)
-        split = 0 if self._limit is None else bisect_left(run.offsets, self._limit)
-        if 0 < split < len(run.offsets):
-            later = Columns()
-            later.extend(run, split, len(run.offsets))
-            self._pending.add(later, has_tombstones)
-            earlier = Columns()
-            earlier.extend(run, 0, split)
-            self._live.add(earlier, has_tombstones)
+    def _side_of(self, offsets: Sequence[int]) -> _LatestOfKey | None:
+        """Where a run counts as a whole, as live or as pending; None if the restore limit is within it."""
+        if self._limit is None or offsets[0] >= self._limit:
+            return self._pending
+        return self._live if offsets[-1] < self._limit else None
+
+    def _count(self, run: Columns, alike: Alike | None = None) -> None:
+        if not run.keys:
+            return
+        self._records += len(run.keys)
+        if alike is not None:
+            self._keys.add_alike(alike.key_id, [], run.offsets)
+            self._values.add_alike(alike.value_id, alike.tombstones, run.offsets)
+            tombstones = alike.tombstones
         else:
-            (self._live if split else self._pending).add(run, has_tombstones)
+            self._keys.add(run.key_ids, run.offsets)
+            tombstones = self._values.add(run.value_ids, run.offsets)
+        side = self._side_of(run.offsets)
+        if side is not None:
+            side.add(run.keys, run.offsets, tombstones)
+            return
+        split = bisect_left(run.offsets, self._limit or 0)
+        before = [index for index in tombstones if index < split]
+        self._live.add(run.keys[:split], run.offsets[:split], before)
+        after = [index - split for index in tombstones[len(before) :]]
+        self._pending.add(run.keys[split:], run.offsets[split:], after)
 
     def result(
         self,
@@ -174,13 +157,10 @@ class _Tally:
         self.last: dict[PeekedId, int] = {}
         self.by_offset = _IdsByOffset()
 
-    def add(self, ids: list[PeekedId], offsets: list[int]) -> bool:
-        """Counts a run; True if there is a null payload in it."""
+    def add(self, ids: list[PeekedId], offsets: Sequence[int]) -> list[int]:
+        """Counts a run; answers the indexes of its null payloads."""
         distinct = set(ids)
-        if len(distinct) == 1:
-            self.records[ids[0]] += len(ids)
-            self.last[ids[0]] = offsets[-1]
-        elif len(distinct) <= _FEW_IDS:
+        if len(distinct) <= _FEW_IDS:
             backwards = ids[::-1]
             for schema_id in distinct:
                 self.records[schema_id] += ids.count(schema_id)
@@ -192,7 +172,28 @@ class _Tally:
             if schema_id not in self.first:
                 self.first[schema_id] = offsets[ids.index(schema_id)]
         self.by_offset.add(distinct, ids, offsets)
-        return NO_PAYLOAD in distinct
+        if NO_PAYLOAD not in distinct:
+            return []
+        return [index for index, schema_id in enumerate(ids) if schema_id == NO_PAYLOAD]
+
+    def add_alike(self, only: PeekedId, nulls: list[int], offsets: Sequence[int]) -> None:
+        """Counts a run of one id or mark, but for the null payloads at these indexes."""
+        self.records[only] += len(offsets) - len(nulls)
+        self.records[NO_PAYLOAD] += len(nulls)
+        last = len(offsets) - 1
+        for index in reversed(nulls):
+            if index != last:
+                break
+            last -= 1
+        self.last[only] = offsets[last]
+        if only not in self.first:
+            first = 0
+            for index in nulls:
+                if index != first:
+                    break
+                first += 1
+            self.first[only] = offsets[first]
+        self.by_offset.add_alike(only, offsets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,18 +231,21 @@ class _IdsByOffset:
     def __init__(self) -> None:
         self._stretches: list[_Stretch] = []
 
-    def add(self, distinct: set[PeekedId], ids: list[PeekedId], offsets: list[int]) -> None:
+    def add(self, distinct: set[PeekedId], ids: list[PeekedId], offsets: Sequence[int]) -> None:
         """Remembers a run."""
         present = distinct - {NO_PAYLOAD}
         if len(present) > 1:
             each = array("q", offsets), array("q", ids)
             self._stretches.append(_Stretch(first=offsets[0], last=offsets[-1], only=None, each=each))
         elif present:
-            (only,) = present
-            if self._stretches and self._stretches[-1].only == only:
-                self._stretches[-1].last = offsets[-1]
-            else:
-                self._stretches.append(_Stretch(first=offsets[0], last=offsets[-1], only=only))
+            self.add_alike(present.pop(), offsets)
+
+    def add_alike(self, only: PeekedId, offsets: Sequence[int]) -> None:
+        """Remembers a run of one id or mark."""
+        if self._stretches and self._stretches[-1].only == only:
+            self._stretches[-1].last = offsets[-1]
+        else:
+            self._stretches.append(_Stretch(first=offsets[0], last=offsets[-1], only=only))
 
     def ids_at(self, offsets: list[int]) -> _Carried:
         """What the records at these ascending offsets carry."""
@@ -273,17 +277,14 @@ class _LatestOfKey:
     def __init__(self) -> None:
         self._latest: dict[bytes | None, int] = {}
 
-    def add(self, run: Columns, has_tombstones: bool) -> None:
-        """Takes a run in."""
+    def add(self, keys: list[bytes | None], offsets: Sequence[int], tombstones: list[int]) -> None:
+        """Takes a run in; the tombstones by their indexes."""
         latest = self._latest
-        latest.update(zip(run.keys, run.offsets, strict=True))
+        latest.update(zip(keys, offsets, strict=True))
         latest.pop(None, None)
-        if has_tombstones:
-            index = -1
-            for _ in range(run.value_ids.count(NO_PAYLOAD)):
-                index = run.value_ids.index(NO_PAYLOAD, index + 1)
-                if latest.get(run.keys[index]) == run.offsets[index]:
-                    del latest[run.keys[index]]
+        for index in tombstones:
+            if latest.get(keys[index]) == offsets[index]:
+                del latest[keys[index]]
 
     def offsets(self) -> list[int]:
         """The offsets of the latest records, ascending."""
