@@ -6,11 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.recovery.ksqldb.server import APPLICATION as QUERY
-from tests.recovery.ksqldb.server import ERROR, TOPOLOGY, ksqldb_server
-from tests.recovery.ksqldb.server import STORE as TABLE
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
-from tests.recovery.world import World, value, world_of
 
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Finding, Severity, Weight
@@ -20,6 +15,11 @@ from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.supplied import GivenTopology, Supplied
 from srfix.recovery.topology import parse_topologies
 from srfix.serde.subjects import Topic
+from tests.recovery.ksqldb.server import APPLICATION as QUERY
+from tests.recovery.ksqldb.server import ERROR, TOPOLOGY, ksqldb_server
+from tests.recovery.ksqldb.server import STORE as TABLE
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
+from tests.recovery.world import World, value, world_of
 
 V1 = value(1)
 TABLE_TEXT = """\
@@ -138,6 +138,21 @@ class TestStateDirectory:
     def test_a_store_that_restores_from_nowhere_is_no_candidate(self, world: World, tmp_path: Path) -> None:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "counts", "cache"))
         assert examination.diagnosis.examined == ()
+
+    def test_a_window_store_is_never_made_straight_from_a_topic(self, world: World, tmp_path: Path) -> None:
+        (tmp_path / "shop/0_0/window/window.1592262000000").mkdir(parents=True)
+        examination = examine(world, state(tmp_path, "users 0 0", "users-store"))
+        assert examination.diagnosis.examined == ("shop/users-store",)
+        assert seen(incident(examination), "state-directory") == {("users", Weight.CONCLUSIVE)}
+
+    def test_nor_is_it_looked_at_where_there_is_no_checkpoint(self, world: World, tmp_path: Path) -> None:
+        (tmp_path / "shop/0_0/window/window.1592262000000").mkdir(parents=True)
+        assert examine(world, state(tmp_path, None)).diagnosis.examined == ()
+
+    def test_the_changelog_of_a_store_that_is_gone_is_no_source(self, world: World, tmp_path: Path) -> None:
+        with_phantom(world)
+        finding = incident(examine(world, state(tmp_path, "users 0 0\nshop-gone-changelog 0 7", "users-store")))
+        assert seen(finding, "state-directory") == {("users", Weight.CONCLUSIVE)}
 
     def test_a_changelog_that_was_deleted_is_said_to_be_missing(self, world: World, tmp_path: Path) -> None:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "counts"))
