@@ -3,7 +3,7 @@
 Memory: one dict per partition, and one more for what is pending, of key → offset. Measured: 130 bytes per key
 that is live or pending, a key of 20 bytes included, twice that while a dict grows: 5 million keys to the
 gigabyte, whatever the values' size. Where ids change from record to record, 16 bytes a record come on top.
-CPU: 2 to 2.4 times that of a bare `consume(500)` loop (tests/bench/bench_census.py).
+CPU: about twice that of a bare `consume(500)` loop, more where runs of a partition are short (tests/bench).
 """
 
 from __future__ import annotations
