@@ -98,9 +98,7 @@ def _option(*names: str, envvar: str, **attributes: Any) -> Callable[[Callable[.
 
 
 _CLUSTER = (
-    _option(
-        "--bootstrap-servers", envvar="BOOTSTRAP_SERVERS", metavar="HOST:PORT[,…]", help="The Kafka cluster."
-    ),
+    _option("--bootstrap-servers", envvar="BOOTSTRAP_SERVERS", metavar="HOST:PORT[,…]", help="The Kafka cluster."),
     _option(
         "-X",
         "--kafka-property",
@@ -109,9 +107,7 @@ _CLUSTER = (
         type=_Lines(),
         multiple=True,
         metavar="KEY=VALUE",
-        help=(
-            "A Kafka client property by librdkafka's name; repeatable. A value may be env:NAME or file:PATH."
-        ),
+        help=("A Kafka client property by librdkafka's name; repeatable. A value may be env:NAME or file:PATH."),
     ),
     _option(
         "--kafka-config",
@@ -130,10 +126,7 @@ _REGISTRY = (
         type=_Lines(),
         multiple=True,
         metavar="KEY=VALUE",
-        help=(
-            "A registry client property by Confluent's name (basic.auth.user.info, ssl.ca.location, …); "
-            "repeatable."
-        ),
+        help=("A registry client property by Confluent's name (basic.auth.user.info, ssl.ca.location, …); repeatable."),
     ),
 )
 
@@ -170,9 +163,7 @@ def selection_options(command: Callable[..., R]) -> Callable[..., R]:
     return _decorated(
         call,
         (
-            _option(
-                "--application", envvar="APPLICATION", metavar="ID", help="The application.id; default: all."
-            ),
+            _option("--application", envvar="APPLICATION", metavar="ID", help="The application.id; default: all."),
             _option("--store", envvar="STORE", metavar="NAME", help="The state store; default: all."),
             _option(
                 "--source",

@@ -24,6 +24,4 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
             f"--source {store.name}={topic}: there is no topic {topic!r} on this cluster. Check its spelling and "
             "--bootstrap-servers."
         )
-    yield Evidence(
-        kind=KIND, topic=topic, weight=Weight.CONCLUSIVE, detail=f"named with --source {store.name}={topic}"
-    )
+    yield Evidence(kind=KIND, topic=topic, weight=Weight.CONCLUSIVE, detail=f"named with --source {store.name}={topic}")

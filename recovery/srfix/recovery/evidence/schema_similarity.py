@@ -62,9 +62,7 @@ def _topics(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
 def _shared(columns: tuple[str, ...], fields: tuple[str, ...]) -> int:
     try:
         return len(match_fields(columns, fields, CaseRule.UNIQUE, where="the writer schema"))
-    except (
-        AmbiguousFieldError
-    ):  # an engine's own case rule may still decide; the exact names are what is certain
+    except AmbiguousFieldError:  # an engine's own case rule may still decide; the exact names are what is certain
         return len(match_fields(columns, fields, CaseRule.EXACT, where="the writer schema"))
 
 
