@@ -24,9 +24,14 @@
     │   └── RegistryAnswerError       an error answer: status, error_code, message (leaves in registry.errors)
     ├── ClusterError                  (recovery) the Kafka cluster could not be asked
     ├── PlanError                     (recovery) a plan or journal that cannot be used
+    │   ├── AppliedInPartError        a repair that stopped after its first write
+    │   └── RolledBackInPartError     a rollback that stopped after its first write
     ├── StateDirectoryError           (recovery) a file of a state directory that is not what Kafka Streams writes
+    │   └── LibraryMissingError       rocksdict is not installed
     ├── TopologyError                 (recovery) a text that is not a printed topology
     ├── KsqldbError                   (recovery) ksqlDB could not be asked, or answered something else
+    ├── FetchError                    (fixtures) the jars of a real part could not be had
+    ├── StreamsError                  (fixtures) a real Kafka Streams application failed
     └── UsageError                    what was asked for makes no sense as it stands
 
 A message says what, where and what to do next, and never holds a secret.
