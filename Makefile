@@ -23,7 +23,7 @@ demo: $(STAMP) ## The whole incident, told on the embedded broker and registry
 	$(BIN)/srfix demo
 
 test: $(STAMP) ## The tests (no Java, no Docker)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(STAMP) ## ruff and mypy (strict), code and tests
 	$(BIN)/ruff check .
