@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.cluster_answers import GroupState, TopicConfigs
@@ -11,12 +12,15 @@ from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.stores import Membership
 from srfix.recovery.supplied import Supplied
 from srfix.serde.registry import RegistryClient
-from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.registry.errors import EndpointNotSupportedError, SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.registry.models import Schema, SchemaVersion
 from srfix.serde.subjects import Subject, Topic
 from srfix.serde.wire import SchemaId
 
 __all__ = ["Survey", "ask_membership"]
+
+_MOST_ONE_BY_ONE: Final = 50
+"""Latest versions that are asked one by one; a listing of 10,000 subjects is some ten pages, and megabytes."""
 
 
 @dataclass(slots=True)
@@ -39,6 +43,7 @@ class Survey:
     _configs: dict[Topic, TopicConfigs] = field(default_factory=dict)
     _memberships: dict[tuple[Subject, SchemaId], Membership] = field(default_factory=dict)
     _latest: dict[Subject, SchemaVersion | None] = field(default_factory=dict)
+    _latest_is_listed: bool = False
 
     def topics(self) -> Mapping[Topic, int]:
         """Every topic and its number of partitions, from the full listing: asking for one by name can create it."""
@@ -90,10 +95,28 @@ class Survey:
         return self._configs[topic]
 
     def latest(self, subject: Subject) -> SchemaVersion | None:
-        """A subject's latest version, a soft-deleted one if there is no other; None if there is none at all."""
+        """A subject's latest version, a soft-deleted one if there is no other; None if there is none at all.
+
+        Subjects are asked one by one, for most diagnoses need a few of thousands. A store that may restore from any
+        topic needs them all: then one listing is cheaper.
+        """
+        if len(self._latest) >= _MOST_ONE_BY_ONE and not self._latest_is_listed:
+            self._list_latest()
         if subject not in self._latest:
             self._latest[subject] = self._ask_latest(subject)
         return self._latest[subject]
+
+    def _list_latest(self) -> None:
+        self._latest_is_listed = True
+        try:
+            listing = self.registry.schemas(latest_only=True)
+        except EndpointNotSupportedError:  # before 7.0, Apicurio: it stays with one by one
+            return
+        found: dict[Subject, SchemaVersion] = {}
+        for version in listing:  # a registry that ignores `latestOnly` lists them all
+            if version.subject not in found or found[version.subject].version < version.version:
+                found[version.subject] = version
+        self._latest = found | self._latest
 
     def _ask_latest(self, subject: Subject) -> SchemaVersion | None:
         try:
