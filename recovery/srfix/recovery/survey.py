@@ -116,7 +116,7 @@ class Survey:
         for version in listing:  # a registry that ignores `latestOnly` lists them all
             if version.subject not in found or found[version.subject].version < version.version:
                 found[version.subject] = version
-        self._latest = found | self._latest
+        self._latest = {**found, **self._latest}
 
     def _ask_latest(self, subject: Subject) -> SchemaVersion | None:
         try:
