@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.registry import Answer, Fault, FixtureRegistry
-from srfix.recovery.preflight import preflight
+from srfix.recovery.preflight import denied_permissions, preflight
 from srfix.serde.registry import RegistryClient, RegistryUnreachableError
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, plan_of
 
@@ -24,46 +24,19 @@ def deny(registry: FixtureRegistry, method: str, path: str, status: int = 403) -
 
 
 class TestPreflight:
-    def test_nothing_is_missing_where_everything_is_allowed_and_nothing_is_changed_by_asking(
+    def test_nothing_is_missing_where_everything_is_in_order_and_no_write_is_sent(
         self, registry: FixtureRegistry, client: RegistryClient, journal_path: Path
     ) -> None:
-        before = registry.dump()
         assert obstacles(client, journal_path) == []
-        assert registry.dump() == before
-        assert {seen.status for seen in registry.write_log} <= {404, 422}
+        assert registry.writes == 0
         assert not journal_path.exists()
-
-    @pytest.mark.parametrize(
-        ("method", "path", "what"),
-        [
-            ("PUT", "/config/", "set its compatibility"),
-            ("POST", "/versions", "register schemas"),
-            ("DELETE", "/versions/", "delete versions"),
-        ],
-    )
-    @pytest.mark.parametrize("status", [401, 403])
-    def test_a_denied_write_is_named_before_it_is_needed(
-        self,
-        registry: FixtureRegistry,
-        client: RegistryClient,
-        journal_path: Path,
-        method: str,
-        path: str,
-        what: str,
-        status: int,
-    ) -> None:
-        deny(registry, method, path, status)
-        assert obstacles(client, journal_path) == [
-            f"This user may not {what} under {PHANTOM} (HTTP {status}). Ask for the right to write this subject, or hand the "
-            "plan to somebody who has it: srfix plan --as-shell."
-        ]
 
     def test_a_read_only_registry_is_named(
         self, registry: FixtureRegistry, client: RegistryClient, journal_path: Path
     ) -> None:
         registry.intercept(Fault(method="GET", path="/mode$", action=Answer(status=200, body='{"mode":"READONLY"}')))
         assert obstacles(client, journal_path)[0].startswith(
-            "The mode of the registry is READONLY, which takes no registration."
+            f"The registry's mode is READONLY, which takes no registration under {PHANTOM}."
         )
 
     def test_an_id_that_is_gone_since_the_plan_is_named(
@@ -110,3 +83,37 @@ class TestPreflight:
         registry.close()
         with pytest.raises(RegistryUnreachableError):
             list(preflight(plan, client, journal_path))
+
+
+class TestDeniedPermissions:
+    def test_nothing_is_denied_to_who_may_write_and_nothing_is_changed_by_asking(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        before = registry.dump()
+        assert list(denied_permissions(plan_of(client), client)) == []
+        assert registry.dump() == before
+        assert {seen.status for seen in registry.write_log} == {404, 422}
+
+    @pytest.mark.parametrize(
+        ("method", "path", "what"),
+        [
+            ("PUT", "/config/", "set its compatibility"),
+            ("POST", "/versions", "register schemas"),
+            ("DELETE", "/versions/", "delete versions"),
+        ],
+    )
+    @pytest.mark.parametrize("status", [401, 403])
+    def test_a_denied_write_is_named_before_it_is_needed(
+        self,
+        registry: FixtureRegistry,
+        client: RegistryClient,
+        method: str,
+        path: str,
+        what: str,
+        status: int,
+    ) -> None:
+        deny(registry, method, path, status)
+        assert [obstacle.what for obstacle in denied_permissions(plan_of(client), client)] == [
+            f"This user may not {what} under {PHANTOM} (HTTP {status}). Ask for the right to write this subject, or hand the "
+            "plan to somebody who has it: srfix plan --as-shell."
+        ]

@@ -1,8 +1,9 @@
 """Before the first write: what a plan will need, asked without changing anything.
 
-May this user write? No registry has a question for that, so each kind of write is sent once in a form that every
-registry refuses for its content (an unknown compatibility level, a schema that is no schema, a version that cannot
-exist), but only after it has checked the user: 401 and 403 mean no, any other refusal means yes.
+May this user write? No registry has a question for that. `denied_permissions` sends each kind of write once in a form
+that every registry refuses for its content (an unknown compatibility level, a schema that is no schema, a version that
+cannot exist), but only after it has checked the user: 401 and 403 mean no, any other refusal means yes. As the requests
+look like writes in a registry's log, this is only done for those who ask for it.
 """
 
 from __future__ import annotations
@@ -14,19 +15,18 @@ from pathlib import Path
 
 from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
 from srfix.recovery.plan_file import Plan, plan_document
-from srfix.recovery.refusals import WRITABLE_MODES
+from srfix.recovery.refusals import WRITABLE_MODES, mode_in_force
 from srfix.serde.errors import RegistryError
 from srfix.serde.registry import RegistryClient, Schema
 from srfix.serde.registry.errors import (
     ForbiddenError,
-    RegistryAnswerError,
     RegistryUnreachableError,
     SchemaNotFoundError,
     UnauthorizedError,
 )
 from srfix.serde.subjects import Subject
 
-__all__ = ["Obstacle", "preflight"]
+__all__ = ["Obstacle", "denied_permissions", "preflight"]
 
 _NO_VERSION = 2**31 - 1
 """The highest version number there can be: no subject has it."""
@@ -43,14 +43,13 @@ class Obstacle:
 
 
 def preflight(plan: Plan, registry: RegistryClient, journal_path: Path) -> Iterator[Obstacle]:
-    """Yields what is missing; nothing if the repair can start. Changes nothing.
+    """Yields what is missing; nothing if the repair can start. Sends no write.
 
     :raises RegistryUnreachableError: if the registry does not answer.
     """
     yield from _room(plan, journal_path)
     yield from _modes(plan, registry)
     yield from _schemas(plan, registry)
-    yield from _permissions(plan, registry)
 
 
 def _room(plan: Plan, journal_path: Path) -> Iterator[Obstacle]:
@@ -68,15 +67,12 @@ def _room(plan: Plan, journal_path: Path) -> Iterator[Obstacle]:
 
 
 def _modes(plan: Plan, registry: RegistryClient) -> Iterator[Obstacle]:
-    everywhere = registry.mode()
     for subject in sorted(plan.expects):
-        own = registry.mode(subject)
-        mode = own or everywhere
+        whose, mode = mode_in_force(registry, registry.mode(subject))
         if mode is not None and mode not in WRITABLE_MODES:
-            whose = f"of {subject}" if own else "of the registry"
             yield Obstacle(
-                what=f"The mode {whose} is {mode}, which takes no registration. Have it set to READWRITE for the repair, on "
-                "the registry that leads (a follower or a linked context takes none)."
+                what=f"{whose[0].upper()}{whose[1:]} mode is {mode}, which takes no registration under {subject}. Have it set "
+                "to READWRITE for the repair, on the registry that leads (a follower or a linked context takes none)."
             )
 
 
@@ -99,7 +95,11 @@ def _schemas(plan: Plan, registry: RegistryClient) -> Iterator[Obstacle]:
             )
 
 
-def _permissions(plan: Plan, registry: RegistryClient) -> Iterator[Obstacle]:
+def denied_permissions(plan: Plan, registry: RegistryClient) -> Iterator[Obstacle]:
+    """Yields the kinds of write that this user may not send. Changes nothing, but sends requests that are refused.
+
+    :raises RegistryUnreachableError: if the registry does not answer.
+    """
     for subject in sorted(plan.expects):
         kinds = {type(action) for action in plan.actions if action.subject == subject}
         if kinds & {SetCompatibility, RestoreCompatibility}:
@@ -122,5 +122,5 @@ def _denied(subject: Subject, what: str, write: Callable[[Subject], object]) -> 
         )
     except RegistryUnreachableError:
         raise
-    except (RegistryAnswerError, RegistryError):
+    except RegistryError:
         return  # refused for its content: so the user was let through

@@ -10,7 +10,7 @@ from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import InvalidSchemaError, SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.wire import SchemaId
 
-__all__ = ["Refusal", "foreseen_refusals"]
+__all__ = ["WRITABLE_MODES", "Refusal", "foreseen_refusals", "mode_in_force"]
 
 WRITABLE_MODES = frozenset({"READWRITE"})
 """Modes in which a schema without an id can be registered: IMPORT and FORWARD want one (42205)."""
@@ -42,7 +42,7 @@ def foreseen_refusals(
     wanted = tuple(registration for registration in registrations if registration.schema is not None)
     if not wanted:
         return ()
-    whose, mode = _mode(registry, role)
+    whose, mode = mode_in_force(registry, role.state.mode)
     if mode is not None and mode not in WRITABLE_MODES:
         return tuple(
             Refusal(schema_id=each.schema_id, reason=f"{whose} mode is {mode} (42205)", is_overcome=False)
@@ -74,7 +74,7 @@ def foreseen_refusals(
             )
             continue
         if not answer.is_compatible:
-            why = f": {answer.messages[0]}" if answer.messages else ""
+            why = f": {answer.messages[0].rstrip('.')}" if answer.messages else ""
             refusals.append(
                 Refusal(
                     schema_id=schema_id,
@@ -85,9 +85,13 @@ def foreseen_refusals(
     return tuple(refusals)
 
 
-def _mode(registry: RegistryClient, role: RoleFacts) -> tuple[str, str | None]:
-    """Whose mode is in force, and which: a global READONLY_OVERRIDE goes before the subject's own."""
+def mode_in_force(registry: RegistryClient, own: str | None) -> tuple[str, str | None]:
+    """Whose mode decides over a subject, and which: a global READONLY_OVERRIDE goes before the subject's own.
+
+    :param own: the subject's own mode; None if it has none.
+    :raises RegistryError: if the registry does not answer.
+    """
     of_all = registry.mode()
-    if role.state.mode is not None and of_all != "READONLY_OVERRIDE":
-        return "the subject's", role.state.mode
+    if own is not None and of_all != "READONLY_OVERRIDE":
+        return "the subject's", own
     return "the registry's", of_all

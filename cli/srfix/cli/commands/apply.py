@@ -37,7 +37,9 @@ from srfix.recovery.apply import (
 )
 from srfix.recovery.journal import default_journal_path
 from srfix.recovery.plan_file import Plan, load_plan
+from srfix.recovery.preflight import denied_permissions, preflight
 from srfix.serde.errors import UsageError
+from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import Json
 
 __all__ = ["apply"]
@@ -52,10 +54,22 @@ __all__ = ["apply"]
     metavar="FILE",
     help="Where the journal goes; default: beside the plan, PLAN.journal.jsonl.",
 )
+@click.option(
+    "--probe-permissions",
+    is_flag=True,
+    help="First send each kind of write in a form that every registry refuses, to learn whether this user may write.",
+)
 @yes_option
 @connection_options
 @output_option
-def apply(path: Path, journal_path: Path | None, yes: bool, connection: Connection, output: OutputFormat) -> ExitCode:
+def apply(
+    path: Path,
+    journal_path: Path | None,
+    probe_permissions: bool,
+    yes: bool,
+    connection: Connection,
+    output: OutputFormat,
+) -> ExitCode:
     """Carry out a plan, step by step, with a journal. Asks first; run it again if it was interrupted.
 
     The registry is the plan's own unless --registry names it otherwise.
@@ -74,6 +88,8 @@ def apply(path: Path, journal_path: Path | None, yes: bool, connection: Connecti
     title, code = "Applied", ExitCode.OK
     try:
         with connection_of_plan(connection, plan).registry_client() as registry:
+            if not journal_path.exists():
+                _refuse_if_obstructed(plan, registry, journal_path, probe_permissions=probe_permissions)
             for event in apply_plan(plan, registry, journal_path, clock=now):
                 match event:
                     case StepDone(action=action):
@@ -102,6 +118,16 @@ def apply(path: Path, journal_path: Path | None, yes: bool, connection: Connecti
     )
     write_report(report, output)
     return code
+
+
+def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Path, *, probe_permissions: bool) -> None:
+    """Asks before the first write for what is needed until the last."""
+    found = list(preflight(plan, registry, journal_path))
+    if probe_permissions:
+        found += denied_permissions(plan, registry)
+    obstacles = [UsageError(obstacle.what) for obstacle in found]
+    if obstacles:
+        raise ExceptionGroup("The repair cannot be carried out as things stand; nothing was written.", obstacles)
 
 
 def _blocks(title: str, plan: Plan, path: Path, journal_path: Path, code: ExitCode) -> Iterator[Block]:

@@ -18,6 +18,7 @@ from srfix.cli.output.rendering import write_report
 from srfix.recovery.findings import Diagnosis, Severity
 from srfix.recovery.plan import Keep, make_plan
 from srfix.recovery.plan_file import save_plan
+from srfix.recovery.shell_script import shell_script
 
 __all__ = ["plan"]
 
@@ -43,6 +44,11 @@ __all__ = ["plan"]
     help="Whether a registered version stays live or is soft-deleted at once; both satisfy the failing reader.",
 )
 @click.option("--only-live", is_flag=True, help="Register only the ids that are at fault now.")
+@click.option(
+    "--as-shell",
+    is_flag=True,
+    help="Print the plan as commands (sh, curl), for somebody who may write when you may not.",
+)
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 1 if there is something to do.")
 def plan(
     connection: Connection,
@@ -52,6 +58,7 @@ def plan(
     path: Path | None,
     keep: str,
     only_live: bool,
+    as_shell: bool,
     detailed_exitcode: bool,
 ) -> ExitCode:
     """Plan the repair of what `srfix diagnose` finds. Reads only; `srfix apply FILE` carries the plan out."""
@@ -68,7 +75,10 @@ def plan(
         )
     if path is not None and made.actions:
         save_plan(made, path)
-    write_report(plan_report(made, path=path), output)
+    if as_shell:
+        click.echo(shell_script(made), nl=False)
+    else:
+        write_report(plan_report(made, path=path), output)
     beyond = _beyond(examination.diagnosis)
     for line in beyond:
         click.echo(line, err=True)
