@@ -48,6 +48,11 @@ class CensusRequest:
     (then everything up to the end is restored)."""
     isolation: Isolation = Isolation.READ_UNCOMMITTED
     """How the restore consumer reads: Java's default; EOS forces READ_COMMITTED."""
+    deadline_s: float | None = None
+    """Seconds after which the read of this topic stops, finished or not; None for no such limit. What was not read is
+    said in `PartitionCensus.stopped_early`: the census is partial, and a partial one is never called healthy."""
+    max_records: int | None = None
+    """Records of this topic, all partitions together, after which the read stops likewise; None for no such limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +112,8 @@ class PartitionCensus:
     values: RoleCensus
     """The values."""
     stopped_early: str | None = None
-    """Why the read stopped before the end; None if it did not."""
+    """Why the read stopped before the end; None if it did not. If it did, all counts are of what was read: more ids
+    and more keys may follow, and a record that was not read may supersede one that counts as live here."""
 
     def of(self, role: Role) -> RoleCensus:
         """The keys or the values."""
@@ -144,16 +150,32 @@ class CensusProgress:
     records_done: int
     """Records read so far."""
     records_total: int
-    """Offsets between start and end when the read began: an upper bound."""
+    """Offsets between start and end when the read began, or `CensusRequest.max_records` if less: an upper bound."""
     elapsed_s: float
     """Seconds since the read began."""
+    deadline_s: float | None = None
+    """`CensusRequest.deadline_s`."""
+
+    @property
+    def records_per_s(self) -> float:
+        """The rate so far."""
+        return self.records_done / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds left at most, if the rate stays and the deadline holds; None if nothing tells yet."""
+        rate = self.records_per_s
+        estimates = [(self.records_total - self.records_done) / rate] if rate else []
+        if self.deadline_s is not None:
+            estimates.append(self.deadline_s - self.elapsed_s)
+        return max(0.0, min(estimates)) if estimates else None
 
 
 class CensusEngine(Protocol):
     """Counts topics. Read-only: joins no group, commits nothing, creates no topic."""
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
-        """Reads every partition from its start to the end it had when the read began.
+        """Reads every partition from its start to the end it had when the read began, or to a limit of the request.
 
         :raises ClusterError: if the cluster does not answer, or answers with an error that a retry does not heal.
         """

@@ -63,7 +63,8 @@ class LocalCensus:
 
         A partition ends by position, so that markers of transactions at its end do not matter. Where the
         log's start moves meanwhile, the read goes on from the new one. Where an open transaction hides the
-        rest of a log from READ_COMMITTED for `stall_timeout_s`, that partition is stopped early.
+        rest of a log from READ_COMMITTED for `stall_timeout_s`, that partition is stopped early; so are all that
+        are unread at a limit of the request.
 
         :param on_progress: called at most four times a second, and at the end.
         :raises ClusterError: if the cluster does not answer, the topic or a partition does not exist, no
@@ -105,7 +106,7 @@ class _Read:
         self._began = self._reported = time.monotonic()
 
     def run(self) -> Census:
-        """Reads until every partition is at its end."""
+        """Reads until every partition is at its end, or a limit of the request is reached."""
         if self._unread:
             consumer = self._open_consumer()
             try:
@@ -138,8 +139,21 @@ class _Read:
 
     def _consume(self, consumer: Consumer) -> None:
         last_heard = time.monotonic()
+        most, deadline_s = self._request.max_records, self._request.deadline_s
+        size, patience_s = _BATCH, _POLL_S
+        now = self._began
         while self._unread:
-            batch = consumer.consume(_BATCH, _POLL_S)
+            if most is not None:
+                size = min(_BATCH, most - self._records)
+                if size <= 0:
+                    self._stop(f"the limit of {most:,} record(s) (--max-records) was reached")
+                    return
+            if deadline_s is not None:
+                patience_s = min(_POLL_S, self._began + deadline_s - now)
+                if patience_s <= 0:
+                    self._stop(f"the deadline of {deadline_s:g} s (--deadline) was reached")
+                    return
+            batch = consumer.consume(size, patience_s)
             now = time.monotonic()
             if batch:
                 last_heard = now
@@ -242,15 +256,24 @@ class _Read:
             self._stopped_early[partition] = f"{why}; it ended at {self._unread[partition]} when the read began"
         self._unread.clear()
 
+    def _stop(self, why: str) -> None:
+        """Gives up what is unread, and says what that is."""
+        for partition, end in self._unread.items():
+            self._stopped_early[partition] = f"offsets {self._next[partition]} to {end - 1} were not read: {why}"
+        self._unread.clear()
+
     def _report(self, now: float) -> None:
         self._reported = now
         if self._on_progress is not None:
+            total = sum(end - start for start, end in self._watermarks.values())
+            most = self._request.max_records
             self._on_progress(
                 CensusProgress(
                     topic=self._request.topic,
                     records_done=self._records,
-                    records_total=sum(end - start for start, end in self._watermarks.values()),
+                    records_total=total if most is None else min(total, most),
                     elapsed_s=now - self._began,
+                    deadline_s=self._request.deadline_s,
                 )
             )
 
