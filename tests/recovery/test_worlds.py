@@ -166,7 +166,13 @@ def _same_health(diagnosis: Diagnosis, expected: Expected) -> None:
     is_more = any(f.code not in MODELLED and f.severity is not Severity.NOTE for f in diagnosis.findings)
     healthy = not diagnosis.has_findings and not diagnosis.is_inconclusive
     assert healthy == (not is_broken and not is_more and not expected.could_hide)
-    event("healthy" if healthy else "inconclusive" if diagnosis.is_inconclusive else "broken")
+    event(
+        f"healthy with {min(1, len(expected.examined))} store(s)"
+        if healthy
+        else "inconclusive"
+        if diagnosis.is_inconclusive
+        else "broken"
+    )
 
 
 def _same_refusals(diagnosis: Diagnosis, expected: Expected, staged: StagedWorld, client: RegistryClient) -> None:

@@ -29,7 +29,7 @@ _NOISE: Final = (
     "shop-changelog-value",
     "elsewhere-value",
 )
-_LEVELS: Final = (None, None, None, "NONE", "FULL", "FORWARD", "BACKWARD_TRANSITIVE")
+_LEVELS: Final = (None, None, "NONE", "FULL", "FORWARD", "BACKWARD_TRANSITIVE", "BACKWARD_TRANSITIVE")
 
 
 def _often(draw: DrawFn, percent: int) -> bool:
@@ -40,14 +40,13 @@ def _often(draw: DrawFn, percent: int) -> bool:
 def _log(draw: DrawFn, family: tuple[str, ...]) -> Log:
     start = draw(st.sampled_from((0, 0, 0, 3)))
     key_schemas = draw(st.sampled_from(((None,), (None,), KEYS[:1], KEYS, (None, *KEYS, "Lost1"))))
+    odd = draw(st.sampled_from((None, UNFRAMED, GUID, *LOST, "UserRow", "OrderRow")))
     offset = start
     records = []
     for _ in range(draw(st.integers(0, 7))):
         offset += draw(st.sampled_from((0, 0, 0, 0, 2)))
         key = Key(draw(st.sampled_from("abc")), draw(st.sampled_from(key_schemas)))
-        value = draw(st.sampled_from((*family, *family, None, "odd")))
-        if value == "odd":
-            value = draw(st.sampled_from((UNFRAMED, GUID, *LOST, *_INTERNAL)))
+        value = draw(st.sampled_from((*family, *family, None, odd)))
         records.append(Record(offset, None if draw(st.integers(0, 9)) == 0 else key, value))
         offset += 1
     return Log(start, offset + draw(st.sampled_from((0, 0, 0, 1))), tuple(records))
@@ -64,14 +63,18 @@ def _topics(draw: DrawFn, changelogs: list[str]) -> dict[str, tuple[Log, ...]]:
     }
 
 
-def _versions(draw: DrawFn, likely: tuple[str, ...], *, most: int = 3) -> tuple[Version, ...]:
-    names = draw(st.lists(st.sampled_from(likely), min_size=1, max_size=most, unique=True))
+def _versions(draw: DrawFn, likely: tuple[str, ...], *, whole: bool = False) -> tuple[Version, ...]:
+    """Some of the likely schemas in any order; `whole`, all of them: then nothing that is in a topic is missing."""
+    if whole:
+        names = draw(st.permutations(likely))
+    else:
+        names = draw(st.lists(st.sampled_from(likely), min_size=1, max_size=3, unique=True))
     return tuple(Version(name, draw(st.integers(0, 4)) == 0) for name in names)
 
 
-def _subject(draw: DrawFn, likely: tuple[str, ...]) -> SubjectSetup:
+def _subject(draw: DrawFn, likely: tuple[str, ...], *, whole: bool = False) -> SubjectSetup:
     return SubjectSetup(
-        versions=_versions(draw, likely),
+        versions=_versions(draw, likely, whole=whole),
         level=draw(st.sampled_from(_LEVELS)),
         mode="READONLY" if draw(st.integers(0, 24)) == 0 else None,
     )
@@ -95,7 +98,7 @@ def worlds(draw: DrawFn) -> World:
     stores = [
         (application, store)
         for application in applications
-        for store in draw(st.lists(st.sampled_from(_STORES), max_size=2, unique=True))
+        for store in draw(st.lists(st.sampled_from(_STORES), min_size=int(_often(draw, 85)), max_size=2, unique=True))
     ]
     topics = draw(_topics([f"{app}-{store}-changelog" for app, store in stores if _often(draw, 12)]))
     groups = {application: _commits(draw, topics) for application in applications if _often(draw, 85)}
@@ -108,8 +111,8 @@ def worlds(draw: DrawFn) -> World:
             subjects[f"{topic}-key"] = _subject(draw, KEYS)
     for application, store in stores:
         if _often(draw, 85):
-            likely = draw(st.sampled_from((_INTERNAL, _VALUES, ("User1", "User2", "User3"), ("Order1", "Order2"))))
-            subjects[f"{application}-{store}-changelog-value"] = _subject(draw, likely)
+            likely = draw(st.sampled_from((_INTERNAL, _VALUES, _FAMILY["users"], _FAMILY["orders"])))
+            subjects[f"{application}-{store}-changelog-value"] = _subject(draw, likely, whole=_often(draw, 40))
         if _often(draw, 30):
             subjects[f"{application}-{store}-changelog-key"] = _subject(draw, KEYS)
     for subject in draw(st.lists(st.sampled_from(_NOISE), max_size=1)):
@@ -125,17 +128,15 @@ def _with_what_is_said(draw: DrawFn, world: World, applications: list[str], stor
     if stores and _often(draw, 15):
         named = {draw(st.sampled_from(stores)): draw(st.sampled_from((*topics, "nowhere")))}
         world = replace(world, sources=named)
-    if _often(draw, 25):
-        tables = tuple(
-            Table(
-                application=draw(st.sampled_from((*applications, None))),
-                store=draw(st.sampled_from((*stores, "u"))),
-                topic=draw(st.sampled_from((*topics, "nowhere"))),
-                is_global=_often(draw, 30),
-            )
-            for _ in range(draw(st.integers(1, 2)))
+    if _often(draw, 30):
+        table = Table(
+            application=draw(st.sampled_from((*applications, None))),
+            store=draw(st.sampled_from((*stores, "u"))),
+            topic=draw(st.sampled_from((*topics, "nowhere"))),
+            is_global=_often(draw, 30),
         )
-        world = replace(world, tables=tables)
+        other = replace(table, topic=draw(st.sampled_from(topics)))
+        world = replace(world, tables=(table, other) if _often(draw, 40) else (table,))
     if _often(draw, 25):
         world = replace(world, application=draw(st.sampled_from((*applications, "nobody"))))
     if _often(draw, 15):
