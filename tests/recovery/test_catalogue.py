@@ -38,6 +38,8 @@ class TestCatalogue:
             "SRF003",
             "SRF011",
             "SRF012",
+            "SRF017",
+            "SRF018",
         ]
 
 

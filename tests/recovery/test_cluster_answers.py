@@ -36,6 +36,13 @@ class TestTopicConfigs:
         assert (answers[Topic("users")].problem or "").startswith("no answer in time")
         assert answers[Topic("users")].is_compacted is None
 
+    def test_a_cluster_known_to_have_no_controller_is_not_waited_for(self, cluster: Cluster) -> None:
+        cluster.topics()
+        began = time.monotonic()
+        answers = cluster.topic_configs(["users"])
+        assert time.monotonic() - began < 1
+        assert answers[Topic("users")].problem == "the cluster has no controller, which would answer this"
+
     def test_no_topics_no_question(self, cluster: Cluster) -> None:
         assert cluster.topic_configs([]) == {}
 

@@ -316,7 +316,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         cause=("Another subject naming strategy at the producer, or a topic that was mirrored under a new name."),
         detection="Each live id is looked up under the subject of the source topic, by content.",
         remedy="Register them there too, or give the readers the strategy that the producer uses.",
-        checked_since=None,
+        checked_since="0.1.0",
     ),
     CatalogueEntry(
         code="SRF018",
@@ -324,9 +324,9 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         severity="silent wrong results",
         meaning="Retention deletes the only copy of a table's rows: after a restore, old keys are missing.",
         cause="cleanup.policy=delete on a topic that serves as changelog.",
-        detection="The topic's configuration.",
+        detection="The topic's configuration: cleanup.policy, and whether any retention limit is set.",
         remedy="Set cleanup.policy=compact on the topic, or turn the reuse off.",
-        checked_since=None,
+        checked_since="0.1.0",
     ),
     CatalogueEntry(
         code="SRF019",

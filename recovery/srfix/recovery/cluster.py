@@ -87,6 +87,7 @@ class Cluster:
         self._client = ReadOnlyClient(config)
         self._timeout_s = timeout_s
         self._reader: Consumer | None = None
+        self._lacks_controller = False
         try:
             self._admin: AdminClient | None = AdminClient(self._client.config())
         except (KafkaException, TypeError, ValueError) as error:
@@ -124,6 +125,8 @@ class Cluster:
                     raise self._client.failed("listing the topics", error) from None
                 patience *= 2
             else:
+                # Known by the way: whoever asks a controller that is none of the brokers waits for nothing.
+                self._lacks_controller = listing.controller_id not in listing.brokers
                 return {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
 
     def groups(self) -> GroupListing:
@@ -214,6 +217,9 @@ class Cluster:
         wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in dict.fromkeys(topics)]
         if not wanted:
             return {}
+        if self._lacks_controller:
+            nobody = "the cluster has no controller, which would answer this"
+            return {Topic(r.name): TopicConfigs(topic=Topic(r.name), values=None, problem=nobody) for r in wanted}
         answers: dict[Topic, TopicConfigs] = {}
         for resource, future in self._open_admin().describe_configs(wanted, request_timeout=timeout_s).items():
             topic = Topic(resource.name)

@@ -9,6 +9,7 @@ from srfix.recovery import checks, evidence
 from srfix.recovery.candidates import find_candidates
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks import CheckContext
+from srfix.recovery.checks._counting import restorable_ids
 from srfix.recovery.findings import Diagnosis, Evidence, Finding, Skipped, Source, finding_order
 from srfix.recovery.hints import gather_hints, observations, with_hints
 from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
@@ -38,16 +39,20 @@ def diagnose(
     *,
     application: str | None = None,
     store: str | None = None,
+    deadline_s: float | None = None,
+    max_records: int | None = None,
     on_progress: ProgressHook = None,
 ) -> Examination:
     """Looks at every candidate store of the cluster, or at those of one application. Reads only.
 
+    :param deadline_s: seconds after which the census of each topic stops; what it leaves unread is skipped.
+    :param max_records: records of each topic after which its census stops likewise.
     :raises UsageError: if the application or a source that is named does not exist.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
     found = find_candidates(survey, application=application, store=store)
-    counter = _Counter(survey, engine, on_progress)
+    counter = _Counter(survey, engine, on_progress, deadline_s, max_records)
     findings: list[Finding] = []
     skipped = list(found.skipped)
     facts: list[StoreFacts] = []
@@ -89,6 +94,8 @@ class _Counter:
     survey: Survey
     engine: CensusEngine
     on_progress: ProgressHook
+    deadline_s: float | None
+    max_records: int | None
     counted: dict[tuple[Topic, str | None], Census] = field(default_factory=dict)
 
     def __call__(self, topic: Topic, group: str | None) -> Census:
@@ -103,7 +110,13 @@ class _Counter:
         if group is not None:
             commits = self.survey.commits(group)
             committed = {p: commits.get((topic, p)) for p in partitions}
-        request = CensusRequest(topic=topic, partitions=partitions, committed=committed)
+        request = CensusRequest(
+            topic=topic,
+            partitions=partitions,
+            committed=committed,
+            deadline_s=self.deadline_s,
+            max_records=self.max_records,
+        )
         return self.engine.count(request, on_progress=self.on_progress)
 
 
@@ -126,12 +139,14 @@ def _learn(
             continue
         if role is Role.KEY and not state.versions and states[Role.VALUE].versions:
             continue  # rows were put, and no key schema was registered: the key serde asks no registry
-        subject = suspect.subject(role)
+        subject, own = suspect.subject(role), subject_for(topic, role)
+        restored = restorable_ids(census, role) if decided else ()
         roles[role] = RoleFacts(
             role=role,
             subject=subject,
             state=state,
             memberships={schema_id: survey.membership(subject, schema_id) for schema_id in ids},
+            source_memberships={schema_id: survey.membership(own, schema_id) for schema_id in restored},
         )
     return StoreFacts(
         store=suspect,
@@ -139,6 +154,7 @@ def _learn(
         evidence=pieces,
         census=census,
         roles=roles,
+        source_configs=survey.topic_configs(topic) if decided else None,
     )
 
 
@@ -188,6 +204,14 @@ def _skipped(facts: StoreFacts) -> Iterator[Skipped]:
     census = facts.census
     if census is None:
         return
+    configs = facts.source_configs
+    if configs is not None and configs.is_compacted is None:
+        yield Skipped(
+            what=f"cleanup.policy of topic {configs.topic}",
+            reason=f"{configs.problem or 'the cluster does not name it'}; whether retention deletes rows of store "
+            f"{facts.store.name} was not looked at (SRF018)",
+            could_hide=False,
+        )
     for partition in census.partitions:
         where = f"topic {census.topic}, partition {partition.partition}"
         if partition.stopped_early is not None:

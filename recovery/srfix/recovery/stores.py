@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from srfix.recovery.census.interface import Census
+from srfix.recovery.cluster_answers import TopicConfigs
 from srfix.recovery.findings import Evidence, Source
 from srfix.recovery.subject_state import SubjectState
 from srfix.serde.registry.models import Schema
@@ -75,6 +76,9 @@ class RoleFacts:
     """What stands under it."""
     memberships: Mapping[SchemaId, Membership]
     """Per id in the log of the source topic."""
+    source_memberships: Mapping[SchemaId, Membership] = field(default_factory=dict)
+    """Per id that a restore loads, whether its schema is registered under the source topic's own subject of this role:
+    what Kafka Streams 2.7 asks, and a dual-subject reader second. Empty while the source is undecided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,3 +95,5 @@ class StoreFacts:
     """The ids in the source topic; None while the source is undecided."""
     roles: Mapping[Role, RoleFacts]
     """The roles that carry schema ids or have a phantom subject."""
+    source_configs: TopicConfigs | None = None
+    """The configuration of the source topic, or why it is not known; None while the source is undecided."""

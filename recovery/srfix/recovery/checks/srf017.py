@@ -1,0 +1,89 @@
+"""SRF017: ids that a restore loads are not registered under the source topic's own subject either.
+
+Asked by content with deleted versions, as the reader asks: Kafka Streams 2.7.0 and later hands the serde the source
+topic (pull request 8902), and a reader with the dual-subject fallback tries its subject second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from srfix.recovery.checks._counting import at_fault, in_words
+from srfix.recovery.checks.interface import CheckContext, Reader
+from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
+from srfix.recovery.stores import RoleFacts, StoreFacts
+from srfix.recovery.subject_state import read_subject_state
+from srfix.serde.subjects import Subject, subject_for
+
+__all__ = ["CODE", "check"]
+
+CODE = "SRF017"
+
+
+def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role with such ids."""
+    if facts.source is None or facts.census is None:
+        return
+    for role in facts.roles.values():
+        absent = tuple(sorted(i for i, membership in role.source_memberships.items() if membership.is_missing))
+        if not absent:
+            continue
+        faults = at_fault(facts.census, role.role, absent)
+        subject = subject_for(facts.source.topic, role.role)
+        held = read_subject_state(context.registry, subject).schema_ids
+        yield Finding(
+            code=CODE,
+            severity=_severity(role, faults, context),
+            application=facts.store.application,
+            store=facts.store.name,
+            role=role.role,
+            subject=subject,
+            source=Source(topic=facts.source.topic, subject=subject),
+            schema_ids=faults,
+            registered_ids=held,
+            evidence=facts.evidence,
+            explanation=_explanation(facts.source.topic, subject, role, faults, context, exists=bool(held)),
+            next=f"Register these schemas under {subject} too before an upgrade (mind its compatibility), or give the "
+            "readers the subject naming strategy that the producer uses. srfix plan does not do it: that subject is yours.",
+            repairable=False,
+        )
+
+
+def _asks_it_now(context: CheckContext) -> bool:
+    return context.streams_version is not None and context.streams_version.asks_the_source_subject
+
+
+def _in_neither(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> bool:
+    return any(role.memberships[fault.schema_id].is_missing for fault in faults)
+
+
+def _severity(role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> Severity:
+    if context.reader is Reader.PLAIN:
+        return Severity.NOTE
+    if context.reader is Reader.DUAL:
+        return Severity.BROKEN if _in_neither(role, faults) else Severity.NOTE
+    return Severity.BROKEN if _asks_it_now(context) else Severity.BREAKS_ON_UPGRADE
+
+
+def _explanation(
+    topic: str,
+    subject: Subject,
+    role: RoleFacts,
+    faults: tuple[IdAtFault, ...],
+    context: CheckContext,
+    *,
+    exists: bool,
+) -> str:
+    missing = "40403" if exists else "40401: there is no such subject"
+    what = (
+        f"Records of topic {topic} carry ids that are not registered under its own subject {subject} either ({missing}): "
+        f"{in_words(faults)}. Another subject naming strategy at the producer does that, or a topic mirrored under a new name."
+    )
+    if context.reader is Reader.PLAIN:
+        return f"{what} As a plain reader does not need that version, nothing fails because of it."
+    if context.reader is Reader.DUAL:
+        both = f"The dual-subject fallback asks {role.subject} and {subject}"
+        return f"{what} {both}, and neither has all of them." if _in_neither(role, faults) else f"{what} {both}."
+    if _asks_it_now(context):
+        return f"{what} This Kafka Streams asks that subject: a reader that looks the version up there cannot read the rows."
+    return f"{what} Kafka Streams 2.7 and later asks that subject, and the dual-subject fallback asks it second: both fail."

@@ -1,0 +1,99 @@
+"""SRF017: ids that are not under the source topic's own subject either."""
+
+from __future__ import annotations
+
+import pytest
+
+from srfix.recovery.checks import Reader
+from srfix.recovery.findings import Finding, Severity
+from srfix.serde.subjects import Role
+from srfix.serde.wire import frame_id
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1
+from tests.recovery.world import World, value
+
+PHANTOM_KEY = PHANTOM.removesuffix("-value") + "-key"
+ELSEWHERE = '{"type":"record","name":"Elsewhere","fields":[{"name":"userId","type":"long"}]}'
+"""What a producer with RecordNameStrategy registered under its record's name."""
+
+
+@pytest.fixture
+def elsewhere(world: World) -> int:
+    """An id that a live record of `users` carries, and that stands under another subject alone."""
+    schema_id = world.registry.seed("com.example.Elsewhere", ELSEWHERE)
+    world.put("users", ("a", value(1)), ("b", value(schema_id)))
+    world.commit("shop", users=2)
+    return schema_id
+
+
+def found(world: World, **how: object) -> Finding:
+    return world.findings(**how)["SRF017"]
+
+
+class TestCheck:
+    def test_they_break_on_an_upgrade(self, world: World, elsewhere: int) -> None:
+        finding = found(world)
+        assert (finding.severity, finding.role, finding.repairable) == (Severity.BREAKS_ON_UPGRADE, Role.VALUE, False)
+        assert finding.subject == SOURCE_SUBJECT
+        assert finding.registered_ids == (1, 2)
+        assert [(fault.schema_id, fault.live_keys) for fault in finding.schema_ids] == [(elsewhere, 1)]
+        assert (
+            "Kafka Streams 2.7 and later asks that subject, and the dual-subject fallback asks it second: both fail."
+            in (finding.explanation)
+        )
+        assert {fault.schema_id for fault in world.findings()["SRF001"].schema_ids} == {1, elsewhere}
+
+    def test_a_repair_of_the_phantom_does_not_end_it(self, world: World, elsewhere: int) -> None:
+        for text in (W1, ELSEWHERE):
+            world.registry.seed(PHANTOM, text)
+        assert set(world.findings()) == {"SRF003", "SRF017"}
+        assert world.examine().diagnosis.has_findings
+
+    def test_the_same_content_under_the_source_subject_ends_it(self, world: World, elsewhere: int) -> None:
+        world.registry.seed(SOURCE_SUBJECT, ELSEWHERE)
+        assert "SRF017" not in world.findings()
+
+    def test_even_a_soft_deleted_one_as_readers_ask_for_deleted_versions(self, world: World, elsewhere: int) -> None:
+        world.registry.seed(SOURCE_SUBJECT, ELSEWHERE, deleted=True)
+        assert "SRF017" not in world.findings()
+
+    def test_one_that_is_superseded_is_none(self, world: World, elsewhere: int) -> None:
+        world.put("users", ("b", value(1)))
+        world.commit("shop", users=3)
+        assert "SRF017" not in world.findings()
+
+    def test_a_pending_one_is(self, world: World, elsewhere: int) -> None:
+        world.commit("shop", users=1)
+        assert [(fault.schema_id, fault.live_keys) for fault in found(world).schema_ids] == [(elsewhere, 0)]
+
+    def test_an_id_that_the_registry_does_not_know_is_left_to_srf011(self, world: World) -> None:
+        world.put("users", ("a", value(99)))
+        world.commit("shop", users=1)
+        assert set(world.findings()) == {"SRF011"}
+
+    def test_keys_are_asked_under_the_sources_key_subject(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        key_id = world.registry.seed(PHANTOM_KEY, ELSEWHERE)
+        world.put("users", (frame_id(key_id, b"\x02"), value(1)))
+        world.commit("shop", users=1)
+        (finding,) = [f for f in world.examine().diagnosis.findings if f.code == "SRF017"]
+        assert (finding.role, finding.subject, finding.registered_ids) == (Role.KEY, "users-key", ())
+        assert "(40401: there is no such subject)" in finding.explanation
+
+
+class TestTheReader:
+    def test_on_streams_with_the_fix_it_is_broken_now(self, world: World, elsewhere: int) -> None:
+        finding = found(world, streams_version="2.7.0", reader=Reader.CONNECT)
+        assert finding.severity is Severity.BROKEN
+        assert "This Kafka Streams asks that subject" in finding.explanation
+
+    def test_for_a_plain_reader_it_is_a_note(self, world: World, elsewhere: int) -> None:
+        assert found(world, reader=Reader.PLAIN, streams_version="2.7").severity is Severity.NOTE
+
+    def test_a_dual_reader_fails_where_neither_subject_has_them(self, world: World, elsewhere: int) -> None:
+        finding = found(world, reader=Reader.DUAL)
+        assert finding.severity is Severity.BROKEN
+        assert finding.explanation.endswith(f"asks {PHANTOM} and {SOURCE_SUBJECT}, and neither has all of them.")
+
+    def test_a_dual_reader_reads_what_the_phantom_has(self, world: World, elsewhere: int) -> None:
+        world.registry.seed(PHANTOM, ELSEWHERE)
+        assert found(world, reader=Reader.DUAL).severity is Severity.NOTE

@@ -1,0 +1,87 @@
+"""SRF018: a source topic whose retention deletes the only copy of a table's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.cluster_answers import TopicConfigs
+from srfix.recovery.findings import Diagnosis, Severity, Skipped
+from srfix.serde.subjects import Role, Topic
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1
+from tests.recovery.world import World, value
+
+
+class ConfiguredCluster(Cluster):
+    """A cluster that says how its topics are configured, as a real one does and the embedded one cannot."""
+
+    configs: Mapping[str, str]
+
+    def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
+        return {Topic(t): TopicConfigs(topic=Topic(t), values=self.configs, problem=None) for t in topics}
+
+
+@pytest.fixture(autouse=True)
+def masked(world: World) -> None:
+    """Nothing else is wrong."""
+    world.registry.seed(PHANTOM, W1)
+    world.put("users", ("a", value(1)))
+    world.commit("shop", users=1)
+
+
+def diagnosis(world: World, **configs: str) -> Diagnosis:
+    cluster = world.stack.enter_context(ConfiguredCluster({"bootstrap.servers": world.broker.bootstrap_servers}))
+    cluster.configs = {name.replace("_", "."): setting for name, setting in configs.items()}
+    world.cluster = cluster
+    return world.examine().diagnosis
+
+
+def asked_in_vain(found: Diagnosis) -> list[str]:
+    return [skipped.reason for skipped in found.skipped if skipped.what.startswith("cleanup.policy")]
+
+
+class TestCheck:
+    def test_deletion_by_age_is_a_finding(self, world: World) -> None:
+        found = diagnosis(world, cleanup_policy="delete", retention_ms="86400000", retention_bytes="-1")
+        finding, note = found.findings
+        assert (finding.code, note.code) == ("SRF018", "SRF003")
+        assert (finding.severity, finding.role, finding.repairable) == (Severity.SILENT, Role.VALUE, False)
+        assert finding.subject == SOURCE_SUBJECT
+        assert "is not compacted (cleanup.policy=delete, retention.ms=86400000)" in finding.explanation
+        assert found.has_findings
+        assert not asked_in_vain(found)
+
+    def test_so_is_deletion_by_size(self, world: World) -> None:
+        found = diagnosis(world, cleanup_policy="delete", retention_ms="-1", retention_bytes="1000")
+        assert "(cleanup.policy=delete, retention.bytes=1000)" in found.findings[0].explanation
+
+    def test_a_limit_that_is_not_named_is_taken_for_the_default(self, world: World) -> None:
+        assert "retention.ms=604800000" in diagnosis(world, cleanup_policy="delete").findings[0].explanation
+
+    @pytest.mark.parametrize(
+        "configs",
+        [
+            {"cleanup_policy": "compact"},
+            {"cleanup_policy": "compact,delete", "retention_ms": "1000"},
+            {"cleanup_policy": "delete", "retention_ms": "-1", "retention_bytes": "-1"},
+            {"cleanup_policy": ""},
+        ],
+        ids=["compacted", "both", "unlimited", "neither"],
+    )
+    def test_what_keeps_the_latest_of_each_key_is_none(self, world: World, configs: dict[str, str]) -> None:
+        found = diagnosis(world, **configs)
+        assert [finding.code for finding in found.findings] == ["SRF003"]
+        assert not asked_in_vain(found)
+
+    def test_what_the_cluster_does_not_say_is_skipped_with_its_reason(self, world: World) -> None:
+        found = world.examine().diagnosis
+        assert [finding.code for finding in found.findings] == ["SRF003"]
+        assert found.skipped[-1] == Skipped(
+            what="cleanup.policy of topic users",
+            reason="the cluster has no controller, which would answer this; whether retention deletes rows of store "
+            "users-store was not looked at (SRF018)",
+            could_hide=False,
+        )
+        assert not found.is_inconclusive
