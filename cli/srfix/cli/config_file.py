@@ -33,10 +33,12 @@ __all__ = ["ConfigFile", "SHARED_KEYS", "read_config"]
 SHARED_KEYS: Final = (
     "application",
     "bootstrap-servers",
+    "deadline",
     "kafka-config",
     "ksqldb",
     "ksqldb-text",
     "ksqldb-user",
+    "max-records",
     "output",
     "reader",
     "registry",

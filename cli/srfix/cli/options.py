@@ -3,6 +3,7 @@
 @click.command()
 @connection_options            # hands over `connection: Connection`
 @selection_options             # hands over `selection: Selection`
+@hurry_options                 # hands over `hurry: Hurry`
 @output_option                 # hands over `output: OutputFormat`
 def diagnose(connection, selection, output): …
 """
@@ -10,6 +11,7 @@ def diagnose(connection, selection, output): …
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -29,9 +31,11 @@ from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Topic
 
 __all__ = [
+    "Hurry",
     "READERS",
     "Selection",
     "connection_options",
+    "hurry_options",
     "output_option",
     "selection_options",
     "yes_option",
@@ -61,6 +65,16 @@ class Selection:
     """One of `READERS`."""
     streams_version: str | None
     """The Kafka Streams version, such as 2.6.3; None if not given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hurry:
+    """Where a census stops though it is not done; what it leaves unread is never called healthy."""
+
+    deadline_s: float | None = None
+    """Seconds for each topic; None for no such limit."""
+    max_records: int | None = None
+    """Records of each topic; None for no such limit."""
 
 
 class _Lines(click.ParamType[str]):
@@ -187,6 +201,37 @@ def selection_options(command: Callable[..., R]) -> Callable[..., R]:
                 envvar="STREAMS_VERSION",
                 metavar="VERSION",
                 help="The application's Kafka Streams version, such as 2.6.3.",
+            ),
+        ),
+    )
+
+
+def hurry_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds the limits of a census; the command gets `hurry: Hurry`."""
+
+    @functools.wraps(command)
+    def call(**values: Any) -> R:
+        deadline_s: float | None = values.pop("deadline")
+        if deadline_s is not None and not math.isfinite(deadline_s):
+            raise UsageError(f"--deadline takes a number of seconds, not {deadline_s}; leave it out for no limit.")
+        return command(hurry=Hurry(deadline_s=deadline_s, max_records=values.pop("max_records")), **values)
+
+    return _decorated(
+        call,
+        (
+            _option(
+                "--deadline",
+                envvar="DEADLINE",
+                type=click.FloatRange(min=0, min_open=True),
+                metavar="SECONDS",
+                help="Stop reading a topic after this time; what was not read is said, and never called healthy.",
+            ),
+            _option(
+                "--max-records",
+                envvar="MAX_RECORDS",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="Stop reading a topic after this many records; what was not read is said likewise.",
             ),
         ),
     )

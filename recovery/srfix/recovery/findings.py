@@ -113,6 +113,8 @@ class IdAtFault:
     """Records that carry it."""
     partitions: tuple[PartitionAtFault, ...]
     """By ascending number."""
+    is_partial: bool = False
+    """True if the topic was not read to its end: all numbers are of what was read, and there may be more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,6 +262,7 @@ def _id_at_fault(fault: IdAtFault) -> Json:
         "id": int(fault.schema_id),
         "live_keys": fault.live_keys,
         "records": fault.records,
+        "partial": fault.is_partial,
         "partitions": [
             {
                 "partition": p.partition,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from srfix.recovery.actions import Action, Register, RestoreCompatibility, SetCompatibility, SoftDelete
+from srfix.recovery.census.interface import Census
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Finding
 from srfix.recovery.plan_file import Plan, PlannedFinding
@@ -18,7 +19,7 @@ from srfix.serde.compatibility import incompatibilities
 from srfix.serde.errors import PlanError, SchemaError
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.registry.models import Schema
-from srfix.serde.subjects import Subject, subject_for
+from srfix.serde.subjects import Subject, Topic, subject_for
 from srfix.serde.wire import SchemaId
 
 __all__ = ["Keep", "SubjectRepair", "make_plan", "repairs"]
@@ -96,6 +97,7 @@ def make_plan(
                 soft_deleted=repair.soft_deleted,
                 level=repair.level,
                 relaxed=repair.relax,
+                unread=_unread(repair.facts.census),
             )
         ),
         playbook=tuple(playbook([repair.facts.store for repair in needed])),
@@ -130,6 +132,10 @@ def repairs(examination: Examination, survey: Survey, *, keep: Keep, only_live: 
             survey,
             keep,
         )
+
+
+def _unread(census: Census | None) -> Topic | None:
+    return census.topic if census is not None and census.is_partial else None
 
 
 def _wide(facts: StoreFacts, role: RoleFacts, survey: Survey) -> Iterator[Membership]:

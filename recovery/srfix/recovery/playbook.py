@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from srfix.recovery.stores import SuspectStore
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects import Subject, Topic
 from srfix.serde.wire import SchemaId
 
 __all__ = ["playbook", "price_of"]
@@ -18,8 +18,12 @@ def price_of(
     soft_deleted: Collection[SchemaId],
     level: str,
     relaxed: bool,
+    unread: Topic | None = None,
 ) -> Iterator[str]:
-    """What the repair of one subject changes for others, in sentences."""
+    """What the repair of one subject changes for others, in sentences.
+
+    :param unread: the source topic, if its census was partial: the plan may lack ids then.
+    """
     live = [schema_id for schema_id in ids if schema_id not in soft_deleted]
     yield (
         f"{subject} gets {_versions(len(ids))} more (schema ids {', '.join(map(str, ids))}); the ids exist already, no new one "
@@ -35,6 +39,11 @@ def price_of(
         yield (
             f"Left live: {', '.join(map(str, live))}. The last becomes the latest version of {subject}, and the application's "
             f"next internal schema is checked against it at {level}."
+        )
+    if unread is not None:
+        yield (
+            f"Topic {unread} was not read to its end (--deadline, --max-records, or what srfix diagnose names): ids that are "
+            "only in what was not read may be missing from this plan. Run srfix diagnose without a limit after the repair."
         )
     if relaxed:
         yield (

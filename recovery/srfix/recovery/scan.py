@@ -48,12 +48,16 @@ def scan_topic(
     application: str | None = None,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
     roles: tuple[Role, ...] = (Role.KEY, Role.VALUE),
+    deadline_s: float | None = None,
+    max_records: int | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Scan:
     """Counts the topic. Read-only.
 
     A registry that does not answer costs the subjects' names, not the census.
 
+    :param deadline_s: seconds after which the read stops: the census is partial then.
+    :param max_records: records after which it stops likewise.
     :raises UsageError: if there is no such topic.
     :raises ClusterError: if the cluster does not answer, or the group's offsets may not be read.
     """
@@ -63,7 +67,14 @@ def scan_topic(
         offsets = cluster.committed(application, [(topic, partition) for partition in partitions])
         committed = {partition: offsets.get((Topic(topic), partition)) for partition in partitions}
     census = engine.count(
-        CensusRequest(topic=Topic(topic), partitions=partitions, committed=committed, isolation=isolation),
+        CensusRequest(
+            topic=Topic(topic),
+            partitions=partitions,
+            committed=committed,
+            isolation=isolation,
+            deadline_s=deadline_s,
+            max_records=max_records,
+        ),
         on_progress=on_progress,
     )
     ids = {schema_id for role in roles for schema_id in census.ids(role)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import click
 from srfix.cli.commands._plan_target import now
 from srfix.cli.connection import Connection
 from srfix.cli.evidence_options import EvidenceOptions
-from srfix.cli.options import Selection
+from srfix.cli.options import Hurry, Selection
 from srfix.recovery.census.interface import CensusProgress
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
@@ -37,6 +38,8 @@ class Session:
     """Counts topics."""
     selection: Selection
     """Which stores are meant."""
+    hurry: Hurry
+    """Where the census of a topic stops."""
 
     def examine(self) -> Examination:
         """The diagnosis, with the facts that it rests on."""
@@ -52,6 +55,8 @@ class Session:
             ),
             application=selection.application,
             store=selection.store,
+            deadline_s=self.hurry.deadline_s,
+            max_records=self.hurry.max_records,
             on_progress=show_progress(),
         )
         examined = {facts.store.name for facts in examination.facts}
@@ -62,7 +67,10 @@ class Session:
 
 @contextmanager
 def open_session(
-    connection: Connection, selection: Selection, evidence: EvidenceOptions | None = None
+    connection: Connection,
+    selection: Selection,
+    evidence: EvidenceOptions | None = None,
+    hurry: Hurry | None = None,
 ) -> Iterator[Session]:
     """Reads what the person handed over, opens the clients, and closes them whatever happens."""
     supplied = (evidence or EvidenceOptions()).read(application=selection.application)
@@ -73,6 +81,7 @@ def open_session(
             survey=Survey(cluster=cluster, registry=registry, sources=selection.sources, supplied=supplied),
             engine=engine,
             selection=selection,
+            hurry=hurry or Hurry(),
         )
 
 
@@ -95,7 +104,7 @@ def patience_s(kafka: Mapping[str, str]) -> float:
 
 
 class show_progress:
-    """Says on standard error how far a census is, a line at a time; nothing for a short one."""
+    """Says on standard error how far a census is, how fast, and how long it will take; nothing for a short one."""
 
     def __init__(self) -> None:
         self._said_at_s = 0.0
@@ -107,9 +116,18 @@ class show_progress:
             return
         self._said_at_s = progress.elapsed_s
         share = 100 * progress.records_done // max(1, progress.records_total)
-        rate = int(progress.records_done / progress.elapsed_s)
+        left = "" if progress.left_s is None else f", {_duration(progress.left_s)} left"
         click.echo(
             f"Reading {progress.topic}: {progress.records_done:,} of at most {progress.records_total:,} records "
-            f"({share} %), {rate:,} a second.",
+            f"({share} %), {int(progress.records_per_s):,} a second{left}.",
             err=True,
         )
+
+
+def _duration(seconds: float) -> str:
+    """`12 s`, `3 min 20 s`, `2 h 5 min`: nobody wants it finer."""
+    whole = math.ceil(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

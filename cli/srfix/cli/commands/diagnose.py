@@ -10,7 +10,14 @@ from srfix.cli.commands._session import now, open_session
 from srfix.cli.connection import Connection
 from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import Selection, connection_options, output_option, selection_options
+from srfix.cli.options import (
+    Hurry,
+    Selection,
+    connection_options,
+    hurry_options,
+    output_option,
+    selection_options,
+)
 from srfix.cli.output.interface import (
     Block,
     Commands,
@@ -33,13 +40,16 @@ __all__ = ["diagnose"]
 @connection_options
 @selection_options
 @evidence_options
+@hurry_options
 @output_option
-def diagnose(connection: Connection, selection: Selection, evidence: EvidenceOptions, output: OutputFormat) -> ExitCode:
+def diagnose(
+    connection: Connection, selection: Selection, evidence: EvidenceOptions, hurry: Hurry, output: OutputFormat
+) -> ExitCode:
     """Find the state stores that cannot be read after recovery, and say exactly why. Reads only.
 
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
-    with open_session(connection, selection, evidence) as session:
+    with open_session(connection, selection, evidence, hurry) as session:
         diagnosis = session.examine().diagnosis
     document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now())
     write_report(Report(document=document, blocks=tuple(_blocks(diagnosis))), output)
@@ -89,7 +99,8 @@ def _keys(finding: Finding) -> str:
         return ""
     ids = ", ".join(str(fault.schema_id) for fault in finding.schema_ids)
     known = [fault.live_keys for fault in finding.schema_ids if fault.live_keys is not None]
-    return f": schema id(s) {ids}" + (f" in {sum(known)} live key(s)" if known else "")
+    least = "at least " if any(fault.is_partial for fault in finding.schema_ids) else ""
+    return f": schema id(s) {ids}" + (f" in {least}{sum(known)} live key(s)" if known else "")
 
 
 def _finding_blocks(finding: Finding) -> list[Block]:
@@ -103,10 +114,12 @@ def _finding_blocks(finding: Finding) -> list[Block]:
     if finding.severity is not Severity.NOTE:
         # A note stands beside a finding with the same numbers, or has nothing that anybody must count.
         if finding.schema_ids:
+            is_partial = any(fault.is_partial for fault in finding.schema_ids)
             blocks.append(
                 Table(
                     ("schema id", "partition", "live keys", "pending keys", "offsets"),
                     tuple(row for fault in finding.schema_ids for row in _places(fault)),
+                    title="At least, for the topic was not read to its end" if is_partial else None,
                 )
             )
         if finding.evidence:

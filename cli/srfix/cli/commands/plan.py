@@ -12,7 +12,14 @@ from srfix.cli.commands._session import now, open_session
 from srfix.cli.connection import Connection
 from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import Selection, connection_options, output_option, selection_options
+from srfix.cli.options import (
+    Hurry,
+    Selection,
+    connection_options,
+    hurry_options,
+    output_option,
+    selection_options,
+)
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.rendering import write_report
 from srfix.recovery.findings import Diagnosis, Severity
@@ -27,6 +34,7 @@ __all__ = ["plan"]
 @connection_options
 @selection_options
 @evidence_options
+@hurry_options
 @output_option
 @click.option(
     "-o",
@@ -54,6 +62,7 @@ def plan(
     connection: Connection,
     selection: Selection,
     evidence: EvidenceOptions,
+    hurry: Hurry,
     output: OutputFormat,
     path: Path | None,
     keep: str,
@@ -62,7 +71,7 @@ def plan(
     detailed_exitcode: bool,
 ) -> ExitCode:
     """Plan the repair of what `srfix diagnose` finds. Reads only; `srfix apply FILE` carries the plan out."""
-    with open_session(connection, selection, evidence) as session:
+    with open_session(connection, selection, evidence, hurry) as session:
         examination = session.examine()
         made = make_plan(
             examination,

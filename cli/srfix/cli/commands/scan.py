@@ -13,7 +13,7 @@ from srfix.cli.commands._plan_target import now
 from srfix.cli.commands._session import open_cluster, show_progress
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import connection_options, output_option
+from srfix.cli.options import Hurry, connection_options, hurry_options, output_option
 from srfix.cli.output.interface import Block, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
 from srfix.recovery.census.document import census_document
@@ -48,6 +48,7 @@ _ROLES = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VA
     help="How the restore reads; exactly-once applications read read_committed.",
 )
 @connection_options
+@hurry_options
 @output_option
 def scan(
     topic: str,
@@ -56,6 +57,7 @@ def scan(
     role: str,
     isolation: str,
     connection: Connection,
+    hurry: Hurry,
     output: OutputFormat,
 ) -> ExitCode:
     """Count which schema ids live where in TOPIC: the census of a topic. Reads only.
@@ -79,6 +81,8 @@ def scan(
             application=application,
             isolation=Isolation(isolation),
             roles=_ROLES[role],
+            deadline_s=hurry.deadline_s,
+            max_records=hurry.max_records,
             on_progress=show_progress(),
         )
         registry_url = None if registry is None else registry.url
@@ -107,7 +111,8 @@ def _blocks(scan: Scan) -> Iterator[Block]:
             "processed again."
         )
     for role in scan.roles:
-        title = f"{role.value.capitalize()}s: {_rest(scan, role)}"
+        least = "at least " if census.is_partial else ""
+        title = f"{role.value.capitalize()}s: {least}{_rest(scan, role)}"
         if not census.ids(role):
             yield Paragraph(f"{title}.")
             continue

@@ -138,10 +138,9 @@ class _Read:
         return consumer
 
     def _consume(self, consumer: Consumer) -> None:
-        last_heard = time.monotonic()
+        now = last_heard = time.monotonic()
         most, deadline_s = self._request.max_records, self._request.deadline_s
         size, patience_s = _BATCH, _POLL_S
-        now = self._began
         while self._unread:
             if most is not None:
                 size = min(_BATCH, most - self._records)

@@ -38,6 +38,7 @@ def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtF
                     )
                     for partition, count in counts
                 ),
+                is_partial=census.is_partial,
             )
         )
     return tuple(found)
@@ -62,24 +63,32 @@ def restorable_ids(census: Census, role: Role) -> tuple[SchemaId, ...]:
 
 
 def in_words(faults: Iterable[IdAtFault]) -> str:
-    """`schema id 1 (3 live keys: 2 in partition 0, 1 in partition 2)`, joined."""
-    return "; ".join(f"schema id {fault.schema_id} ({keys_in_words(fault)})" for fault in faults)
+    """`schema id 1 (3 live keys: 2 in partition 0, 1 in partition 2)`, joined; with what a partial census leaves open."""
+    told = tuple(faults)
+    words = "; ".join(f"schema id {fault.schema_id} ({keys_in_words(fault)})" for fault in told)
+    if any(fault.is_partial for fault in told):
+        words += (
+            "; the topic was not read to its end, so these are the keys of what was read, and what follows may add more or "
+            "supersede some"
+        )
+    return words
 
 
 def keys_in_words(fault: IdAtFault) -> str:
-    """The live keys of one id, partition by partition."""
+    """The live keys of one id, partition by partition; "at least", if the topic was not read to its end."""
+    least = "at least " if fault.is_partial else ""
     pending = sum(partition.pending_keys for partition in fault.partitions)
-    behind = f"{_keys(pending)} behind the committed offset" if pending else ""
+    behind = f"{least}{_keys(pending)} behind the committed offset" if pending else ""
     if fault.live_keys is None:
-        return f"nothing is restored yet: the group has no committed offset there; {_records(fault.records)} in the log"
+        return f"nothing is restored yet: the group has no committed offset there; {least}{_records(fault.records)} in the log"
     if not fault.live_keys:
-        return behind or "no live key"
+        return behind or ("no live key so far" if fault.is_partial else "no live key")
     places = ", ".join(
         f"{partition.live_keys} in partition {partition.partition}"
         for partition in fault.partitions
         if partition.live_keys
     )
-    return f"{_keys(fault.live_keys, 'live ')}: {places}" + (f"; {behind}" if behind else "")
+    return f"{least}{_keys(fault.live_keys, 'live ')}: {places}" + (f"; {behind}" if behind else "")
 
 
 def listed(ids: Iterable[SchemaId]) -> str:

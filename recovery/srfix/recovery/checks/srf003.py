@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from srfix.recovery.census.interface import Census
 from srfix.recovery.checks._counting import at_fault, listed, restorable_ids
 from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.findings import Finding, Severity, Source
 from srfix.recovery.stores import StoreFacts
-from srfix.serde.subjects import subject_for
+from srfix.serde.subjects import Subject, subject_for
+from srfix.serde.wire import SchemaId
 
 __all__ = ["CODE", "check"]
 
@@ -37,10 +39,21 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             registered_ids=role.state.schema_ids,
             evidence=facts.evidence,
             explanation=f"Store {facts.store.name} of application {facts.store.application} restores from topic "
-            f"{facts.source.topic}, and its reader asks {role.subject}. All ids that a restore loads ({listed(ids)}) are "
-            "registered there, by luck or by a repair, so it can be read: until the next schema of "
-            f"{subject_for(facts.source.topic, role.role)} is in the topic.",
+            f"{facts.source.topic}, and its reader asks {role.subject}. "
+            + _standing(facts.census, ids, subject_for(facts.source.topic, role.role)),
             next="Run srfix diagnose again after every new schema of the source; to be rid of it, upgrade to Kafka Streams "
             "2.7 or later, or give the store a changelog of its own.",
             repairable=False,
         )
+
+
+def _standing(census: Census, ids: tuple[SchemaId, ...], source: Subject) -> str:
+    if census.is_partial:
+        return (
+            f"The ids that were found ({listed(ids)}) are registered there, but the topic was not read to its end: whether "
+            "the store can be read is not known."
+        )
+    return (
+        f"All ids that a restore loads ({listed(ids)}) are registered there, by luck or by a repair, so it can be read: until "
+        f"the next schema of {source} is in the topic."
+    )
