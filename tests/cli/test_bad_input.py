@@ -306,15 +306,12 @@ def diagnosis(odd: OddParts, application: str, code: int) -> dict[str, Any]:
 class TestOddRecords:
     def test_garbage_beside_good_records_is_counted_and_hides_nothing(self, odd: OddParts) -> None:
         document = diagnosis(odd, "garbage", 1)
-        assert [f["code"] for f in document["findings"] if f["severity"] != "note"] == ["SRF001"]
-        [skipped] = [s for s in document["skipped"] if s["could_hide_a_finding"]]
-        assert skipped["what"] == "1 value(s) of topic garbage-topic, partition 0, the first at offset 1"
+        assert [f["code"] for f in document["findings"] if f["severity"] != "note"] == ["SRF001", "SRF013"]
+        assert [s for s in document["skipped"] if s["could_hide_a_finding"]] == []
 
     def test_unframed_json_alone_is_no_clean_bill_of_health(self, odd: OddParts) -> None:
-        document = diagnosis(odd, "unframed", 2)
-        assert document["findings"] == []
-        [skipped] = [s for s in document["skipped"] if s["could_hide_a_finding"]]
-        assert skipped["reason"] == "they are not framed by a schema registry serializer, so they carry no schema id"
+        [finding] = diagnosis(odd, "unframed", 1)["findings"]
+        assert (finding["code"], finding["repairable"]) == ("SRF013", False)
 
     def test_header_framed_records_are_counted_and_said_to_be_unread(self, odd: OddParts) -> None:
         document = diagnosis(odd, "guid", 2)

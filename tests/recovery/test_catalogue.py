@@ -38,6 +38,7 @@ class TestCatalogue:
             "SRF003",
             "SRF011",
             "SRF012",
+            "SRF013",
             "SRF017",
             "SRF018",
         ]

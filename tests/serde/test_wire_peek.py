@@ -1,4 +1,4 @@
-"""The fast look at schema ids answers what `wire.parse` says, record by record."""
+"""The fast look at schema ids answers what `wire.parse` says, record by record, but for id 0, which is none."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ def slowly(payload: bytes | None, headers: Headers = None, role: Role = Role.VAL
         return UNFRAMED
     if frame is None:
         return NO_PAYLOAD
+    if frame.schema_id == 0:
+        return UNFRAMED
     return BY_GUID if frame.schema_id is None else frame.schema_id
 
 
@@ -59,11 +61,16 @@ class TestSchemaIdPeek:
             UNFRAMED,
         ]
 
+    def test_small_bigint_keys_are_not_taken_for_id_0(self) -> None:
+        keys: list[bytes | None] = [number.to_bytes(8, "big") for number in (0, 1, 2**24 - 1)]
+        assert SchemaIdPeek()(keys) == [UNFRAMED] * 3
+        assert SchemaIdPeek().alike([key for key in keys if key is not None]) == UNFRAMED
+
     def test_what_is_remembered_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(wire_peek, "_MOST_BEGINNINGS", 10)
         peek = SchemaIdPeek()
-        assert peek([frame_id(number, b"") for number in range(100)]) == list(range(100))
-        assert peek([frame_id(number, b"") for number in range(100)]) == list(range(100))
+        assert peek([frame_id(number, b"") for number in range(1, 101)]) == list(range(1, 101))
+        assert peek([frame_id(number, b"") for number in range(1, 101)]) == list(range(1, 101))
         assert len(peek._known) == 10
 
 

@@ -257,12 +257,14 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "store unseen, where the first read fails."
         ),
         cause="A producer without a registry serializer. Restores check nothing (KAFKA-8037, still so).",
-        detection=("The census counts unframed payloads; live records are decoded under their writer's schema."),
+        detection=(
+            "The census counts live keys with unframed values. Bodies that do not decode are not looked for yet."
+        ),
         remedy=(
             "No registration helps. Write the same keys again with valid values, or a tombstone, and let the "
             "application commit beyond them."
         ),
-        checked_since=None,
+        checked_since="0.1.0",
     ),
     CatalogueEntry(
         code="SRF014",

@@ -226,7 +226,8 @@ def _skipped(facts: StoreFacts) -> Iterator[Skipped]:
                     reason="they name their schema by GUID, which this version does not resolve",
                     could_hide=True,
                 )
-            if role is Role.VALUE and counted.unframed:
+            told = facts.source is not None and role in facts.roles and bool(counted.live_unframed_keys)  # by SRF013
+            if role is Role.VALUE and counted.unframed and not told:
                 yield Skipped(
                     what=f"{counted.unframed} {role.value}(s) of {where}, the first at offset "
                     f"{counted.first_unframed_offset}",

@@ -27,6 +27,7 @@ __all__ = [
     "Framing",
     "Headers",
     "MAX_SCHEMA_ID",
+    "MIN_SCHEMA_ID",
     "PREFIX_ID_SIZE",
     "SchemaId",
     "frame_guid",
@@ -46,6 +47,9 @@ PREFIX_ID_SIZE: Final = 5
 """Bytes before the body in the `PREFIX_ID` framing."""
 MAX_SCHEMA_ID: Final = 2**31 - 1
 """Schema ids are Java ints; a negative one is never given out."""
+MIN_SCHEMA_ID: Final = 1
+"""Registries count from 1. What looks framed with id 0 is something else: an 8-byte big-endian integer below 2^24, say,
+as a BIGINT key is written without a registry. `parse` takes it as it stands; `wire_peek` counts it as unframed."""
 
 prefix_of: Final[Callable[[bytes], bytes]] = itemgetter(slice(PREFIX_ID_SIZE))
 """The bytes before the body in the `PREFIX_ID` framing: what readers remember their plans by. In C, because

@@ -86,6 +86,8 @@ def schema_of(record: Record, role: Role) -> SchemaId | str | None:
         return "unframed"
     if frame is None:
         return None
+    if frame.schema_id == 0:
+        return "unframed"  # no registry gives that id
     return "guid" if frame.schema_id is None else frame.schema_id
 
 
@@ -126,6 +128,7 @@ def model(log: list[Record], limit: int | None, role: Role) -> RoleCensus:
         unframed=schemas.count("unframed"),
         nulls=schemas.count(None),
         first_unframed_offset=next((record.offset for record in log if schema_of(record, role) == "unframed"), None),
+        live_unframed_keys=None if limit is None else sum(schema_of(record, role) == "unframed" for record in live),
     )
 
 
@@ -178,7 +181,7 @@ class TestPartitionCounter:
             assert counted(runs, limit) == expected
 
     def test_an_empty_partition_has_nothing(self) -> None:
-        nothing = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offset=None)
+        nothing = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offset=None, live_unframed_keys=0)
         assert counted([], 0) == PartitionCensus(
             partition=3,
             start_offset=0,

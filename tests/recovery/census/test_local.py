@@ -156,7 +156,9 @@ class TestKeys:
 
     def test_plain_keys_are_unframed(self) -> None:
         partition = count(records(0, [(b"customer-1", v(1)), (b"customer-2", v(1))])).partitions[0]
-        assert partition.keys == RoleCensus(ids=(), guids=0, unframed=2, nulls=0, first_unframed_offset=0)
+        assert partition.keys == RoleCensus(
+            ids=(), guids=0, unframed=2, nulls=0, first_unframed_offset=0, live_unframed_keys=2
+        )
 
 
 class TestFramings:
@@ -165,7 +167,12 @@ class TestFramings:
         rows: list[Row] = [(f"k{n}".encode(), payload) for n, payload in enumerate(payloads)]
         values = count(records(0, rows)).partitions[0].values
         assert values == RoleCensus(
-            ids=(of_id(1, (2, 2, 0), (0, 6), 6),), guids=0, unframed=5, nulls=0, first_unframed_offset=1
+            ids=(of_id(1, (2, 2, 0), (0, 6), 6),),
+            guids=0,
+            unframed=5,
+            nulls=0,
+            first_unframed_offset=1,
+            live_unframed_keys=5,
         )
 
     def test_guids_in_payloads_and_headers_are_counted_and_a_header_wins(self) -> None:
@@ -190,7 +197,12 @@ class TestFramings:
             .values
         )
         assert values == RoleCensus(
-            ids=(of_id(1, (1, 1, 0), (3, 3), 3),), guids=3, unframed=1, nulls=1, first_unframed_offset=4
+            ids=(of_id(1, (1, 1, 0), (3, 3), 3),),
+            guids=3,
+            unframed=1,
+            nulls=1,
+            first_unframed_offset=4,
+            live_unframed_keys=1,
         )
 
     def test_a_key_header_makes_the_key_bytes_a_body(self) -> None:
@@ -201,7 +213,12 @@ class TestFramings:
             ProducedRecord(topic=TOPIC, partition=0, key=key, value=v(1), headers=(header,)),
         ]
         assert count(produced).partitions[0].keys == RoleCensus(
-            ids=(of_id(7, (1, 0, 0), (0, 0), None),), guids=1, unframed=0, nulls=0, first_unframed_offset=None
+            ids=(of_id(7, (1, 0, 0), (0, 0), None),),
+            guids=1,
+            unframed=0,
+            nulls=0,
+            first_unframed_offset=None,
+            live_unframed_keys=0,
         )
         produced.append(produced[0])
         assert count(produced).partitions[0].keys.ids == (of_id(7, (2, 1, 0), (0, 2), 2),)

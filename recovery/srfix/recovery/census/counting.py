@@ -143,6 +143,7 @@ class PartitionCounter:
             unframed=tally.records[UNFRAMED],
             nulls=tally.records[NO_PAYLOAD],
             first_unframed_offset=tally.first.get(UNFRAMED),
+            live_unframed_keys=None if self._limit is None else live_ids.keys[UNFRAMED],
         )
 
 

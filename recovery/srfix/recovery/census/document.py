@@ -50,6 +50,7 @@ def _partition(partition: PartitionCensus, role: RoleCensus) -> Json:
         "guids": role.guids,
         "unframed": role.unframed,
         "first_unframed_offset": role.first_unframed_offset,
+        "live_unframed_keys": role.live_unframed_keys,
         "stopped_early": partition.stopped_early,
     }
 

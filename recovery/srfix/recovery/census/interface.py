@@ -89,6 +89,8 @@ class RoleCensus:
     """Null payloads: tombstones among the values, null keys among the keys."""
     first_unframed_offset: int | None
     """Offset of the first record with an unframed payload."""
+    live_unframed_keys: int | None
+    """Keys whose latest record before the restore limit is unframed in this role; None where nothing is restored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """From what was learned of a store to findings."""
 
-from srfix.recovery.checks import srf001, srf003, srf011, srf012, srf017, srf018
+from srfix.recovery.checks import srf001, srf003, srf011, srf012, srf013, srf017, srf018
 from srfix.recovery.checks.interface import Check, CheckContext, Reader, StreamsVersion
 
 __all__ = ["ALL", "Check", "CheckContext", "Reader", "StreamsVersion"]
@@ -10,6 +10,7 @@ ALL: dict[str, Check] = {
     srf003.CODE: srf003.check,
     srf011.CODE: srf011.check,
     srf012.CODE: srf012.check,
+    srf013.CODE: srf013.check,
     srf017.CODE: srf017.check,
     srf018.CODE: srf018.check,
 }
