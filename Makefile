@@ -43,6 +43,7 @@ stack-smoke: jars ## The incident and its repair on real Kafka and Kafka Streams
 bench: $(STAMP) ## Speed, as ratios against named peers in the same run
 	$(BIN)/python tests/bench/bench_codec.py
 	$(BIN)/python tests/bench/bench_census.py
+	$(BIN)/python tests/bench/bench_scale.py
 
 wheel: $(STAMP) ## Build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -10,7 +10,7 @@ from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import InvalidSchemaError, SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.wire import SchemaId
 
-__all__ = ["WRITABLE_MODES", "Refusal", "foreseen_refusals", "mode_in_force"]
+__all__ = ["Refusal", "WRITABLE_MODES", "foreseen_refusals", "mode_in_force"]
 
 WRITABLE_MODES = frozenset({"READWRITE"})
 """Modes in which a schema without an id can be registered: IMPORT and FORWARD want one (42205)."""
