@@ -30,7 +30,6 @@ __all__ = [
     "describe",
     "has_happened",
     "has_happened_in_part",
-    "new_version",
     "perform",
     "restore_config",
     "restored_fields",
@@ -152,7 +151,7 @@ def has_happened(action: Action, before: SubjectState, now: SubjectState) -> boo
         case SetCompatibility():
             return _with_level(before, action.level) == _comparable(now)
         case Register():
-            added = new_version(before, now)
+            added = _new_version(before, now)
             return added is not None and added.schema_id == action.schema_id and not added.deleted
         case SoftDelete():
             version = before.version_of(action.schema_id)
@@ -191,7 +190,7 @@ def added_versions(before: SubjectState, now: SubjectState) -> tuple[VersionStat
     return tuple(version for version in now.versions if (version.version, version.schema_id) not in known)
 
 
-def new_version(before: SubjectState, now: SubjectState) -> VersionState | None:
+def _new_version(before: SubjectState, now: SubjectState) -> VersionState | None:
     """The one version by which `now` is more than `before`; None if they differ in any other way, or not at all."""
     added = [version for version in now.versions if version not in before.versions]
     if len(added) != 1 or len(now.versions) != len(before.versions) + 1:

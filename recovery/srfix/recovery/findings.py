@@ -5,7 +5,7 @@ Keys of the document may be added, never renamed; ids are numbers, absent things
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from srfix.serde.registry.models import Json
@@ -183,15 +183,6 @@ class Diagnosis:
     def is_inconclusive(self) -> bool:
         """True if nothing was found, but something that could hide a finding was not looked at."""
         return not self.has_findings and any(skipped.could_hide for skipped in self.skipped)
-
-    def only(self, *, application: str | None, store: str | None) -> Diagnosis:
-        """The same, narrowed to an application and a store."""
-        kept = tuple(
-            f
-            for f in self.findings
-            if (application is None or f.application == application) and (store is None or f.store == store)
-        )
-        return replace(self, findings=kept)
 
 
 def finding_order(finding: Finding) -> tuple[int, str, str, str, str, str]:

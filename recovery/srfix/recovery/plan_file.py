@@ -70,6 +70,11 @@ class Plan:
         """SHA-256 over the canonical JSON of everything but the digest itself."""
         return plan_digest(plan_document(self))
 
+    @property
+    def afterwards(self) -> tuple[str, ...]:
+        """What is left of the playbook once the repair is done: all behind "before" and "repair"."""
+        return self.playbook[2:]
+
 
 def plan_digest(document: Mapping[str, Json]) -> str:
     """SHA-256 over the canonical JSON (sorted keys, no white space) of all keys but `digest`, as `sha256:` + hex."""

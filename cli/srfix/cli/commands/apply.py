@@ -142,7 +142,7 @@ def _blocks(title: str, plan: Plan, path: Path, journal_path: Path, code: ExitCo
     yield Heading("Next", level=2)
     if code is ExitCode.OK:
         yield Commands((f"srfix verify {shlex.quote(str(path))}",))
-        yield Items(plan.playbook[2:])
+        yield Items(plan.afterwards)
         yield Paragraph("To undo it:")
     else:
         yield Paragraph("Mend the cause, then go on:")
@@ -168,5 +168,5 @@ def _document(plan: Plan, journal_path: Path, done: list[tuple[Action, str]]) ->
         "registry": plan.registry,
         "journal": str(journal_path),
         "steps": [{**action_document(action), "outcome": how} for action, how in done],
-        "next": list(plan.playbook[2:]),
+        "next": list(plan.afterwards),
     }
