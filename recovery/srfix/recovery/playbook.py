@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.stores import SuspectStore
 from srfix.serde.subjects import Subject, Topic
 from srfix.serde.wire import SchemaId
@@ -62,7 +63,7 @@ def playbook(stores: Iterable[SuspectStore]) -> Iterator[str]:
     yield (
         f"Before: stop clean-up jobs and deployments of {names}. Keep a copy of its state directory and do not wipe it: on "
         "Kafka Streams 2.6.3 and earlier wiping is what causes the incident."
-        + (_KSQLDB if any(_is_ksqldb(application) for application in applications) else "")
+        + (_KSQLDB if any(ksqldb_query(application) is not None for application in applications) else "")
     )
     yield "Repair: srfix apply PLAN, then srfix verify PLAN."
     yield (
@@ -82,10 +83,6 @@ _KSQLDB = (
     " No TERMINATE and no DROP: ksqlDB then deletes state, subjects and the group, and the query that is created anew has a "
     "new phantom subject."
 )
-
-
-def _is_ksqldb(application: str) -> bool:
-    return application.startswith("_confluent-ksql-")
 
 
 def _versions(count: int) -> str:
