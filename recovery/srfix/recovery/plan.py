@@ -11,7 +11,8 @@ from srfix.recovery.census.interface import Census
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Finding
 from srfix.recovery.plan_file import Plan, PlannedFinding
-from srfix.recovery.playbook import playbook, price_of
+from srfix.recovery.playbook import playbook
+from srfix.recovery.price import price_of
 from srfix.recovery.refusals import foreseen_refusals
 from srfix.recovery.stores import Membership, RoleFacts, StoreFacts
 from srfix.recovery.survey import Survey
