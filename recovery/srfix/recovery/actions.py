@@ -14,7 +14,7 @@ from typing import ClassVar, TypeAlias, assert_never
 from srfix.recovery.subject_state import SubjectState, VersionState
 from srfix.serde.errors import PlanError
 from srfix.serde.registry import RegistryClient
-from srfix.serde.registry.models import Json, Schema, SchemaReference
+from srfix.serde.registry.models import Json, Schema
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
 
@@ -22,16 +22,17 @@ __all__ = [
     "Action",
     "Register",
     "RestoreCompatibility",
+    "RestoreMode",
     "SetCompatibility",
+    "SetMode",
     "SoftDelete",
-    "action_document",
-    "action_from",
     "added_versions",
-    "describe",
     "has_happened",
     "has_happened_in_part",
+    "level_of",
     "perform",
     "restore_config",
+    "restore_mode",
     "restored_fields",
 ]
 
@@ -68,6 +69,9 @@ class Register:
     """The schema, as the registry answered it for the id."""
     holders: tuple[Subject, ...]
     """Other subjects that hold the schema: while one does, undoing this takes the id from nobody."""
+    exact: bool = False
+    """True if the id is sent along, which takes the subject's mode IMPORT: there the registry gives out no other one,
+    inherits no metadata and checks no compatibility."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +102,41 @@ class RestoreCompatibility:
     """The configuration to put back; None if there was none."""
 
 
-Action: TypeAlias = SetCompatibility | Register | SoftDelete | RestoreCompatibility
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetMode:
+    """Gives one subject a mode of its own, whatever is live under it (`force`): IMPORT, for registrations with an id.
+
+    Confluent hard-deletes a subject's soft-deleted versions when it takes IMPORT without force; no plan has this step
+    for a subject that has any.
+    """
+
+    kind: ClassVar[str] = "set-mode"
+
+    step: int
+    """Its place in the plan, from 1."""
+    subject: Subject
+    """The subject."""
+    mode: str
+    """The mode to set."""
+    previous: str | None
+    """The subject's own mode before; None if it has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreMode:
+    """Puts the subject's own mode back: by DELETE where there was none (40409), else the mode."""
+
+    kind: ClassVar[str] = "restore-mode"
+
+    step: int
+    """Its place in the plan, from 1."""
+    subject: Subject
+    """The subject."""
+    previous: str | None
+    """The mode to put back; None if there was none."""
+
+
+Action: TypeAlias = SetCompatibility | SetMode | Register | SoftDelete | RestoreMode | RestoreCompatibility
 
 
 def perform(action: Action, registry: RegistryClient, now: SubjectState) -> Json:
@@ -111,6 +149,14 @@ def perform(action: Action, registry: RegistryClient, now: SubjectState) -> Json
         case SetCompatibility():
             registry.set_config(action.subject, {"compatibility": action.level})
             return {"compatibility": action.level}
+        case SetMode():
+            registry.set_mode(action.subject, action.mode, force=True)
+            return {"mode": action.mode}
+        case RestoreMode():
+            restore_mode(registry, action.subject, action.previous)
+            return {"mode": action.previous}
+        case Register(exact=True):
+            return {"id": int(registry.register_with_id(action.subject, action.schema, action.schema_id).schema_id)}
         case Register():
             return {"id": int(registry.register(action.subject, action.schema))}
         case SoftDelete():
@@ -124,9 +170,20 @@ def perform(action: Action, registry: RegistryClient, now: SubjectState) -> Json
             return {"version": version.version}
         case RestoreCompatibility():
             restore_config(registry, action.subject, action.previous)
-            return {"compatibility": _level(action.previous)}
+            return {"compatibility": level_of(action.previous)}
         case _:
             assert_never(action)
+
+
+def restore_mode(registry: RegistryClient, subject: Subject, previous: str | None) -> None:
+    """Puts a mode back: DELETE where there was none, else the mode.
+
+    :raises RegistryError: if the registry refuses or does not answer.
+    """
+    if previous is None:
+        registry.delete_mode(subject)
+    else:
+        registry.set_mode(subject, previous)
 
 
 def restore_config(registry: RegistryClient, subject: Subject, previous: Mapping[str, Json] | None) -> None:
@@ -142,7 +199,7 @@ def restore_config(registry: RegistryClient, subject: Subject, previous: Mapping
 
 def restored_fields(previous: Mapping[str, Json] | None) -> dict[str, Json]:
     """What PUT /config needs to put a level back; the other fields were never touched, for PUT merges."""
-    return {"compatibility": _level(previous)}
+    return {"compatibility": level_of(previous)}
 
 
 def has_happened(action: Action, before: SubjectState, now: SubjectState) -> bool:
@@ -150,6 +207,10 @@ def has_happened(action: Action, before: SubjectState, now: SubjectState) -> boo
     match action:
         case SetCompatibility():
             return _with_level(before, action.level) == _comparable(now)
+        case SetMode():
+            return (before.versions, before.config, action.mode) == (now.versions, now.config, now.mode)
+        case RestoreMode():
+            return (before.versions, before.config, action.previous) == (now.versions, now.config, now.mode)
         case Register():
             added = _new_version(before, now)
             return added is not None and added.schema_id == action.schema_id and not added.deleted
@@ -173,6 +234,10 @@ def has_happened_in_part(action: Action, before: SubjectState, now: SubjectState
     match action:
         case SetCompatibility():
             return now.config == {**(before.config or {}), "compatibilityLevel": action.level}
+        case SetMode():
+            return now.mode == action.mode
+        case RestoreMode():
+            return now.mode == action.previous
         case Register():
             return any(version.schema_id == action.schema_id for version in added_versions(before, now))
         case SoftDelete():
@@ -198,139 +263,8 @@ def _new_version(before: SubjectState, now: SubjectState) -> VersionState | None
     return added[0] if (before.config, before.mode) == (now.config, now.mode) else None
 
 
-def describe(action: Action) -> str:
-    """The action in words, without its subject: that stands above them."""
-    match action:
-        case SetCompatibility():
-            return f"set the compatibility to {action.level}"
-        case Register():
-            return f"register schema id {action.schema_id}"
-        case SoftDelete():
-            return f"soft-delete that version (the failing reader still finds id {action.schema_id})"
-        case RestoreCompatibility(previous=None):
-            return "delete the compatibility again: the subject had none of its own"
-        case RestoreCompatibility():
-            return f"set the compatibility back to {_level(action.previous)}"
-        case _:
-            assert_never(action)
-
-
-def _undo(action: Action) -> str:
-    match action:
-        case SetCompatibility(previous=None):
-            return "delete the configuration: the subject had none of its own"
-        case SetCompatibility():
-            return f"set the compatibility to {_level(action.previous)}"
-        case Register():
-            return "soft, then hard delete of that version, unless it is the last holder of the id"
-        case SoftDelete() | RestoreCompatibility():
-            return "nothing of its own: the undo of the registration and of set-compatibility covers it"
-        case _:
-            assert_never(action)
-
-
-def action_document(action: Action) -> dict[str, Json]:
-    """The action as it stands in a plan: what it does, expects to find and to leave, and its undo."""
-    document: dict[str, Json] = {"step": action.step, "kind": action.kind, "subject": action.subject}
-    match action:
-        case SetCompatibility():
-            document |= {
-                "level": action.level,
-                "expects": {"config": _optional(action.previous)},
-                "leaves": {"compatibility": action.level},
-            }
-        case Register():
-            document |= {
-                "schema_id": int(action.schema_id),
-                "schema_type": action.schema.schema_type,
-                "schema_text": action.schema.text,
-                "references": [
-                    {"name": r.name, "subject": r.subject, "version": r.version} for r in action.schema.references
-                ],
-                "holders": list(action.holders),
-                "expects": {"registered": False},
-                "leaves": {"registered": True, "id": int(action.schema_id)},
-            }
-        case SoftDelete():
-            document |= {
-                "schema_id": int(action.schema_id),
-                "expects": {"deleted": False},
-                "leaves": {"deleted": True},
-            }
-        case RestoreCompatibility():
-            document |= {
-                "previous": _optional(action.previous),
-                "expects": {"compatibility": "NONE"},
-                "leaves": {"config": _optional(action.previous)},
-            }
-        case _:
-            assert_never(action)
-    return document | {"words": describe(action), "undo": _undo(action)}
-
-
-def action_from(document: Json) -> Action:
-    """Reads what `action_document` wrote.
-
-    :raises PlanError: if it is something else.
-    """
-    match document:
-        case {
-            "step": int(step),
-            "kind": "set-compatibility",
-            "subject": str(subject),
-            "level": str(level),
-            "expects": {"config": previous},
-        }:
-            return SetCompatibility(step=step, subject=Subject(subject), level=level, previous=_config(previous))
-        case {
-            "step": int(step),
-            "kind": "register",
-            "subject": str(subject),
-            "schema_id": int(schema_id),
-            "schema_type": str(schema_type),
-            "schema_text": str(text),
-            "references": list(references),
-            "holders": list(holders),
-        }:
-            return Register(
-                step=step,
-                subject=Subject(subject),
-                schema_id=SchemaId(schema_id),
-                schema=Schema(
-                    text=text,
-                    schema_type=schema_type,
-                    references=tuple(_reference(reference) for reference in references),
-                ),
-                holders=tuple(Subject(str(holder)) for holder in holders),
-            )
-        case {"step": int(step), "kind": "soft-delete", "subject": str(subject), "schema_id": int(schema_id)}:
-            return SoftDelete(step=step, subject=Subject(subject), schema_id=SchemaId(schema_id))
-        case {
-            "step": int(step),
-            "kind": "restore-compatibility",
-            "subject": str(subject),
-            "previous": previous,
-        }:
-            return RestoreCompatibility(step=step, subject=Subject(subject), previous=_config(previous))
-    raise PlanError(f"This version of srfix does not know the action {document!r}.")
-
-
-def _reference(document: Json) -> SchemaReference:
-    match document:
-        case {"name": str(name), "subject": str(subject), "version": int(version)}:
-            return SchemaReference(name=name, subject=subject, version=version)
-    raise PlanError(f"{document!r} is not a schema reference.")
-
-
-def _config(document: Json) -> dict[str, Json] | None:
-    return document if isinstance(document, dict) else None
-
-
-def _optional(config: Mapping[str, Json] | None) -> Json:
-    return None if config is None else dict(config)
-
-
-def _level(config: Mapping[str, Json] | None) -> Json:
+def level_of(config: Mapping[str, Json] | None) -> Json:
+    """The compatibility level in a configuration as GET answers it; None if there is none."""
     return None if config is None else config.get("compatibilityLevel")
 
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from srfix.recovery.actions import Action, action_document, action_from
+from srfix.recovery.action_document import action_document, action_from
+from srfix.recovery.actions import Action
 from srfix.recovery.subject_state import SubjectState, subject_state_document, subject_state_from
 from srfix.serde.errors import PlanError
 from srfix.serde.registry.models import Json

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import assert_never
+from typing import Final, assert_never
 
 from srfix.recovery.actions import (
     Action,
     Register,
     RestoreCompatibility,
+    RestoreMode,
     SetCompatibility,
+    SetMode,
     SoftDelete,
     added_versions,
     has_happened_in_part,
     restore_config,
+    restore_mode,
 )
 from srfix.recovery.apply import undo_wrong_id
 from srfix.recovery.journal import Journal, JournalState, open_journal
@@ -58,6 +61,9 @@ class AlreadyRolledBack:
 
 
 Event = Undone | Left | AlreadyRolledBack
+
+_OURS: Final = "IMPORT"
+"""The one mode that plans set: gone with a subject's last version, nobody misses it."""
 
 
 def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[], str]) -> Iterator[Event]:
@@ -115,12 +121,14 @@ def _settle(state: JournalState, registry: RegistryClient, journal: Journal) -> 
 
 def _undo(action: Action, state: JournalState, registry: RegistryClient) -> Undone | Left | None:
     match action:
-        case RestoreCompatibility() | SoftDelete():
-            return None  # the undo of set-compatibility and of the registration covers them
+        case RestoreCompatibility() | RestoreMode() | SoftDelete():
+            return None  # the undo of set-compatibility, set-mode and the registration covers them
         case Register():
             return _unregister(action, state, registry)
         case SetCompatibility():
             return _unset(action, state, registry)
+        case SetMode():
+            return _unset_mode(action, state, registry)
         case _:
             assert_never(action)
 
@@ -173,7 +181,7 @@ def _put_back_what_went_along(before: SubjectState, now: SubjectState, registry:
     if before.config and now.config is None:
         registry.set_config(now.subject, before.config)
         said = "; its own configuration had gone along and was put back"
-    if before.mode is not None and now.mode is None:
+    if before.mode not in (None, _OURS) and now.mode is None:
         said += f"; its own mode {before.mode} went along: set it again with PUT /mode/{now.subject}"
     return said
 
@@ -207,3 +215,14 @@ def _unset(action: SetCompatibility, state: JournalState, registry: RegistryClie
         return Left(action=action, why=f"somebody changed the configuration of {action.subject} since")
     restore_config(registry, action.subject, action.previous)
     return Undone(action=action, what=f"compatibility of {action.subject} put back")
+
+
+def _unset_mode(action: SetMode, state: JournalState, registry: RegistryClient) -> Undone | Left | None:
+    now = read_subject_state(registry, action.subject)
+    if now.mode == action.previous:
+        return None  # put back by the plan's own step
+    went_along = now.mode is None and not now.versions  # with the last version, deleted for good right before
+    if now.mode != state.after[action.step].mode and not went_along:
+        return Left(action=action, why=f"somebody changed the mode of {action.subject} since")
+    restore_mode(registry, action.subject, action.previous)
+    return Undone(action=action, what=f"mode of {action.subject} put back")

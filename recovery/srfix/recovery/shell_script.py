@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from shlex import quote
+from types import MappingProxyType
 from typing import assert_never
 from urllib.parse import quote as percent_encoded
 
+from srfix.recovery.action_document import describe
 from srfix.recovery.actions import (
     Action,
     Register,
     RestoreCompatibility,
+    RestoreMode,
     SetCompatibility,
+    SetMode,
     SoftDelete,
-    describe,
     restored_fields,
 )
 from srfix.recovery.plan_file import Plan
@@ -63,11 +66,18 @@ def _commands(action: Action) -> Iterator[str]:
         case SetCompatibility():
             yield _put_config(action.subject, {"compatibility": action.level})
         case Register():
-            yield f"answer=$(call -X POST --data {_data(action.schema)} {_url('subjects', action.subject, 'versions')})"
+            data = _data(action.schema, {"id": int(action.schema_id)} if action.exact else {})
+            yield f"answer=$(call -X POST --data {data} {_url('subjects', action.subject, 'versions')})"
             yield f'must_be "$(echo "$answer" | number id)" {action.schema_id}'
             yield f"answer=$(call -X POST --data {_data(action.schema)} {_url('subjects', action.subject)})"
             yield 'version=$(echo "$answer" | number version)'
             yield f'echo "schema id {action.schema_id} is version $version"'
+        case SetMode():
+            yield f"{_put_mode(action.subject, action.mode)}'?force=true'"
+        case RestoreMode() if action.previous is not None:
+            yield _put_mode(action.subject, action.previous)
+        case RestoreMode():
+            yield f"call -X DELETE {_url('mode', action.subject)}"
         case SoftDelete():
             yield f'call -X DELETE {_url("subjects", action.subject, "versions")}/"$version"'
         case RestoreCompatibility(previous=None):
@@ -85,7 +95,7 @@ def _undo(action: Action) -> Iterator[str]:
             yield f"the version that step {action.step} printed, first without ?permanent=true if it is not soft-deleted yet,"
             yield "and only while another subject holds the id:"
             yield f"call -X DELETE {url}/VERSION; call -X DELETE {url}/VERSION?permanent=true"
-        case SetCompatibility() | SoftDelete() | RestoreCompatibility():
+        case SetCompatibility() | SetMode() | SoftDelete() | RestoreMode() | RestoreCompatibility():
             return
         case _:
             assert_never(action)
@@ -95,8 +105,12 @@ def _put_config(subject: str, fields: dict[str, Json]) -> str:
     return f"call -X PUT --data {quote(json.dumps(fields))} {_url('config', subject)}"
 
 
-def _data(schema: Schema) -> str:
-    body: dict[str, Json] = {"schema": schema.text}
+def _put_mode(subject: str, mode: str) -> str:
+    return f"call -X PUT --data {quote(json.dumps({'mode': mode}))} {_url('mode', subject)}"
+
+
+def _data(schema: Schema, more: Mapping[str, Json] = MappingProxyType({})) -> str:
+    body: dict[str, Json] = {"schema": schema.text, **more}
     if schema.schema_type != "AVRO":
         body["schemaType"] = schema.schema_type
     if schema.references:

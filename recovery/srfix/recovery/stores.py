@@ -49,9 +49,15 @@ class Membership:
     schema: Schema | None
     """Its schema; None if the registry does not know the id at all."""
     error_code: int | None
-    """40401 or 40403 if it is not registered there; None if it is."""
+    """40401 or 40403 if it is not registered there, 42201 if the registry does not take its text for a schema (a reference
+    is missing, or it validates more strictly than when it was registered): the reader fails on that too. None if it is
+    registered."""
     answered_id: SchemaId | None
     """The id that the look-up answered with; by content, so it may differ from `schema_id`."""
+    answered_subject: Subject | None = None
+    """The subject that the look-up's answer names, if it is another one than was asked: by an alias, or a context."""
+    problem: str | None = None
+    """The registry's words with 42201."""
 
     @property
     def is_known(self) -> bool:

@@ -12,8 +12,13 @@ from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.stores import Membership
 from srfix.recovery.supplied import Supplied
 from srfix.serde.registry import RegistryClient
-from srfix.serde.registry.errors import EndpointNotSupportedError, SchemaNotFoundError, SubjectNotFoundError
-from srfix.serde.registry.models import Schema, SchemaVersion
+from srfix.serde.registry.errors import (
+    EndpointNotSupportedError,
+    InvalidSchemaError,
+    SchemaNotFoundError,
+    SubjectNotFoundError,
+)
+from srfix.serde.registry.models import Schema, SchemaVersion, answered_elsewhere
 from srfix.serde.subjects import Subject, Topic
 from srfix.serde.wire import SchemaId
 
@@ -132,7 +137,7 @@ class Survey:
     def membership(self, subject: Subject, schema_id: SchemaId) -> Membership:
         """Whether the schema behind an id is registered under a subject, asked by content with `deleted=true`.
 
-        :raises RegistryError: if the registry does not answer, or answers something else than yes or 40401 / 40403.
+        :raises RegistryError: if the registry does not answer, or answers something else than yes, 40401, 40403 or 42201.
         """
         known = self._memberships.get((subject, schema_id))
         if known is None:
@@ -143,7 +148,7 @@ class Survey:
 def ask_membership(registry: RegistryClient, subject: Subject, schema_id: SchemaId) -> Membership:
     """One content look-up, as the failing reader makes it (`AbstractKafkaAvroDeserializer.schemaVersion`).
 
-    :raises RegistryError: if the registry does not answer, or answers something else than yes or 40401 / 40403.
+    :raises RegistryError: if the registry does not answer, or answers something else than yes, 40401, 40403 or 42201.
     """
     schema: Schema | None = None
     try:
@@ -154,4 +159,18 @@ def ask_membership(registry: RegistryClient, subject: Subject, schema_id: Schema
         answer = registry.lookup(subject, schema, deleted=True)
     except (SubjectNotFoundError, SchemaNotFoundError) as error:
         return Membership(schema_id=schema_id, schema=schema, error_code=error.error_code, answered_id=None)
-    return Membership(schema_id=schema_id, schema=schema, error_code=None, answered_id=answer.schema_id)
+    except InvalidSchemaError as error:  # the reader, which asks the same, fails likewise
+        return Membership(
+            schema_id=schema_id,
+            schema=schema,
+            error_code=error.error_code,
+            answered_id=None,
+            problem=error.registry_message,
+        )
+    return Membership(
+        schema_id=schema_id,
+        schema=schema,
+        error_code=None,
+        answered_id=answer.schema_id,
+        answered_subject=answer.subject if answered_elsewhere(subject, answer) else None,
+    )

@@ -8,7 +8,8 @@ from itertools import groupby
 from pathlib import Path
 
 from srfix.cli.output.interface import Block, Commands, Fields, Heading, Items, Paragraph, Report, Table
-from srfix.recovery.actions import Action, Register, describe
+from srfix.recovery.action_document import describe
+from srfix.recovery.actions import Action, Register
 from srfix.recovery.plan_file import Plan, plan_document
 from srfix.recovery.subject_state import SubjectState
 

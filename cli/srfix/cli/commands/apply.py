@@ -26,7 +26,8 @@ from srfix.cli.output.interface import (
     Report,
 )
 from srfix.cli.output.rendering import write_report
-from srfix.recovery.actions import Action, action_document, describe
+from srfix.recovery.action_document import action_document, describe
+from srfix.recovery.actions import Action
 from srfix.recovery.apply import (
     AlreadyApplied,
     AppliedInPartError,
