@@ -7,19 +7,21 @@ for asking a broker about a topic by name can create it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar, cast
 
 from srfix.recovery._kafka_client import ReadOnlyClient
+from srfix.recovery._log_reader import read_places, read_range
 from srfix.recovery.cluster_answers import GroupState, TopicConfigs, refusal
+from srfix.recovery.raw_record import RawRecord
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Topic
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, Message
+    from confluent_kafka import Consumer
     from confluent_kafka.admin import AdminClient
 
 __all__ = ["Cluster", "GroupListing", "RawRecord"]
@@ -46,30 +48,6 @@ class GroupListing:
     """Their ids, sorted; what could be listed where there is a problem."""
     problem: str | None
     """Why the list is missing or incomplete (an old or embedded broker, an ACL); None if it is complete."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawRecord:
-    """One record as the broker holds it."""
-
-    partition: int
-    """Its partition."""
-    offset: int
-    """Its offset."""
-    key: bytes | None
-    """The key's bytes; None for a null key."""
-    value: bytes | None = field(repr=False)
-    """The value's bytes; None for a tombstone."""
-    headers: tuple[tuple[str, bytes | None], ...] = ()
-    """Its headers, in order."""
-    timestamp: int | None = None
-    """Milliseconds since the epoch; None if it has none."""
-
-
-def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
-    """A consumed record's headers: a list of names and bytes, whatever else the client's types allow for producing."""
-    found = cast("list[tuple[str, bytes | None]] | None", message.headers())
-    return tuple(found or ())
 
 
 class Cluster:
@@ -269,38 +247,26 @@ class Cluster:
 
         :raises ClusterError: if the topic or partition does not exist, or no broker answers in time.
         """
-        from confluent_kafka import KafkaError, TopicPartition
+        ((_place, record),) = self.records_at(topic, [(partition, offset)])
+        return record
 
-        self._require(topic, [partition])
-        doing = f"reading the record at {topic}[{partition}] offset {offset}"
-        reader = self._open_reader()
-        reader.assign([TopicPartition(topic, partition, offset)])
-        deadline = time.monotonic() + self._timeout_s
-        try:
-            while (left := deadline - time.monotonic()) > 0:
-                message = reader.poll(left)
-                if message is None:
-                    continue
-                error = message.error()
-                if error is None:
-                    if message.offset() != offset:
-                        return None
-                    _, timestamp = message.timestamp()
-                    return RawRecord(
-                        partition=partition,
-                        offset=offset,
-                        key=message.key(),
-                        value=message.value(),
-                        headers=_headers(message),
-                        timestamp=timestamp if timestamp >= 0 else None,
-                    )
-                if error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
-                    return None
-                if error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not error.retriable():
-                    raise self._client.failed(doing, error.str())
-        finally:
-            reader.unassign()
-        raise self._client.failed(doing, f"no answer in {self._timeout_s:g} s")
+    def records_at(
+        self, topic: str, places: Iterable[tuple[int, int]]
+    ) -> Iterator[tuple[tuple[int, int], RawRecord | None]]:
+        """The records at these (partition, offset), in no order; None where the broker has none (any more).
+
+        :raises ClusterError: if the topic or a partition does not exist, or no broker answers in time.
+        """
+        wanted = list(places)
+        self._require(topic, sorted({partition for partition, _offset in wanted}))
+        yield from read_places(self._client, self._open_reader(), topic, wanted, timeout_s=self._timeout_s)
+
+    def read(self, topic: str, partition: int, begin: int, end: int) -> Iterator[RawRecord]:
+        """The records of a partition that exists, from `begin` (inclusive) to `end` (exclusive), aborted ones too.
+
+        :raises ClusterError: if no broker answers in time.
+        """
+        return read_range(self._client, topic, partition, begin, end, timeout_s=self._timeout_s)
 
     def close(self) -> None:
         """Closes the connections. Calling it again does nothing."""

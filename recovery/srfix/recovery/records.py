@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
 
 from srfix.recovery._kafka_client import ReadOnlyClient
-from srfix.recovery.cluster import Cluster, RawRecord
+from srfix.recovery._log_reader import read_range
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.raw_record import RawRecord
 from srfix.recovery.topic_lookup import partitions_of
 from srfix.serde.errors import UsageError
 
-if TYPE_CHECKING:
-    from confluent_kafka import Consumer
-
 __all__ = ["RecordRange", "read_records"]
-
-_BATCH: Final = 500
-_POLL_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +59,20 @@ def read_records(config: Mapping[str, str], wanted: RecordRange, *, timeout_s: f
         raise UsageError(
             f"Nothing is there from offset {wanted.from_offset} on: the log of {wanted.topic!r} ends at {ends}."
         )
-    reader = _Reader(ReadOnlyClient(config), wanted.topic, timeout_s)
+    client = ReadOnlyClient(config)
+
+    def read(partition: int) -> Iterator[RawRecord]:
+        begin, end = begins[partition], logs[partition][1]
+        return read_range(client, wanted.topic, partition, begin, end, timeout_s=timeout_s)
+
     if wanted.last:
-        records = (record for p in partitions for record in reader.read(p, begins[p], logs[p][1]))
+        records = (record for p in partitions for record in read(p))
         newest = heapq.nlargest(wanted.max_records, records, key=lambda r: (r.timestamp or 0, r.partition, r.offset))
         yield from sorted(newest, key=lambda record: (record.partition, record.offset))
         return
     left = wanted.max_records
     for partition in partitions:
-        for record in reader.read(partition, begins[partition], logs[partition][1]):
+        for record in read(partition):
             yield record
             left -= 1
             if not left:
@@ -84,72 +83,3 @@ def _begin(wanted: RecordRange, start: int, end: int) -> int:
     if wanted.last:
         return max(start, end - wanted.max_records)
     return max(start, wanted.from_offset or 0)
-
-
-class _Reader:
-    """Reads one partition after the other."""
-
-    def __init__(self, client: ReadOnlyClient, topic: str, timeout_s: float) -> None:
-        self._client = client
-        self._topic = topic
-        self._timeout_s = timeout_s
-
-    def read(self, partition: int, begin: int, end: int) -> Iterator[RawRecord]:
-        """The records from `begin` (inclusive) to `end` (exclusive)."""
-        if begin >= end:
-            return
-        consumer = self._open()
-        try:
-            yield from self._consume(consumer, partition, begin, end)
-        finally:
-            consumer.close()
-
-    def _open(self) -> Consumer:
-        from confluent_kafka import Consumer, KafkaException
-
-        try:
-            return Consumer(
-                self._client.config(
-                    isolation_level="read_uncommitted",
-                    enable_partition_eof="true",
-                    auto_offset_reset="earliest",
-                    queued_min_messages=str(_BATCH),
-                    fetch_wait_max_ms="50",
-                )
-            )
-        except (KafkaException, TypeError, ValueError) as error:
-            raise self._client.refused_config(error) from None
-
-    def _consume(self, consumer: Consumer, partition: int, begin: int, end: int) -> Iterator[RawRecord]:
-        from confluent_kafka import KafkaError, TopicPartition
-
-        consumer.assign([TopicPartition(self._topic, partition, begin)])
-        doing = f"reading {self._topic}[{partition}]"
-        last_heard = time.monotonic()
-        while True:
-            batch = consumer.consume(_BATCH, _POLL_S)
-            if batch:
-                last_heard = time.monotonic()
-            elif time.monotonic() - last_heard >= self._timeout_s:
-                raise self._client.failed(doing, f"no record for {self._timeout_s:g} s before offset {end}")
-            for message in batch:
-                error, offset = message.error(), message.offset()
-                if error is not None:
-                    if error.code() == KafkaError._PARTITION_EOF:
-                        return
-                    if error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not error.retriable():
-                        raise self._client.failed(doing, error.str())
-                    continue
-                if offset is None or offset >= end:
-                    return
-                _, timestamp = message.timestamp()
-                yield RawRecord(
-                    partition=partition,
-                    offset=offset,
-                    key=message.key(),
-                    value=message.value(),
-                    headers=tuple(cast("list[tuple[str, bytes | None]]", message.headers() or [])),
-                    timestamp=timestamp if timestamp >= 0 else None,
-                )
-                if offset >= end - 1:
-                    return
