@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from srfix.recovery.candidates import Candidates, find_candidates
 from srfix.recovery.cluster import Cluster
-from srfix.serde.errors import ClusterError, UsageError
+from srfix.serde.errors import AccessDeniedError, UsageError
 from tests.recovery.staging import R
 from tests.recovery.world import World, world_of
 
@@ -29,6 +29,17 @@ def names(candidates: Candidates) -> list[str]:
 
 def hidden(candidates: Candidates) -> list[str]:
     return [skipped.what for skipped in candidates.skipped if skipped.could_hide]
+
+
+def deny(monkeypatch: pytest.MonkeyPatch, group: str) -> None:
+    """The broker does not let this user ask about a group."""
+    ask = Cluster.committed_by
+
+    def committed_by(cluster: Cluster, groups: Iterable[str], partitions: Iterable[tuple[str, int]]) -> object:
+        refused = AccessDeniedError("Not authorized to access group.", acl=f"Describe on group {group!r}")
+        return {**ask(cluster, groups, partitions), group: refused}
+
+    monkeypatch.setattr(Cluster, "committed_by", committed_by)
 
 
 class TestFindCandidates:
@@ -122,14 +133,7 @@ class TestTheApplication:
         world.registry.seed("secret-users-changelog-value", R)
         world.registry.seed("shop-users-changelog-value", R)
         world.commit("shop", users=0)
-        ask = Cluster.committed
-
-        def committed(cluster: Cluster, group: str, partitions: object) -> object:
-            if group == "secret":
-                raise ClusterError("Not authorized to access group.")
-            return ask(cluster, group, partitions)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(Cluster, "committed", committed)
+        deny(monkeypatch, "secret")
         candidates = found(world)
         assert names(candidates) == ["shop/users"]
         assert hidden(candidates) == [

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from srfix.fixtures.broker import EmbeddedBroker
 from srfix.recovery.cluster import Cluster
-from srfix.recovery.cluster_answers import GroupState, TopicConfigs, refusal
+from srfix.recovery.cluster_answers import Commit, GroupState, TopicConfigs, refusal
 from srfix.serde.subjects import Topic
 
 
@@ -77,11 +77,11 @@ class TestRefusal:
         assert words == "this user may not ask; the ACL to ask for is DescribeConfigs on topic 'users'"
 
 
-class TestCommittedMetadata:
-    def test_it_is_what_stands_beside_the_offset(self, broker: EmbeddedBroker, cluster: Cluster) -> None:
+class TestCommittedBy:
+    def test_what_stands_beside_the_offset_comes_with_it(self, broker: EmbeddedBroker, cluster: Cluster) -> None:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
         commit = ConsumerGroupTopicPartitions("app", [TopicPartition("users", 0, 5, "AQAAAXKZ")])
         admin.alter_consumer_group_offsets([commit])["app"].result(5)
-        answer = cluster.committed_metadata("app", [("users", 0), ("users", 1)])
-        assert answer == {("users", 0): "AQAAAXKZ"}
+        answer = cluster.committed_by(["app", "nobody"], [("users", 0), ("users", 1)])
+        assert answer == {"app": {("users", 0): Commit(offset=5, metadata="AQAAAXKZ")}, "nobody": {}}
         assert cluster.committed("app", [("users", 0), ("users", 1)]) == {("users", 0): 5, ("users", 1): None}

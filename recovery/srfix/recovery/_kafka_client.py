@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from srfix.serde.errors import ClusterError, UsageError
+from srfix.serde.errors import AccessDeniedError, ClusterError, UsageError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -111,13 +111,18 @@ class ReadOnlyClient:
             "Its names are those of librdkafka's CONFIGURATION.md."
         )
 
-    def failed(self, doing: str, error: Exception | str) -> ClusterError:
+    def failed(self, doing: str, error: Exception | KafkaError | str, *, acl: str | None = None) -> ClusterError:
         """The error to raise when something that was asked of the cluster failed.
 
         :param doing: what was being done, as in "listing the topics".
+        :param acl: the permission that it takes, such as `Describe on group 'shop'`.
         """
         where = f"the Kafka cluster at {self.bootstrap_servers}"
         text = error if isinstance(error, str) else _text(error)
+        if acl is not None and _is_denial(error):
+            return AccessDeniedError(
+                f"Not allowed at {where} while {doing}: {self._redacted(text)}. The ACL to ask for is {acl}.", acl=acl
+            )
         reasons = self._redacted("; ".join(dict.fromkeys([*list(self._reasons)[-_MOST_REASONS:], text])))
         if self.authentication_failed:
             return ClusterError(
@@ -135,8 +140,19 @@ class ReadOnlyClient:
         return text
 
 
-def _text(error: Exception) -> str:
-    reason: object = error.args[0] if error.args else error
+def _is_denial(error: Exception | KafkaError | str) -> bool:
+    from confluent_kafka import KafkaError
+
+    reason = error.args[0] if isinstance(error, Exception) and error.args else error
+    return isinstance(reason, KafkaError) and reason.code() in (
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    )
+
+
+def _text(error: Exception | KafkaError) -> str:
+    reason: object = error.args[0] if isinstance(error, Exception) and error.args else error
     said = getattr(reason, "str", None)
     text = str(said()) if callable(said) else str(reason)
     return text or type(error).__name__

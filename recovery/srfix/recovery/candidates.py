@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from srfix.recovery.findings import Skipped
 from srfix.recovery.internal_topics import Kind, application_prefixes, parse, recognise, record_name_subject
@@ -14,6 +15,9 @@ from srfix.serde.errors import ClusterError, UsageError
 from srfix.serde.subjects import Topic, split_subject
 
 __all__ = ["Candidates", "find_candidates"]
+
+_SPOT_CHECKS: Final = 20
+"""Listed groups that are asked besides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,7 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
     skipped: list[Skipped] = []
     orphaned = _changelogs_without_topic(survey, skipped)
     listing = survey.cluster.groups()
+    listed = frozenset(listing.groups)
     if listing.problem is not None:
         skipped.append(
             Skipped(
@@ -47,14 +52,18 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
                 could_hide=False,
             )
         )
+    if application is not None:
+        orphaned = [topic for topic in orphaned if parse(topic, application=application) is not None]
+    if application is None or store is None:
+        # Some of the groups that exist besides: their answers tell how this broker answers.
+        groups = [group for topic in orphaned for group in _possible(topic, listed)]
+        survey.ask_commits([*groups, *listing.groups[:_SPOT_CHECKS]] if groups else ())
     stores: dict[tuple[str, str], SuspectStore] = {}
     for topic in orphaned:
-        if application is not None and parse(topic, application=application) is None:
-            continue
         if application is not None and store is not None:
             found: tuple[str, ...] = (application,)
         else:
-            found = _applications(survey, topic, listing.groups, skipped)
+            found = _applications(survey, topic, listed, skipped)
             if application is not None:
                 longer = [other for other in found if len(other) > len(application)]
                 if longer:
@@ -117,16 +126,21 @@ def _changelogs_without_topic(survey: Survey, skipped: list[Skipped]) -> list[To
     return sorted(found)
 
 
-def _applications(survey: Survey, topic: Topic, listed: Iterable[str], skipped: list[Skipped]) -> tuple[str, ...]:
+def _applications(survey: Survey, topic: Topic, listed: Collection[str], skipped: list[Skipped]) -> tuple[str, ...]:
     """The applications that the topic may belong to, the likeliest first."""
-    prefixes = application_prefixes(topic)
-    groups = frozenset(listed)
-    # A listing shows only the groups that one may describe, so its silence proves nothing.
-    known = {prefix for prefix in prefixes if prefix in groups} or {
-        prefix for prefix in prefixes if _has_committed(survey, prefix, skipped)
-    }
+    possible = _possible(topic, listed)
+    known = {group for group in possible if group in listed or _has_committed(survey, group, skipped)}
     known.update(survey.supplied.applications)
-    return tuple(prefix for prefix in prefixes if prefix in known)
+    return tuple(prefix for prefix in application_prefixes(topic) if prefix in known)
+
+
+def _possible(topic: Topic, listed: Collection[str]) -> tuple[str, ...]:
+    """The groups that the topic may belong to: those that are listed, else all that its name allows.
+
+    A listing shows only the groups that one may describe, so its silence proves nothing.
+    """
+    prefixes = application_prefixes(topic)
+    return tuple(prefix for prefix in prefixes if prefix in listed) or prefixes
 
 
 def _has_committed(survey: Survey, group: str, skipped: list[Skipped]) -> bool:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar, cast
 
+from srfix.recovery._group_offsets import GroupOffsets
 from srfix.recovery._kafka_client import ReadOnlyClient
 from srfix.recovery._log_reader import read_places, read_range
-from srfix.recovery.cluster_answers import GroupState, TopicConfigs, refusal
+from srfix.recovery.cluster_answers import Commit, GroupState, TopicConfigs, refusal
 from srfix.recovery.raw_record import RawRecord
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Topic
@@ -64,6 +65,7 @@ class Cluster:
 
         self._client = ReadOnlyClient(config)
         self._timeout_s = timeout_s
+        self._offsets = GroupOffsets(self._client, timeout_s)
         self._reader: Consumer | None = None
         self._lacks_controller = False
         try:
@@ -129,45 +131,25 @@ class Cluster:
         A group that nobody knows has none. All partitions are named in the question: some brokers
         answer nothing else.
 
-        :raises ClusterError: if no broker answers in time, or this user may not read the group.
+        :raises AccessDeniedError: if this user may not read the group.
+        :raises ClusterError: if no broker answers in time.
         """
-        return {
-            where: offset if offset >= 0 else None
-            for where, (offset, _) in self._committed(group, topic_partitions).items()
-        }
-
-    def committed_metadata(
-        self, group: str, topic_partitions: Iterable[tuple[str, int]]
-    ) -> Mapping[tuple[Topic, int], str]:
-        """What a group wrote beside each offset that it committed; partitions without a commit are left out.
-
-        Kafka Streams writes nothing up to 2.3, and base64 from 2.4 on.
-
-        :raises ClusterError: if no broker answers in time, or this user may not read the group.
-        """
-        entries = self._committed(group, topic_partitions)
-        return {where: metadata for where, (offset, metadata) in entries.items() if offset >= 0}
-
-    def _committed(
-        self, group: str, topic_partitions: Iterable[tuple[str, int]]
-    ) -> Mapping[tuple[Topic, int], tuple[int, str]]:
-        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, TopicPartition
-
-        wanted = [TopicPartition(topic, partition) for topic, partition in dict.fromkeys(topic_partitions)]
+        wanted = {(Topic(topic), partition): None for topic, partition in topic_partitions}
         if not wanted:
             return {}
-        doing = f"reading the committed offsets of the group {group!r}"
-        futures = self._open_admin().list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, wanted)], request_timeout=self._timeout_s
-        )
-        found: dict[tuple[Topic, int], tuple[int, str]] = {
-            (Topic(entry.topic), entry.partition): (-1, "") for entry in wanted
-        }
-        for entry in self._answer(doing, futures[group]).topic_partitions or []:
-            if entry.error is not None and entry.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise self._client.failed(f"{doing} for {entry.topic}[{entry.partition}]", entry.error.str())
-            found[Topic(entry.topic), entry.partition] = (entry.offset, entry.metadata or "")
-        return found
+        answer = self._offsets.of_named(self._open_admin(), [group], wanted)[group]
+        if isinstance(answer, ClusterError):
+            raise answer
+        return wanted | {where: commit.offset for where, commit in answer.items()}
+
+    def committed_by(
+        self, groups: Iterable[str], topic_partitions: Iterable[tuple[str, int]]
+    ) -> Mapping[str, Mapping[tuple[Topic, int], Commit] | ClusterError]:
+        """What each of many groups has committed for these partitions, asked side by side; what has no commit is left out.
+
+        In place of what cannot be read stands the error: an `AccessDeniedError` for a group that this user may not ask.
+        """
+        return self._offsets.of(self._open_admin(), groups, topic_partitions)
 
     def group_state(self, group: str, *, timeout_s: float = 5.0) -> GroupState:
         """Whether a group has members. What the cluster refuses is a problem in the answer, not an error."""

@@ -11,7 +11,17 @@ from srfix.serde.subjects import Topic
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
-__all__ = ["GroupState", "TopicConfigs", "refusal"]
+__all__ = ["Commit", "GroupState", "TopicConfigs", "refusal"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """What a group has committed for one partition."""
+
+    offset: int
+    """The next record that it would read."""
+    metadata: str
+    """What it wrote beside: nothing by Kafka Streams up to 2.3, base64 from 2.4 on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

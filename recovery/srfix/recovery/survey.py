@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from srfix.recovery.cluster import Cluster
-from srfix.recovery.cluster_answers import GroupState, TopicConfigs
+from srfix.recovery.cluster_answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.stores import Membership
 from srfix.recovery.supplied import Supplied
+from srfix.serde.errors import ClusterError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import (
     EndpointNotSupportedError,
@@ -42,8 +43,7 @@ class Survey:
     """State directories, topologies and ksqlDB's answers that the person handed over."""
     _topics: Mapping[Topic, int] | None = None
     _subjects: tuple[Subject, ...] | None = None
-    _commits: dict[str, Mapping[tuple[Topic, int], int]] = field(default_factory=dict)
-    _metadata: dict[str, Mapping[tuple[Topic, int], str]] = field(default_factory=dict)
+    _commits: dict[str, Mapping[tuple[Topic, int], Commit] | ClusterError] = field(default_factory=dict)
     _groups: dict[str, GroupState] = field(default_factory=dict)
     _configs: dict[Topic, TopicConfigs] = field(default_factory=dict)
     _memberships: dict[tuple[Subject, SchemaId], Membership] = field(default_factory=dict)
@@ -62,30 +62,43 @@ class Survey:
             self._subjects = self.registry.subjects(deleted=True)
         return self._subjects
 
-    def commits(self, group: str) -> Mapping[tuple[Topic, int], int]:
-        """A group's committed offsets, wherever it has any. All partitions are named: some brokers answer nothing else.
+    def ask_commits(self, groups: Iterable[str]) -> None:
+        """Asks for the committed offsets of many groups side by side, which `commits` then answers from memory.
 
+        An error of one is kept for those who want its offsets.
+        """
+        unknown = [group for group in dict.fromkeys(groups) if group not in self._commits]
+        if not unknown:
+            return
+        partitions = [
+            (topic, partition)
+            for topic, count in self.topics().items()
+            if not is_internal(topic)
+            for partition in range(count)
+        ]
+        self._commits.update(self.cluster.committed_by(unknown, partitions))
+
+    def commits(self, group: str) -> Mapping[tuple[Topic, int], int]:
+        """A group's committed offsets, wherever it has any.
+
+        :raises AccessDeniedError: if this user may not ask about the group.
         :raises ClusterError: if the broker does not answer.
         """
-        if group not in self._commits:
-            partitions = [
-                (topic, partition)
-                for topic, count in self.topics().items()
-                for partition in range(count)
-                if not is_internal(topic)
-            ]
-            answers = self.cluster.committed(group, partitions)
-            self._commits[group] = {where: offset for where, offset in answers.items() if offset is not None}
-        return self._commits[group]
+        return {where: commit.offset for where, commit in self._committed(group).items()}
 
     def commit_metadata(self, group: str) -> Mapping[tuple[Topic, int], str]:
         """What stands beside a group's committed offsets, which tells the generation of Kafka Streams.
 
         :raises ClusterError: if the broker does not answer.
         """
-        if group not in self._metadata:
-            self._metadata[group] = self.cluster.committed_metadata(group, self.commits(group))
-        return self._metadata[group]
+        return {where: commit.metadata for where, commit in self._committed(group).items()}
+
+    def _committed(self, group: str) -> Mapping[tuple[Topic, int], Commit]:
+        self.ask_commits([group])
+        answer = self._commits[group]
+        if isinstance(answer, ClusterError):
+            raise answer
+        return answer
 
     def group_state(self, group: str) -> GroupState:
         """Whether a group has members; a problem where the broker does not say."""

@@ -23,6 +23,7 @@
     │   ├── RegistryProtocolError     an answer that no schema registry gives (a proxy's page, say)
     │   └── RegistryAnswerError       an error answer: status, error_code, message (leaves in registry.errors)
     ├── ClusterError                  (recovery) the Kafka cluster could not be asked
+    │   └── AccessDeniedError         this user may not ask; names the ACL to ask for
     ├── PlanError                     (recovery) a plan or journal that cannot be used
     │   ├── AppliedInPartError        a repair that stopped after its first write
     │   └── RolledBackInPartError     a rollback that stopped after its first write
@@ -44,6 +45,7 @@ from functools import partial
 from typing import Any
 
 __all__ = [
+    "AccessDeniedError",
     "AmbiguousFieldError",
     "CasingError",
     "ClusterError",
@@ -202,6 +204,13 @@ class RegistryError(SrfixError):
 
 class ClusterError(SrfixError):
     """The Kafka cluster could not be asked."""
+
+
+class AccessDeniedError(ClusterError):
+    """The Kafka cluster does not let this user ask."""
+
+    acl: str
+    """The permission to ask for: operation and resource, as `kafka-acls` names them."""
 
 
 class PlanError(SrfixError):

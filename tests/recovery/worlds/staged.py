@@ -15,7 +15,7 @@ from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
 from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
 from srfix.recovery.cluster import Cluster, GroupListing, RawRecord
-from srfix.recovery.cluster_answers import GroupState, TopicConfigs
+from srfix.recovery.cluster_answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.diagnosis import Examination, diagnose
 from srfix.recovery.supplied import GivenTopology, Supplied
 from srfix.recovery.survey import Survey
@@ -52,11 +52,18 @@ class _Cluster(Cluster):
         known = self._world.groups.get(group, {})
         return {(Topic(topic), partition): known.get((topic, partition)) for topic, partition in topic_partitions}
 
-    def committed_metadata(
-        self, group: str, topic_partitions: Iterable[tuple[str, int]]
-    ) -> Mapping[tuple[Topic, int], str]:
-        known = self._world.groups.get(group, {})
-        return {(Topic(topic), p): "" for topic, p in topic_partitions if (topic, p) in known}
+    def committed_by(
+        self, groups: Iterable[str], topic_partitions: Iterable[tuple[str, int]]
+    ) -> Mapping[str, Mapping[tuple[Topic, int], Commit]]:
+        wanted = tuple(topic_partitions)
+        return {
+            group: {
+                where: Commit(offset=offset, metadata="")
+                for where, offset in self.committed(group, wanted).items()
+                if offset is not None
+            }
+            for group in groups
+        }
 
     def group_state(self, group: str, *, timeout_s: float = 5.0) -> GroupState:
         return GroupState(group=group, state=None, members=None, problem="not asked")
