@@ -1,0 +1,137 @@
+"""A census whose broker is killed under it: it goes on and counts right, or says what it did not read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, Final
+
+import pytest
+from confluent_kafka import Producer
+
+from srfix.fixtures.broker import KraftBroker
+from srfix.recovery.census.interface import CensusProgress, CensusRequest
+from srfix.recovery.census.local import LocalCensus
+from srfix.serde.errors import ClusterError
+from srfix.serde.subjects import Topic
+from srfix.serde.wire import frame_id
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
+
+pytestmark = pytest.mark.stack
+
+RECORDS: Final = 30_000
+PARTITIONS: Final = 3
+KEYS: Final = 7_000
+ONE_BATCH_AT_A_TIME: Final = (
+    *("-X", "fetch.message.max.bytes=100"),
+    *("-X", "queued.min.messages=1"),
+    *("-X", "fetch.queue.backoff.ms=2"),
+)
+"""A read that takes some 6 s, so that it can be interrupted."""
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[KraftBroker]:
+    # The controller takes a broker back once the session of the one that was killed is over: 9 s by default.
+    session = {"broker.session.timeout.ms": "1000", "broker.heartbeat.interval.ms": "200"}
+    with KraftBroker(topics={"users": PARTITIONS}, properties=session) as broker:
+        settings = {"bootstrap.servers": broker.bootstrap_servers, "batch.num.messages": 10, "linger.ms": 100}
+        producer = Producer(settings | {"log_level": 0})
+        for number in range(RECORDS):
+            key, value = f"k{number % KEYS}".encode(), frame_id(1 + number // 1_000, b"body")
+            producer.produce("users", partition=number % PARTITIONS, key=key, value=value)
+            producer.poll(0)
+        assert producer.flush(30) == 0
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def undisturbed(broker: KraftBroker) -> Any:
+    """What `srfix scan` finds while nothing happens."""
+    with scanning(broker, slowly=False) as process:
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, err
+    topics = json.loads(out)["topics"]
+    assert sum(p["records"] for p in topics[0]["roles"]["value"]["partitions"]) == RECORDS
+    return topics
+
+
+@contextmanager
+def scanning(broker: KraftBroker, *more: str, slowly: bool = True) -> Iterator[subprocess.Popen[str]]:
+    slow = ONE_BATCH_AT_A_TIME if slowly else ()
+    command = [SRFIX, "scan", "users", "--output", "json", "--bootstrap-servers", broker.bootstrap_servers]
+    with subprocess.Popen(
+        [*command, *slow, *more],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_until_it_reads(stderr: IO[str] | None) -> None:
+    """Returns at the first word of progress, which comes after 2 s, with most of the topic unread."""
+    assert stderr is not None
+    for line in stderr:
+        if line.startswith("Reading users: "):
+            assert "(100 %)" not in line
+            return
+    pytest.fail("the scan ended before it said how far it was")
+
+
+class TestBrokerKilledDuringTheCensus:
+    def test_and_started_again_it_goes_on_and_counts_every_record_once(
+        self, broker: KraftBroker, undisturbed: Any
+    ) -> None:
+        with scanning(broker) as process:
+            wait_until_it_reads(process.stderr)
+            broker.kill()
+            broker.start_again()
+            out, err = process.communicate(timeout=TIMEOUT_S)
+        assert process.returncode == 0, err
+        assert json.loads(out)["topics"] == undisturbed
+
+    def test_and_not_started_again_it_says_at_the_deadline_what_it_did_not_read(
+        self, broker: KraftBroker, undisturbed: Any
+    ) -> None:
+        began = time.monotonic()
+        try:
+            with scanning(broker, "--deadline", "4") as process:
+                wait_until_it_reads(process.stderr)
+                broker.kill()
+                out, err = process.communicate(timeout=TIMEOUT_S)
+            assert time.monotonic() - began < 20
+        finally:
+            broker.start_again()
+        assert process.returncode == 2, err
+        (topic,) = json.loads(out)["topics"]
+        assert topic["partial"] is True
+        for partition, whole in zip(
+            topic["roles"]["value"]["partitions"], undisturbed[0]["roles"]["value"]["partitions"], strict=True
+        ):
+            read = partition["records"]
+            assert partition["stopped_early"] == (
+                f"offsets {read} to {whole['records'] - 1} were not read: the deadline of 4 s (--deadline) was reached"
+            )
+
+    def test_without_a_deadline_it_gives_up_when_nothing_comes_any_more(self, broker: KraftBroker) -> None:
+        settings = dict(setting.split("=") for setting in ONE_BATCH_AT_A_TIME[1::2])
+        census = LocalCensus({"bootstrap.servers": broker.bootstrap_servers, **settings}, stall_timeout_s=2.0)
+
+        def kill(_progress: CensusProgress) -> None:
+            broker.kill()
+
+        request = CensusRequest(topic=Topic("users"), partitions=tuple(range(PARTITIONS)), committed=None)
+        try:
+            with pytest.raises(ClusterError, match=r"while reading users\[\d\]: .*no record for 2 s at offset \d+ of"):
+                census.count(request, on_progress=kill)
+        finally:
+            broker.start_again()
