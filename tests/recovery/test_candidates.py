@@ -8,6 +8,7 @@ import pytest
 
 from srfix.recovery.candidates import Candidates, find_candidates
 from srfix.recovery.cluster import Cluster
+from srfix.recovery.survey import Survey
 from srfix.serde.errors import AccessDeniedError, UsageError
 from tests.recovery.staging import R
 from tests.recovery.world import World, world_of
@@ -140,6 +141,47 @@ class TestTheApplication:
             "the committed offsets of group 'secret'",
             "the subjects of secret-users-changelog",
         ]
+
+
+class TestManyGroupsAtOnce:
+    def test_the_candidates_are_those_of_one_question_after_the_other(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for application in ("a", "a-b", "a-b-c", "gone", "secret", "x-y"):
+            for store in ("one", "two-three", "b-c-four"):
+                world.registry.seed(f"{application}-{store}-changelog-value", R)
+        for group in ("a", "a-b", "x"):
+            world.commit(group, users=0)
+        deny(monkeypatch, "secret")
+        side_by_side = found(world)
+        monkeypatch.setattr(Survey, "ask_commits", ask_one)
+        assert found(world) == side_by_side
+        assert len(side_by_side.stores) > 5
+
+    def test_the_broker_is_asked_once_for_all_of_them(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        for number in range(30):
+            world.registry.seed(f"gone-{number}-store-changelog-value", R)
+        asked: list[list[str]] = []
+        ask = Cluster.committed_by
+
+        def committed_by(cluster: Cluster, groups: Iterable[str], partitions: Iterable[tuple[str, int]]) -> object:
+            asked.append(list(groups))
+            return ask(cluster, asked[-1], partitions)
+
+        monkeypatch.setattr(Cluster, "committed_by", committed_by)
+        found(world)
+        (together,) = asked
+        assert {"gone", "gone-0", "gone-29"} <= set(together)
+
+
+def ask_one(survey: Survey, groups: Iterable[str]) -> None:
+    """Leaves it to whoever wants the offsets of a group to ask for them."""
+    asked = tuple(groups)
+    if len(asked) == 1:
+        ASK(survey, asked)
+
+
+ASK = Survey.ask_commits
 
 
 class TestAnApplicationThatIsNamed:
