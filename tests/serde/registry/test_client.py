@@ -11,6 +11,7 @@ import pytest
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import (
     CompatibilityCheck,
+    Json,
     NoSubjectCompatibilityError,
     RegisteredSchema,
     RegistryClient,
@@ -240,11 +241,38 @@ class TestLists:
 
 class TestConfig:
     def test_all_fields_are_kept_as_answered(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers({"compatibilityLevel": "FULL", "normalize": True, "alias": None})
+        server.always({"compatibilityLevel": "FULL", "normalize": True, "alias": None})
         config = client.config("s")
         assert config == SubjectConfig(fields={"compatibilityLevel": "FULL", "normalize": True, "alias": None})
         assert config is not None
         assert config.compatibility == "FULL"
+        assert server.targets == ["GET /config/s", "GET /config/s?defaultToGlobal=true"]
+
+    def test_a_level_that_is_not_in_force_is_no_own_one(self, server: ScriptedRegistry, client: RegistryClient) -> None:
+        """Apicurio 3.3.3 under a global BACKWARD: to write its NONE back would switch the checks off for good."""
+        server.answers({"compatibilityLevel": "NONE"})
+        server.answers({"compatibilityLevel": "BACKWARD"})
+        assert client.config("s") is None
+        server.answers({"compatibilityLevel": "BACKWARD", "normalize": True})
+        server.answers({"compatibilityLevel": "FULL", "normalize": True})
+        assert client.config("s") == SubjectConfig(fields={"normalize": True})
+
+    @pytest.mark.parametrize(
+        ("own", "shared", "may_be"),
+        [
+            ({"compatibilityLevel": "FULL", "normalize": True}, "FULL", True),
+            ({"compatibilityLevel": "BACKWARD", "normalize": True}, "NONE", True),
+            ({"compatibilityLevel": "NONE", "normalize": True}, "BACKWARD", False),
+            ({"compatibilityLevel": "BACKWARD"}, "BACKWARD", False),
+        ],
+    )
+    def test_a_level_beside_other_fields_may_be_inherited(
+        self, own: dict[str, Json], shared: str, may_be: bool, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        server.answers(own)
+        server.answers(own)
+        server.always({"compatibilityLevel": shared})
+        assert client.level_may_be_inherited("s") is may_be
 
     @pytest.mark.parametrize("code", [40408, 40401])
     def test_a_subject_without_one_has_none(self, code: int, server: ScriptedRegistry, client: RegistryClient) -> None:

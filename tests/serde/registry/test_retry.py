@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import (
     ForwardingError,
+    OperationNotPermittedError,
     RegistryAnswerError,
     RegistryClient,
     RegistryProtocolError,
@@ -183,6 +184,41 @@ class TestPatience:
 
 
 class TestFailOver:
+    @pytest.mark.parametrize(("status", "code"), [(422, 42205), (500, 50003), (503, 50004)])
+    def test_a_write_that_a_follower_refuses_goes_to_the_leader_and_so_do_later_requests(
+        self,
+        status: int,
+        code: int,
+        server: ScriptedRegistry,
+        other_server: ScriptedRegistry,
+        make_client: MakeClient,
+        waits: list[float],
+    ) -> None:
+        server.fails(status, code)
+        other_server.answers({"id": 7})
+        other_server.answers(["a-value"])
+        client = make_client(server.url, other_server.url)
+        assert client.register("s", Schema(text='"int"')) == 7
+        assert client.subjects() == ("a-value",)
+        assert (len(server.seen), waits) == (1, [])
+
+    def test_what_every_node_refuses_is_refused_at_once(
+        self, server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        for node in (server, other_server):
+            node.always({"error_code": 42205, "message": "no"}, status=422)
+        with pytest.raises(OperationNotPermittedError):
+            make_client(server.url, other_server.url).register("s", Schema(text='"int"'))
+        assert (len(server.seen), len(other_server.seen)) == (1, 1)
+
+    def test_a_leader_that_is_being_elected_is_waited_for_beside_a_follower(
+        self, server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        server.fails(500, 50003)
+        other_server.always({"error_code": 42205, "message": "no"}, status=422)
+        server.answers({"id": 7})
+        assert make_client(server.url, other_server.url).register("s", Schema(text='"int"')) == 7
+
     def test_the_next_url_is_asked_at_once_when_one_refuses(
         self, closed_port: int, server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
     ) -> None:

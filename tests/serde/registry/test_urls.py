@@ -11,7 +11,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import BasicAuth, RegistryClient, Secret
+from srfix.serde.registry import (
+    BasicAuth,
+    RegistryClient,
+    Schema,
+    Secret,
+    SubjectVersion,
+    answered_elsewhere,
+)
+from srfix.serde.subjects import Subject
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -169,3 +177,43 @@ class TestOptions:
         (tmp_path / "ca.pem").write_text("not PEM")
         with pytest.raises(UsageError, match=r"ca\.pem' for the registry cannot be used \(NO_CERTIFICATE"):
             RegistryClient("https://a", ca_file=str(tmp_path / "ca.pem"))
+
+
+class TestContextUrl:
+    """`http://host/contexts/.ctx` (Confluent's `ContextFilter`, 7.0 on): what names no context is in that one."""
+
+    @pytest.mark.parametrize("path", ["contexts/.ctx", "contexts/.ctx/", "base/contexts/ctx", "contexts/:.ctx:"])
+    def test_its_own_subjects_are_called_as_they_are_asked_for(
+        self, path: str, server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        client = make_client(f"{server.url}/{path}")
+        server.answers([":.ctx:a-value", ":.other:a-value", ":.ctx:"])
+        assert client.subjects() == ("a-value", ":.other:a-value", ":.ctx:")
+        version = {"subject": ":.ctx:a-value", "version": 1, "id": 1, "schema": '"int"'}
+        server.answers(version)
+        found = client.lookup("a-value", Schema(text='"int"'))
+        assert not answered_elsewhere("a-value", found)
+        server.answers([version])
+        assert [one.subject for one in client.schemas()] == ["a-value"]
+        server.answers([version])
+        assert client.versions_of_id(1) == (SubjectVersion(subject=Subject("a-value"), version=1),)
+
+    @pytest.mark.parametrize("path", ["", "contexts", "contexts/.", "contexts/:.:", "apis/ccompat/v7"])
+    def test_elsewhere_a_qualified_name_stays_one(
+        self, path: str, server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        server.answers([":.ctx:a-value", "a-value"])
+        assert make_client(f"{server.url}/{path}").subjects() == (":.ctx:a-value", "a-value")
+
+    def test_what_holds_for_all_is_asked_with_what_it_inherits(
+        self, server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        client = make_client(f"{server.url}/contexts/.ctx")
+        server.answers({"compatibilityLevel": "BACKWARD"})
+        server.answers({"mode": "READWRITE"})
+        client.config()
+        client.mode()
+        assert server.targets == [
+            "GET /contexts/.ctx/config?defaultToGlobal=true",
+            "GET /contexts/.ctx/mode?defaultToGlobal=true",
+        ]

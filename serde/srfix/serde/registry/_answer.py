@@ -27,6 +27,8 @@ class Answer:
     """The request's method."""
     url: str
     """The request's URL, without secrets."""
+    context: str | None
+    """The context that the URL leads into; None for the default one."""
     credentials: Credentials
     """What went along with the request, to be taken out of what came back."""
     status: int
@@ -50,6 +52,12 @@ class Answer:
         """True for 50003 and 50004: the registry cannot write yet, for its nodes have no leader."""
         document = self._document() if self.status >= 500 else None
         return isinstance(document, dict) and document.get("error_code") in (50003, 50004)
+
+    @property
+    def may_be_a_followers(self) -> bool:
+        """True for 42205, 50003 and 50004: a node that may not write itself says so, and another one may write."""
+        document = self._document() if self.status >= 400 else None
+        return isinstance(document, dict) and document.get("error_code") in (42205, 50003, 50004)
 
     @property
     def is_worth_repeating(self) -> bool:

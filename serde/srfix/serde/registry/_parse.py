@@ -16,7 +16,7 @@ from srfix.serde.registry.models import (
     SubjectConfig,
     SubjectVersion,
 )
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects import Subject, split_context
 from srfix.serde.wire import SchemaId
 
 __all__ = [
@@ -86,7 +86,9 @@ def schema_ids(answer: Answer) -> tuple[SchemaId, ...]:
 def subject_versions(answer: Answer) -> tuple[SubjectVersion, ...]:
     """`GET /schemas/ids/{id}/versions`."""
     return tuple(
-        SubjectVersion(subject=Subject(_text(answer, item, "subject")), version=_number(answer, item, "version"))
+        SubjectVersion(
+            subject=_subject(answer, _text(answer, item, "subject")), version=_number(answer, item, "version")
+        )
         for item in _objects(answer)
     )
 
@@ -109,7 +111,7 @@ def subjects(answer: Answer) -> tuple[Subject, ...]:
     items = _list(answer)
     if not all(isinstance(item, str) for item in items):
         _refuse(answer, "it is a list of something else than subject names")
-    return tuple(Subject(str(item)) for item in items)
+    return tuple(_subject(answer, str(item)) for item in items)
 
 
 def versions(answer: Answer) -> tuple[int, ...]:
@@ -141,10 +143,16 @@ def compatibility_check(answer: Answer) -> CompatibilityCheck:
     return CompatibilityCheck(is_compatible=verdict, messages=tuple(str(message) for message in listed))
 
 
+def _subject(answer: Answer, name: str) -> Subject:
+    """A subject as it is called where it was asked for: at a context's URL, its own context goes without saying."""
+    context, local = split_context(name)
+    return Subject(local if local and context == answer.context else name)
+
+
 def _schema_version(answer: Answer, body: dict[str, Json]) -> SchemaVersion:
     metadata, guid = body.get("metadata"), body.get("guid")
     return SchemaVersion(
-        subject=Subject(_text(answer, body, "subject")),
+        subject=_subject(answer, _text(answer, body, "subject")),
         version=_number(answer, body, "version"),
         schema_id=SchemaId(_number(answer, body, "id")),
         schema=_schema(answer, body),

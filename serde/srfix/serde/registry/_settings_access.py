@@ -19,6 +19,7 @@ from srfix.serde.registry.models import Json, SubjectConfig
 __all__ = ["SettingsAccess"]
 
 _DEFAULT_TO_GLOBAL = {"defaultToGlobal": "true"}
+_FILLED_IN = "BACKWARD"
 
 
 class SettingsAccess(ClientBase):
@@ -27,13 +28,34 @@ class SettingsAccess(ClientBase):
     def config(self, subject: str | None = None) -> SubjectConfig | None:
         """A subject's own configuration, None if it has none; without a subject, the global one.
 
-        Confluent fills in the level BACKWARD where a subject has other fields but no level of its own.
+        A level that is not in force is not the subject's own and is left out: Apicurio answers NONE for a subject that
+        has none (seen on 3.3.3), Confluent fills in the server's default where it has other fields but no level. Where
+        the filled-in level is the one in force, that cannot be told (`level_may_be_inherited`).
         """
-        path = "/config" if subject is None else path_of("config", subject)
         try:
-            return _parse.config(self._transport.request("GET", path))
+            if subject is None:
+                return _parse.config(self._transport.request("GET", "/config", query=self._of_the_context()))
+            config = _parse.config(self._transport.request("GET", path_of("config", subject)))
         except (NoSubjectCompatibilityError, SubjectNotFoundError):  # 40401: Confluent before 6.0
             return None
+        if config.compatibility is None or config.compatibility == self.effective_compatibility(subject):
+            return config
+        others = {name: value for name, value in config.fields.items() if name != "compatibilityLevel"}
+        return SubjectConfig(fields=others) if others else None
+
+    def level_may_be_inherited(self, subject: str) -> bool:
+        """True if it cannot be told whether a subject's level is its own: it has other fields of its own, and its level
+        is the global one or BACKWARD, which Confluent fills in where there is none (seen on 7.9.9 and 8.2.1).
+
+        To put such a level back makes it the subject's own: a later change of the global one passes it by. Not noticed
+        where the server's own default is another (`schema.compatibility.level`) and the global level was changed, nor
+        where a subject's configuration was emptied field by field.
+        """
+        own = self.config(subject)
+        if own is None or own.compatibility is None or len(own.fields) == 1:
+            return False
+        shared = self.config()
+        return own.compatibility in (_FILLED_IN, None if shared is None else shared.compatibility)
 
     def effective_compatibility(self, subject: str) -> str:
         """The compatibility level that holds for a subject: its own, else its context's, else the global one."""
@@ -41,7 +63,7 @@ class SettingsAccess(ClientBase):
         try:
             answer = self._transport.request("GET", path, query=_DEFAULT_TO_GLOBAL)
         except (NoSubjectCompatibilityError, SubjectNotFoundError):  # a registry that does not know the parameter
-            answer = self._transport.request("GET", "/config")
+            answer = self._transport.request("GET", "/config", query=self._of_the_context())
         level = _parse.config(answer).compatibility
         if level is None:
             raise answer.foreign("its compatibilityLevel is missing")
@@ -53,9 +75,9 @@ class SettingsAccess(ClientBase):
         None for the global one only where the registry has no modes. Apicurio answers the global one for a subject
         that has none, and enforces neither.
         """
-        path = "/mode" if subject is None else path_of("mode", subject)
+        path, query = ("/mode", self._of_the_context()) if subject is None else (path_of("mode", subject), None)
         try:
-            return _parse.mode(self._request_if_there("GET", path))
+            return _parse.mode(self._request_if_there("GET", path, query=query))
         except (EndpointNotSupportedError, NoSubjectModeError, SubjectNotFoundError):  # 40401: Karapace
             return None
 
@@ -87,6 +109,11 @@ class SettingsAccess(ClientBase):
             return _parse.server_version(self._request_if_there("GET", "/v1/metadata/version"))
         except EndpointNotSupportedError:
             return None
+
+    def _of_the_context(self) -> dict[str, str] | None:
+        """What a question for the global settings needs at a context's URL, whose own are asked otherwise."""
+        is_in_context = any(endpoint.context is not None for endpoint in self._transport.settings.endpoints)
+        return _DEFAULT_TO_GLOBAL if is_in_context else None
 
     # Writes
 

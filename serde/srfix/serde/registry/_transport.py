@@ -68,6 +68,14 @@ class _Try:
         return self.answer is not None and self.answer.status not in _GATEWAY_STATUSES
 
     @property
+    def may_be_a_followers(self) -> bool:
+        return self.answer is not None and self.answer.may_be_a_followers
+
+    @property
+    def names_no_leader(self) -> bool:
+        return self.answer is not None and self.answer.names_no_leader
+
+    @property
     def is_worth_repeating(self) -> bool:
         if self.answer is not None:
             return self.answer.is_worth_repeating
@@ -93,9 +101,9 @@ class _Try:
 class Transport:
     """Sends requests, each thread over its own connections. Thread-safe.
 
-    An attempt asks the URL that answered last; on a transport error and on 502, 503, 504 the next, once round
-    the list. Attempts follow the `RetryPolicy`. Redirects are not followed. Nothing is read from the
-    environment (proxies, .netrc): what counts is given.
+    An attempt asks the URL that answered last; on a transport error and on 502, 503, 504 the next, once round the list. A
+    write goes on to the next also where a node says that it may not write (42205, 50003, 50004). Attempts follow the
+    `RetryPolicy`. Redirects are not followed. Nothing is read from the environment (proxies, .netrc): what counts is given.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -132,7 +140,7 @@ class Transport:
             for step in range(len(self.settings.endpoints)):
                 index = (start + step) % len(self.settings.endpoints)
                 tries.append(self._send(self.settings.endpoints[index], method, path, query or {}, content))
-                if tries[-1].is_final:
+                if tries[-1].is_final and not (write and tries[-1].may_be_a_followers):
                     self._last_answered = index
                     break
             return tries[before:]
@@ -199,6 +207,7 @@ class Transport:
         answer = Answer(
             method=method,
             url=url,
+            context=endpoint.context,
             credentials=credentials.without_headers(session.proxy_credentials),
             status=response.status_code,
             content_type=response.headers.get("Content-Type", ""),
@@ -225,7 +234,7 @@ class Transport:
     def _is_patient(self, state: RetryCallState, *, write: bool) -> bool:
         """True if a write should go on waiting for a leader."""
         waited = state.idle_for < self.settings.retry.leader_patience_s
-        return write and waited and any(one.answer is not None and one.answer.names_no_leader for one in _result(state))
+        return write and waited and any(one.names_no_leader for one in _result(state))
 
     def _wait_s(self, state: RetryCallState, *, write: bool) -> float:
         seconds = self._ordinary_wait_s(state)
@@ -245,7 +254,10 @@ class Transport:
 
 
 def _is_worth_repeating(tries: list[_Try]) -> bool:
-    if tries[-1].is_final:
+    last = tries[-1]
+    # One node refuses as a follower (42205) while another waits for its leader (50003).
+    waits = last.may_be_a_followers and any(one.names_no_leader for one in tries)
+    if last.is_final and not waits:
         return tries[-1].is_worth_repeating
     return any(one.is_worth_repeating for one in tries)
 

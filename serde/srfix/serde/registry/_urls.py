@@ -11,6 +11,7 @@ import requests
 from srfix.serde.errors import UsageError
 from srfix.serde.registry.auth import Auth, BasicAuth
 from srfix.serde.registry.secret import Secret
+from srfix.serde.subjects import DEFAULT_CONTEXT
 
 __all__ = ["Endpoint", "parse_proxy", "parse_urls", "path_of", "request_url", "without_user_info"]
 
@@ -23,6 +24,18 @@ class Endpoint:
     """Scheme, host, port and base path; no user info, no slash at the end."""
     auth: Auth | None
     """What is sent to this URL, and to no other."""
+
+    @property
+    def context(self) -> str | None:
+        """The context that the URL leads into, `http://host/contexts/.ctx` (Confluent's `ContextFilter`, 7.0 on).
+
+        None for the default one. Subjects that name no context are that one's there.
+        """
+        before, _, name = self.url.rpartition("/")
+        context = unquote(name).strip(":")
+        if not before.endswith("/contexts") or context in ("", DEFAULT_CONTEXT):
+            return None
+        return context if context.startswith(DEFAULT_CONTEXT) else f"{DEFAULT_CONTEXT}{context}"
 
 
 def parse_urls(urls: str | Sequence[str], auth: Auth | None) -> tuple[Endpoint, ...]:
