@@ -166,3 +166,15 @@ def staged_parts() -> Iterator[Parts]:
         staged = damage.stage(broker, client)
         registry.forget_requests()
         yield Parts(broker=broker, registry=registry, client=client, staged=staged)
+
+
+@contextmanager
+def registry_like(original: FixtureRegistry) -> Iterator[FixtureRegistry]:
+    """A registry of its own with the same content, ids included."""
+    subjects: Any = original.dump()["subjects"]
+    versions = sorted((version["id"], subject, version["schema"]) for subject, of in subjects.items() for version in of)
+    with FixtureRegistry() as copy:
+        for _schema_id, subject, text in versions:
+            copy.seed(subject, text)
+        assert copy.dump() == original.dump()
+        yield copy

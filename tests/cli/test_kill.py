@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import pytest
 
 from srfix.fixtures.registry import Answer, CutBefore, Fault, FixtureRegistry
 from srfix.serde.registry.models import Json
-from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix, wait_for
 
 WRITES = (
     ("PUT", "/config/", 1),
@@ -35,18 +36,6 @@ def plan(shared_parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("plan") / "p.json"
     assert shared_parts.srfix("plan", "-o", path).returncode == 0
     return path.read_text()
-
-
-@contextmanager
-def registry_like(original: FixtureRegistry) -> Iterator[FixtureRegistry]:
-    """A registry of its own with the same content, ids included."""
-    subjects: Any = original.dump()["subjects"]
-    versions = sorted((version["id"], subject, version["schema"]) for subject, of in subjects.items() for version in of)
-    with FixtureRegistry() as copy:
-        for _schema_id, subject, text in versions:
-            copy.seed(subject, text)
-        assert copy.dump() == original.dump()
-        yield copy
 
 
 @pytest.fixture
@@ -253,7 +242,7 @@ class TestTwoAtOnce:
         for refused in (second, undoing):
             assert (refused.returncode, refused.stdout) == (2, "")
             assert refused.stderr == (
-                "srfix: The journal p.json.journal.jsonl is in use: another srfix carries out or rolls back this plan "
-                "right now. Wait for it.\n"
+                f"srfix: The journal p.json.journal.jsonl is in use: process {first.pid} on {socket.gethostname()} (since "
+                f"{journal(directory)[0]['at']}) carries out or rolls back this plan right now. Wait for it.\n"
             )
         assert registry.dump() == repaired

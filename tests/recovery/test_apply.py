@@ -262,7 +262,8 @@ class TestDeathAtEveryInstant:
         before = registry.dump()
         with killed_at(monkeypatch, moment, number):
             carry_out(client, journal_path)
-        if not journal_path.read_bytes():
+        if not journal_path.exists():
+            journal_path.touch()  # what a process leaves that is really killed here
             with pytest.raises(PlanError, match=r"is empty: no repair was begun, so there is nothing to undo\.$"):
                 list(roll_back(journal_path, client, clock=clock))
         else:

@@ -81,17 +81,16 @@ def apply_plan(
     :raises RegistryError: if the registry did not answer before the first write, or refused that one; nothing was
         written then.
     """
-    with open_journal(journal_path, clock) as (journal, state):
-        if state is None or not _is_done_with(plan, state, journal_path):
-            if state is not None and state.finished:
-                yield AlreadyApplied()
+    while True:
+        with open_journal(journal_path, clock) as (journal, state):
+            if state is None or not _is_done_with(plan, state, journal_path):
+                if state is not None and state.finished:
+                    yield AlreadyApplied()
+                    return
+                yield from _Run(plan, registry, journal, state or JournalState(plan=plan), is_new=state is None).steps()
                 return
-            yield from _Run(plan, registry, journal, state or JournalState(plan=plan), is_new=state is None).steps()
-            return
-        aside = set_aside(journal_path)
-    yield JournalSetAside(path=aside)
-    with open_journal(journal_path, clock) as (journal, _nothing):
-        yield from _Run(plan, registry, journal, JournalState(plan=plan), is_new=True).steps()
+            aside = set_aside(journal_path)
+        yield JournalSetAside(path=aside)
 
 
 def _is_done_with(plan: Plan, state: JournalState, path: Path) -> bool:
@@ -123,6 +122,8 @@ class _Run:
 
     def steps(self) -> Iterator[Event]:
         try:
+            if not self.is_new:
+                self.journal.resumed()
             in_flight = settle_in_flight(self.state, self.registry, self.journal)
             self.now = expected_states(self.plan, self.state)
             self._compare()

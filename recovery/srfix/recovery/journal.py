@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 import portalocker
 
@@ -69,8 +70,10 @@ class JournalState:
 class Journal:
     """An open, locked journal that is only ever appended to. Made by `open_journal`."""
 
-    def __init__(self, path: Path, stream: IO[bytes], clock: Callable[[], str]) -> None:
+    def __init__(self, path: Path, stream: FileIO, clock: Callable[[], str], *, is_blank: bool) -> None:
         self.path = path
+        self.is_blank = is_blank
+        """True while it holds no whole line."""
         self._stream = stream
         self._clock = clock
 
@@ -80,14 +83,20 @@ class Journal:
         :raises PlanError: if the disk does not take it.
         """
         line = {"event": event, "at": self._clock(), **details}
+        left = memoryview(json.dumps(line, ensure_ascii=False, sort_keys=True).encode() + b"\n")
         with _disk_errors(self.path):
-            self._stream.write(json.dumps(line, ensure_ascii=False, sort_keys=True).encode() + b"\n")
-            self._stream.flush()
+            while left:  # a disk that is nearly full takes a part
+                left = left[self._stream.write(left) :]
             os.fsync(self._stream.fileno())
+        self.is_blank = False
 
     def begun(self, plan: Plan) -> None:
         """The first line."""
-        self.write("begun", schema=SCHEMA, digest=plan.digest, plan=plan_document(plan))
+        self.write("begun", by=_this_process(), schema=SCHEMA, digest=plan.digest, plan=plan_document(plan))
+
+    def resumed(self) -> None:
+        """Another process goes on."""
+        self.write("resumed", by=_this_process())
 
     def before(self, step: int, state: SubjectState) -> None:
         """A step is about to be carried out."""
@@ -105,21 +114,66 @@ def open_journal(path: Path, clock: Callable[[], str]) -> Iterator[tuple[Journal
     :raises PlanError: if it cannot be created, another process holds it, or it cannot be read.
     """
     existed = path.exists()
-    with _disk_errors(path):
-        stream = path.open("a+b")
-    with stream:
-        try:
-            portalocker.lock(stream, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-        except portalocker.LockException as error:
-            raise PlanError(
-                f"The journal {path} is in use: another srfix carries out or rolls back this plan right now. Wait "
-                "for it."
-            ) from error
+    with _open_locked(path) as stream:
         with _disk_errors(path):
             if not existed:
                 _sync_directory(path.parent)
             whole = _drop_cut_off_line(stream)
-        yield Journal(path, stream, clock), _replay(path, whole) if whole else None
+        journal = Journal(path, stream, clock, is_blank=not whole)
+        try:
+            yield journal, _replay(path, whole) if whole else None
+        finally:
+            if journal.is_blank and not existed:
+                path.unlink(missing_ok=True)  # nothing was begun: nothing is left behind
+
+
+def _open_locked(path: Path) -> FileIO:
+    if path.exists() and not path.is_file():
+        raise PlanError(f"The journal {path} is no file: what is written there cannot be read back. Name a file.")
+    while True:
+        # Unbuffered: what a full disk did not take must not be tried again when the file is closed.
+        with _disk_errors(path):
+            stream = path.open("a+b", buffering=0)
+        try:
+            portalocker.lock(stream, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        except portalocker.LockException as error:
+            stream.close()
+            raise PlanError(
+                f"The journal {path} is in use: {_holder(path)} carries out or rolls back this plan right now. Wait "
+                "for it."
+            ) from error
+        if _is_at(path, stream):
+            return stream
+        stream.close()  # the process that had it renamed or removed it meanwhile: what is there now counts
+
+
+def _is_at(path: Path, stream: FileIO) -> bool:
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _this_process() -> Json:
+    return {"pid": os.getpid(), "host": socket.gethostname()}
+
+
+def _holder(path: Path) -> str:
+    """Who wrote to a locked journal last, for a message: it says so when it begins and when it goes on."""
+    holder = "another srfix"
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return holder
+    for line in content.splitlines():
+        try:
+            document = json.loads(line)
+        except ValueError:
+            continue
+        match document:
+            case {"by": {"pid": int(pid), "host": str(host)}, "at": str(at)}:
+                holder = f"process {pid} on {host} (since {at})"
+    return holder
 
 
 @contextmanager
@@ -134,7 +188,7 @@ def _disk_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _drop_cut_off_line(stream: IO[bytes]) -> bytes:
+def _drop_cut_off_line(stream: FileIO) -> bytes:
     """What the journal holds, without a last line that a crash cut off; the file is cut to that."""
     stream.seek(0)
     content = stream.read()

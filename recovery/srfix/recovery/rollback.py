@@ -81,6 +81,7 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
         if state.rolled_back:
             yield AlreadyRolledBack()
             return
+        journal.resumed()
         if not state.rolling_back:
             _settle(state, registry, journal)
             journal.write("rollback-begun")

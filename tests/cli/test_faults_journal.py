@@ -1,0 +1,161 @@
+"""The journal's disk is full, for real (RLIMIT_FSIZE), or the plan is refused: what is left can always be gone on with."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.registry.models import Json
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix
+
+
+@pytest.fixture(scope="module")
+def plan(shared_parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The text of a plan for the staged damage."""
+    path = tmp_path_factory.mktemp("plan") / "p.json"
+    assert shared_parts.srfix("plan", "-o", path).returncode == 0
+    return path.read_text()
+
+
+@pytest.fixture
+def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
+    with registry_like(shared_parts.registry) as copy:
+        yield copy
+
+
+@pytest.fixture
+def directory(plan: str, tmp_path: Path) -> Path:
+    """Where the plan lies, and the journal goes."""
+    (tmp_path / "p.json").write_text(plan)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def repaired(shared_parts: Parts, plan: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
+    """The registry after one run with room enough."""
+    directory = tmp_path_factory.mktemp("undisturbed")
+    (directory / "p.json").write_text(plan)
+    with registry_like(shared_parts.registry) as copy:
+        assert run("apply", directory, copy).returncode == 0
+        return copy.dump()
+
+
+def run(
+    command: str, directory: Path, registry: FixtureRegistry, *, room: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`srfix apply` or `rollback`, where no file may grow beyond `room` bytes."""
+
+    def limit() -> None:
+        if room is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+    arguments = ["p.json", "--yes"] if command == "apply" else ["p.json.journal.jsonl"]
+    return subprocess.run(
+        [SRFIX, command, *arguments, "--registry", registry.url],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+        env=environment({"PYTHONDONTWRITEBYTECODE": "1"}),
+        cwd=directory,
+        preexec_fn=limit,
+    )
+
+
+def journal(directory: Path) -> Path:
+    return directory / "p.json.journal.jsonl"
+
+
+def whole_lines(directory: Path) -> list[dict[str, Any]]:
+    """What can be read of the journal: all but a line that was cut off."""
+    content = journal(directory).read_bytes()
+    return [json.loads(line) for line in content[: content.rfind(b"\n") + 1].splitlines()]
+
+
+NO_ROOM = (
+    "The journal p.json.journal.jsonl cannot be written (File too large), and nothing is changed that it does not tell "
+    "of. Make room or give another place with --journal, and run the same command again."
+)
+
+
+class TestNoRoomForTheJournal:
+    def test_before_the_first_line_nothing_is_written_and_nothing_left(
+        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
+    ) -> None:
+        before = registry.dump()
+        done = run("apply", directory, registry, room=100)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"srfix: {NO_ROOM}\n")
+        assert (registry.writes, registry.dump()) == (0, before)
+        assert not journal(directory).exists()
+        assert run("apply", directory, registry).returncode == 0
+        assert registry.dump() == repaired
+
+    def test_wherever_it_ends_the_repair_stops_and_goes_on_when_there_is_more(
+        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
+    ) -> None:
+        """One repair, given a little more room each time: it stops in the middle of ever later lines."""
+        before = registry.dump()
+        steps: list[int] = []
+        room = 1_000
+        while (done := run("apply", directory, registry, room=room)).returncode != 0:
+            assert NO_ROOM in done.stderr
+            assert done.returncode == (2 if registry.dump() == before else 3)
+            if journal(directory).exists():
+                steps.append(max((line["step"] for line in whole_lines(directory) if "step" in line), default=0))
+            room += 700
+            assert room < 100_000
+        assert registry.dump() == repaired
+        assert whole_lines(directory)[-1]["event"] == "finished"
+        assert steps == sorted(steps)
+        assert len(set(steps)) > 4
+
+    def test_a_rollback_stops_and_goes_on_likewise(self, directory: Path, registry: FixtureRegistry) -> None:
+        before = registry.dump()
+        assert run("apply", directory, registry).returncode == 0
+        repaired = registry.dump()
+        stopped = []
+        room = journal(directory).stat().st_size + 50
+        while (done := run("rollback", directory, registry, room=room)).returncode != 0:
+            assert NO_ROOM in done.stderr
+            stopped.append(done.returncode)
+            assert registry.dump() == repaired or done.returncode == 3
+            room += 150
+            assert room < 100_000
+        assert registry.dump() == before
+        assert {2, 3} == set(stopped)
+
+
+class TestARefusedPlan:
+    def test_leaves_no_journal_behind(self, directory: Path, registry: FixtureRegistry) -> None:
+        registry.seed("_confluent-ksql-default_query_CSAS_J_0-KafkaTopic_Right-Reduce-changelog-value", '"string"')
+        done = run("apply", directory, registry)
+        assert done.returncode == 2
+        assert "The world has changed since the plan was made" in done.stderr
+        assert [path.name for path in directory.iterdir()] == ["p.json"]
+
+    def test_leaves_what_was_there_before(self, directory: Path, registry: FixtureRegistry) -> None:
+        assert run("apply", directory, registry).returncode == 0
+        told = journal(directory).read_bytes()
+        changed = json.loads((directory / "p.json").read_text())
+        changed["digest"] = "sha256:0"
+        (directory / "p.json").write_text(json.dumps(changed))
+        assert run("apply", directory, registry).returncode == 2
+        assert journal(directory).read_bytes() == told
+
+    @pytest.mark.parametrize("place", ["/dev/null", "/dev/full"])
+    def test_a_journal_that_cannot_be_read_back_is_refused(
+        self, directory: Path, registry: FixtureRegistry, place: str
+    ) -> None:
+        done = srfix("apply", "p.json", "--yes", "--registry", registry.url, "--journal", place, cwd=directory)
+        assert (done.returncode, registry.writes) == (2, 0)
+        assert done.stderr == (
+            f"srfix: The journal {place} is no file: what is written there cannot be read back. Name a file.\n"
+        )
