@@ -81,7 +81,7 @@ class Killed(BaseException):
     """The process dies here. No handler of ours may catch it."""
 
 
-WRITES = ("register", "set_config", "delete_config", "delete_version")
+WRITES = ("register", "register_with_id", "set_config", "delete_config", "set_mode", "delete_mode", "delete_version")
 """The methods of the client that write; each sends one request."""
 
 

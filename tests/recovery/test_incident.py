@@ -10,7 +10,7 @@ import pytest
 from srfix.fixtures.broker import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.recovery.findings import Severity, Weight
-from srfix.recovery.plan import Keep
+from srfix.recovery.repairs import Keep
 from srfix.recovery.verify import Confirmed
 from srfix.serde.columns import parse_columns
 from srfix.serde.formats.avro import internal_schema

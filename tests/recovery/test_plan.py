@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
-from srfix.recovery.plan import Keep
 from srfix.recovery.plan_file import Plan, plan_document
+from srfix.recovery.repairs import Keep, Width
 from srfix.serde.registry import IncompatibleSchemaError, Schema
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
@@ -59,12 +59,12 @@ class TestWhatIsRegistered:
         world.commit("shop", users=3)
         assert [fault.schema_id for fault in world.findings()["SRF001"].schema_ids] == [2]
         assert registered(world.plan()) == [1, 2]
-        assert registered(world.plan(only_live=True)) == [2]
+        assert registered(world.plan(width=Width.ONLY_LIVE)) == [2]
 
     def test_a_version_of_the_source_that_no_record_uses_is(self, world: World, tmp_path: Path) -> None:
         newest = world.registry.seed(SOURCE_SUBJECT, W3)
         assert registered(world.plan()) == [1, 2, newest]
-        assert registered(world.plan(only_live=True)) == [1, 2]
+        assert registered(world.plan(width=Width.ONLY_LIVE)) == [1, 2]
         carried_out_and_undone(world, world.plan(), tmp_path / "journal")
 
     def test_a_soft_deleted_version_of_the_source_that_no_record_uses_is_not(self, world: World) -> None:

@@ -12,13 +12,15 @@ import pytest
 from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.recovery.apply import apply_plan
+from srfix.recovery.census.interface import CensusEngine
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
 from srfix.recovery.cluster import Cluster, GroupListing
 from srfix.recovery.diagnosis import Examination, diagnose
 from srfix.recovery.findings import Finding
-from srfix.recovery.plan import Keep, make_plan
+from srfix.recovery.plan import make_plan
 from srfix.recovery.plan_file import Plan
+from srfix.recovery.repairs import Keep, Width
 from srfix.recovery.rollback import Event as RollbackEvent
 from srfix.recovery.rollback import roll_back
 from srfix.recovery.survey import Survey
@@ -98,6 +100,7 @@ class World:
         reader: Reader = Reader.UNKNOWN,
         streams_version: str | None = None,
         survey: Survey | None = None,
+        engine: CensusEngine | None = None,
     ) -> Examination:
         asked = survey or self.survey()
         context = CheckContext(
@@ -105,7 +108,7 @@ class World:
             reader=reader,
             streams_version=None if streams_version is None else StreamsVersion.parse(streams_version),
         )
-        return diagnose(asked, self.engine, context, application=application, store=store)
+        return diagnose(asked, engine or self.engine, context, application=application, store=store)
 
     def findings(self, **how: object) -> dict[str, Finding]:
         """The findings by code; a test that expects one per code relies on it."""
@@ -118,16 +121,19 @@ class World:
         self,
         *,
         keep: Keep = Keep.AUTO,
-        only_live: bool = False,
+        width: Width = Width.WIDE,
+        exact_ids: bool = False,
+        engine: CensusEngine | None = None,
         application: str | None = None,
         store: str | None = None,
     ) -> Plan:
         survey = self.survey()
         return make_plan(
-            self.examine(application=application, store=store, survey=survey),
+            self.examine(application=application, store=store, survey=survey, engine=engine),
             survey,
             keep=keep,
-            only_live=only_live,
+            width=width,
+            exact_ids=exact_ids,
             created_at=clock(),
             srfix_version="0",
         )

@@ -109,6 +109,32 @@ class Cluster:
                 self._lacks_controller = listing.controller_id not in listing.brokers
                 return {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
 
+    def hidden_topics(self, topics: Iterable[str]) -> frozenset[Topic]:
+        """Those of the names that this user may not ask about: the listing lacks them, whether they exist or not.
+
+        None where the cluster has no controller to ask, as embedded ones have none, nor access rights.
+
+        :raises ClusterError: if no broker answers in time.
+        """
+        from confluent_kafka import KafkaError, KafkaException, TopicCollection
+
+        wanted = list(dict.fromkeys(topics))
+        if not wanted or self._lacks_controller:
+            return frozenset()
+        asked = self._open_admin().describe_topics(TopicCollection(wanted), request_timeout=self._timeout_s)
+        hidden: set[Topic] = set()
+        for name, future in asked.items():
+            try:
+                future.result(self._timeout_s + 1)
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    hidden.add(Topic(name))
+                elif error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise self._client.failed(f"asking for the topic {name!r}", error) from None
+            except TimeoutError as error:
+                raise self._client.failed(f"asking for the topic {name!r}", error) from None
+        return frozenset(hidden)
+
     def groups(self) -> GroupListing:
         """The consumer groups, as far as the cluster lists them.
 
@@ -198,6 +224,7 @@ class Cluster:
     def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
         """Per partition where its log starts (inclusive) and ends (exclusive, the high watermark).
 
+        :raises AccessDeniedError: if this user may not ask about the topic.
         :raises ClusterError: if the topic or a partition does not exist, or no broker answers in time.
         """
         from confluent_kafka import IsolationLevel, TopicPartition
@@ -217,7 +244,9 @@ class Cluster:
             )
             ends.append(
                 {
-                    entry.partition: self._answer(doing, cast("Future[_Offset]", future)).offset
+                    entry.partition: self._answer(
+                        doing, cast("Future[_Offset]", future), acl=f"Describe on topic {topic!r}"
+                    ).offset
                     for entry, future in futures.items()
                 }
             )
@@ -295,7 +324,7 @@ class Cluster:
             )
         return self._reader
 
-    def _answer(self, doing: str, future: Future[_Answer]) -> _Answer:
+    def _answer(self, doing: str, future: Future[_Answer], *, acl: str | None = None) -> _Answer:
         from confluent_kafka import KafkaException
 
         try:
@@ -303,4 +332,4 @@ class Cluster:
             return future.result(self._timeout_s + 1)
         except (KafkaException, TimeoutError) as error:
             self._open_admin().poll(0)
-            raise self._client.failed(doing, error) from None
+            raise self._client.failed(doing, error, acl=acl) from None

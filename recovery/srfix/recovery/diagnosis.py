@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from srfix.recovery import checks, evidence
@@ -10,8 +10,10 @@ from srfix.recovery.candidates import find_candidates
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks import CheckContext
 from srfix.recovery.checks._counting import restorable_ids
-from srfix.recovery.findings import Diagnosis, Evidence, Finding, Skipped, Source, finding_order
-from srfix.recovery.hints import gather_hints, observations, with_hints
+from srfix.recovery.circumstances import Circumstances, KnownStore
+from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Evidence, Finding, Skipped, Source, finding_order
+from srfix.recovery.hints import Hint, circumstances_of, gather_hints, observations, with_hints
+from srfix.recovery.playbook import upon_findings
 from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.subject_state import read_subject_state
 from srfix.recovery.survey import Survey
@@ -30,6 +32,8 @@ class Examination:
     """The findings."""
     facts: tuple[StoreFacts, ...]
     """Per examined store all that was learned."""
+    applications: tuple[Circumstances, ...] = ()
+    """What is known of each application that has findings, by name."""
 
 
 def diagnose(
@@ -56,6 +60,7 @@ def diagnose(
     findings: list[Finding] = []
     skipped = list(found.skipped)
     facts: list[StoreFacts] = []
+    known: dict[str, _Known] = {}
     for suspect in found.stores:
         pieces = tuple(piece for gather in evidence.ALL for piece in gather(suspect, survey))
         hints = gather_hints(suspect, survey)
@@ -75,16 +80,49 @@ def diagnose(
         else:
             skipped.append(_without_source(suspect))
         findings.extend(replace(finding, observations=observations(hints)) for finding in found_here)
+        if found_here:
+            of_store = KnownStore(name=suspect.name, topic=topic, is_global=_is_global(survey, suspect))
+            known.setdefault(suspect.application, _Known()).add(of_store, hints)
         if suspect.other_applications and not found_here:
             skipped.append(_other_split(suspect))
+    applications = {
+        name: circumstances_of(name, known[name].stores, said, known[name].hints, survey) for name in sorted(known)
+    }
     return Examination(
         diagnosis=Diagnosis(
             findings=tuple(sorted(findings, key=finding_order)),
             skipped=tuple(skipped),
             examined=tuple(str(suspect) for suspect in found.stores),
+            applications=tuple(
+                ApplicationAdvice(
+                    application=name,
+                    observations=observations(known[name].hints),
+                    advice=tuple(
+                        upon_findings(of_it, [finding for finding in findings if finding.application == name])
+                    ),
+                )
+                for name, of_it in applications.items()
+            ),
         ),
         facts=tuple(facts),
+        applications=tuple(applications.values()),
     )
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is gathered of an application, store by store."""
+
+    stores: list[KnownStore] = field(default_factory=list)
+    hints: dict[Hint, None] = field(default_factory=dict)
+
+    def add(self, store: KnownStore, hints: Iterable[Hint]) -> None:
+        self.stores.append(store)
+        self.hints |= dict.fromkeys(hints)
+
+
+def _is_global(survey: Survey, suspect: SuspectStore) -> bool:
+    return survey.supplied.is_global(suspect.application, suspect.name)
 
 
 @dataclass(slots=True)
@@ -129,8 +167,7 @@ def _learn(
     *,
     decided: bool,
 ) -> StoreFacts:
-    is_global = survey.supplied.is_global(suspect.application, suspect.name)
-    census = counter(topic, None if is_global else suspect.application)
+    census = counter(topic, None if _is_global(survey, suspect) else suspect.application)
     states = {role: read_subject_state(survey.registry, suspect.subject(role)) for role in Role}
     roles: dict[Role, RoleFacts] = {}
     for role, state in states.items():
@@ -176,18 +213,19 @@ def _undecided(
     Where none would, but one could not be judged, that is said: it may be the one.
     """
     candidates = evidence.candidates(pieces)
-    findings: dict[Role, Finding] = {}
+    findings: dict[tuple[str, Role], Finding] = {}
     skipped: dict[Skipped, None] = {}
     doubtful: list[Topic] = []
     for topic in candidates:
         learned = _learn(survey, counter, suspect, topic, pieces, decided=False)
-        for finding in checks.ALL["SRF001"](learned, context):
-            findings.setdefault(finding.role, finding)
+        for code in ("SRF001", "SRF012"):  # of the latter what an interrupted repair left, whatever the source
+            for finding in checks.ALL[code](learned, context):
+                findings.setdefault((code, finding.role), finding)
         unclear = tuple(_skipped(learned))
         skipped |= dict.fromkeys(unclear)
         if unclear or any(not m.is_known for role in learned.roles.values() for m in role.memberships.values()):
             doubtful.append(topic)
-    if doubtful and not findings:
+    if doubtful and not any(code == "SRF001" for code, _role in findings):
         skipped[
             Skipped(
                 what=f"store {suspect.name} of application {suspect.application}",

@@ -13,6 +13,7 @@ from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 __all__ = [
+    "ApplicationAdvice",
     "Diagnosis",
     "Evidence",
     "Finding",
@@ -23,6 +24,7 @@ __all__ = [
     "Skipped",
     "Source",
     "Weight",
+    "advice_document",
     "diagnosis_document",
     "finding_order",
 ]
@@ -164,6 +166,18 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationAdvice:
+    """What to do for one application with findings."""
+
+    application: str
+    """The Streams application.id."""
+    observations: tuple[Observation, ...] = ()
+    """What is seen of its readers, its Streams version and its group."""
+    advice: tuple[str, ...] = ()
+    """What to do and what not, in order, in sentences."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """The outcome of looking."""
 
@@ -173,6 +187,8 @@ class Diagnosis:
     """What was not looked at."""
     examined: tuple[str, ...]
     """The stores that were examined, as `application/store`."""
+    applications: tuple[ApplicationAdvice, ...] = ()
+    """What to do for each application that has findings, by name."""
 
     @property
     def has_findings(self) -> bool:
@@ -212,6 +228,9 @@ def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at
             {"what": s.what, "reason": s.reason, "could_hide_a_finding": s.could_hide}
             for s in sorted(diagnosis.skipped, key=lambda s: (s.what, s.reason, s.could_hide))
         ],
+        "applications": [
+            advice_document(told) for told in sorted(diagnosis.applications, key=lambda told: told.application)
+        ],
         "summary": {
             "findings": len(diagnosis.findings),
             "by_severity": {name: count for name, count in counts.items() if count},
@@ -219,6 +238,19 @@ def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at
             "healthy": not diagnosis.has_findings and not diagnosis.is_inconclusive,
         },
     }
+
+
+def advice_document(told: ApplicationAdvice) -> dict[str, Json]:
+    """What to do for an application, as it stands in documents."""
+    return {
+        "application": told.application,
+        "observations": _observations(told.observations),
+        "advice": list[Json](told.advice),
+    }
+
+
+def _observations(observations: tuple[Observation, ...]) -> list[Json]:
+    return [{"kind": o.kind, "says": o.says, "weight": o.weight.value, "detail": o.detail} for o in observations]
 
 
 def _finding(finding: Finding) -> Json:
@@ -242,9 +274,7 @@ def _finding(finding: Finding) -> Json:
         "explanation": finding.explanation,
         "next": finding.next,
         "repairable": finding.repairable,
-        "observations": [
-            {"kind": o.kind, "says": o.says, "weight": o.weight.value, "detail": o.detail} for o in finding.observations
-        ],
+        "observations": _observations(finding.observations),
     }
 
 

@@ -11,25 +11,28 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from srfix.recovery.checks.interface import CheckContext, Reader
+from srfix.recovery.circumstances import Circumstances, KnownStore
 from srfix.recovery.findings import Observation, Weight
+from srfix.recovery.internal_topics import ksqldb_query
+from srfix.recovery.ksqldb.versions import is_at_least
 from srfix.recovery.stores import SuspectStore
 from srfix.recovery.streams_generation import (
     GenerationHint,
     decisive_version,
     from_commit_metadata,
     from_traces,
+    version_range,
 )
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Role
 
-__all__ = ["Hint", "LivenessHint", "ReaderHint", "gather_hints", "observations", "with_hints"]
+__all__ = ["Hint", "LivenessHint", "ReaderHint", "circumstances_of", "gather_hints", "observations", "with_hints"]
 
 _CONNECT: Final = re.compile(
     r'"connect\.(?:name|version|parameters|default|internal\.type)"\s*:|\bKsqlDataSourceSchema'
 )
 _GENERATED_CLASS: Final = re.compile(r'"avro\.java\.string"\s*:')
-_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,33 @@ def with_hints(context: CheckContext, hints: Iterable[Hint]) -> CheckContext:
     return context
 
 
+def circumstances_of(
+    application: str, stores: Iterable[KnownStore], said: CheckContext, hints: Iterable[Hint], survey: Survey
+) -> Circumstances:
+    """What is known of an application.
+
+    :param hints: those on each of its stores.
+    """
+    known = tuple(hints)
+    oldest = newest = said.streams_version
+    if said.streams_version is None:
+        oldest, newest = version_range(hint for hint in known if isinstance(hint, GenerationHint))
+    named = ksqldb_query(application)
+    queries = tuple(survey.supplied.queries(application))
+    return Circumstances(
+        application=application,
+        stores=tuple(sorted(stores, key=lambda store: store.name)),
+        reader=with_hints(said, known).reader,
+        oldest=oldest,
+        newest=newest,
+        query=next((query.query_id for _answers, query in queries), None if named is None else named.query_id),
+        query_state=next((query.state for _answers, query in queries if query.state is not None), None),
+        ksqldb_version=next(
+            (answers.server.version for answers, _query in queries if answers.server is not None), None
+        ),
+    ).with_group(survey.group_state(application))
+
+
 def observations(hints: Iterable[Hint]) -> tuple[Observation, ...]:
     """The hints in words, for a finding."""
     return tuple(map(_observation, hints))
@@ -121,16 +151,13 @@ def _reader_hints(store: SuspectStore, survey: Survey) -> Iterator[ReaderHint]:
 
 
 def _of_ksqldb(version: str) -> tuple[Reader, str] | None:
-    """What an engine of that version reads with, and why. Builds of Confluent Platform give its version, 5.x and up."""
-    found = _VERSION.match(version)
-    if found is None:
+    """What an engine of that version reads with, and why. None if it is no version."""
+    can_fall_back = is_at_least(version, ksqldb=(0, 10, 2), platform=(6, 0, 0))
+    if can_fall_back is None:
         return None
-    number = (int(found[1]), int(found[2]), int(found[3] or 0))
-    is_platform = number >= (5, 0, 0)
-    first_with_fallback, first_that_heals = ((6, 0, 0), (6, 1, 0)) if is_platform else ((0, 10, 2), (0, 11, 0))
-    if number >= first_that_heals:
+    if is_at_least(version, ksqldb=(0, 11, 0), platform=(6, 1, 0)):
         return Reader.DUAL, "it asks the source's subject where the changelog's does not have the id (ksql pull 5823)"
-    if number >= first_with_fallback:
+    if can_fall_back:
         return (
             Reader.CONNECT,
             "it falls back to a second topic, but on Streams 2.6 a store is read under the changelog's name both times",

@@ -12,6 +12,12 @@ from pathlib import Path
 
 from srfix.recovery.action_document import action_document, action_from
 from srfix.recovery.actions import Action
+from srfix.recovery.circumstances import (
+    Circumstances,
+    KnownStore,
+    circumstances_document,
+    circumstances_from,
+)
 from srfix.recovery.subject_state import SubjectState, subject_state_document, subject_state_from
 from srfix.serde.errors import PlanError
 from srfix.serde.registry.models import Json
@@ -63,8 +69,12 @@ class Plan:
     """The state of each subject when planned; apply refuses another one."""
     price: tuple[str, ...]
     """What changes for others, in words."""
+    left_out: tuple[str, ...] = ()
+    """What is missing too, and no registration can mend, in sentences."""
     playbook: tuple[str, ...]
     """What to do around it, for the application at hand, in order."""
+    applications: tuple[Circumstances, ...] = ()
+    """What was known of each application that it concerns, by name: what comes after the repair depends on it."""
 
     @property
     def digest(self) -> str:
@@ -72,9 +82,19 @@ class Plan:
         return plan_digest(plan_document(self))
 
     @property
-    def afterwards(self) -> tuple[str, ...]:
-        """What is left of the playbook once the repair is done: all behind "before" and "repair"."""
-        return self.playbook[2:]
+    def circumstances(self) -> tuple[Circumstances, ...]:
+        """What was known of each application that it concerns; of one that no word is of, its stores and their topics."""
+        told = {known.application for known in self.applications}
+        stores: dict[str, dict[str, KnownStore]] = {}
+        for finding in self.findings:
+            if finding.application not in told:
+                of_it = stores.setdefault(finding.application, {})
+                of_it[finding.store] = KnownStore(name=finding.store, topic=finding.source_topic)
+        untold = (
+            Circumstances(application=name, stores=tuple(of_it[store] for store in sorted(of_it)))
+            for name, of_it in stores.items()
+        )
+        return tuple(sorted((*self.applications, *untold), key=lambda known: known.application))
 
 
 def plan_digest(document: Mapping[str, Json]) -> str:
@@ -107,7 +127,9 @@ def plan_document(plan: Plan) -> dict[str, Json]:
         "actions": [action_document(action) for action in plan.actions],
         "expects": {subject: subject_state_document(plan.expects[subject]) for subject in sorted(plan.expects)},
         "price": list(plan.price),
+        "left_out": list(plan.left_out),
         "playbook": list(plan.playbook),
+        "applications": [circumstances_document(known) for known in plan.applications],
     }
     return document | {"digest": plan_digest(document)}
 
@@ -184,6 +206,7 @@ def _read(document: dict[str, Json]) -> Plan:
             "expects": dict(expects),
             "price": list(price),
             "playbook": list(playbook),
+            **more,
         }:
             return Plan(
                 registry=registry,
@@ -194,9 +217,20 @@ def _read(document: dict[str, Json]) -> Plan:
                 actions=tuple(action_from(action) for action in actions),
                 expects={Subject(subject): subject_state_from(state) for subject, state in expects.items()},
                 price=tuple(str(line) for line in price),
+                left_out=_lines(more.get("left_out")),
                 playbook=tuple(str(line) for line in playbook),
+                applications=tuple(circumstances_from(known) for known in _list(document.get("applications"))),
             )
     raise ValueError("a key is missing or has another type")
+
+
+def _list(document: Json) -> list[Json]:
+    """A list that plans of earlier versions lack."""
+    if document is None:
+        return []
+    if isinstance(document, list):
+        return document
+    raise ValueError("what is known of the applications is no list")
 
 
 def _finding(document: Json) -> PlannedFinding:
@@ -220,6 +254,10 @@ def _finding(document: Json) -> PlannedFinding:
                 schema_ids=tuple(SchemaId(i) for i in schema_ids if isinstance(i, int)),
             )
     raise ValueError("a finding has another form")
+
+
+def _lines(document: Json) -> tuple[str, ...]:
+    return tuple(str(line) for line in document) if isinstance(document, list) else ()
 
 
 def _sentence(where: str) -> str:

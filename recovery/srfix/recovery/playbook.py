@@ -1,42 +1,340 @@
-"""What stands around a repair: what to do before and after, for the application at hand."""
+"""What to do around a repair, for the application at hand: before it, after it, and so that it does not come again.
+
+Every sentence holds for what is known of the application; what is not known is said, with both ways it can be.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from enum import Enum
+from typing import Final
 
-from srfix.recovery.internal_topics import ksqldb_query
-from srfix.recovery.stores import SuspectStore
+from srfix.recovery.checks.interface import Reader, StreamsVersion
+from srfix.recovery.circumstances import Circumstances
+from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.ksqldb.versions import is_at_least
 
-__all__ = ["playbook"]
+__all__ = [
+    "Verified",
+    "after_repair",
+    "afterwards",
+    "before_repair",
+    "playbook",
+    "prevention",
+    "upon_findings",
+    "upon_verification",
+]
+
+_WITH_FIX: Final = StreamsVersion(2, 7)
+_REPLACES_THREADS: Final = StreamsVersion(2, 8)
+_PLANNED: Final = "when the repair was planned"
 
 
-def playbook(stores: Iterable[SuspectStore]) -> Iterator[str]:
-    """What to do, in order, by whom."""
-    suspects = list(stores)
-    if not suspects:
+class Verified(Enum):
+    """What a verification says of an application."""
+
+    HOLDS = "holds"
+    """All is confirmed."""
+    NOT_SEEN = "not seen"
+    """Nothing is wrong, but not all was looked at."""
+    PROBLEMS = "problems"
+    """Something is not repaired."""
+
+
+def playbook(applications: Sequence[Circumstances]) -> Iterator[str]:
+    """What to do around the repair of these applications, in order."""
+    if not applications:
         return
-    applications = sorted({suspect.application for suspect in suspects})
-    names = ", ".join(applications)
-    yield (
-        f"Before: stop clean-up jobs and deployments of {names}. Keep a copy of its state directory and do not wipe it: on "
-        "Kafka Streams 2.6.3 and earlier wiping is what causes the incident."
-        + (_KSQLDB if any(ksqldb_query(application) is not None for application in applications) else "")
-    )
+    for known in applications:
+        yield from _named(known, before_repair(known), applications)
     yield "Repair: srfix apply PLAN, then srfix verify PLAN."
+    yield from afterwards(applications)
+
+
+def afterwards(applications: Sequence[Circumstances]) -> Iterator[str]:
+    """What is left of the playbook once the repair is done."""
+    for known in applications:
+        yield from _named(known, (*after_repair(known, when=_PLANNED), *prevention(known)), applications)
+
+
+def _named(known: Circumstances, lines: Iterable[str], among: Sequence[Circumstances]) -> Iterator[str]:
+    yield from (f"{known.application}: {line}" if len(among) > 1 else line for line in lines)
+
+
+def upon_findings(known: Circumstances, findings: Collection[Finding]) -> Iterator[str]:
+    """What to do about the findings of one application."""
+    serious = [finding for finding in findings if finding.severity is not Severity.NOTE]
+    codes = {finding.code for finding in findings}
+    incident = [finding for finding in serious if finding.code == "SRF001"]
+    if incident:
+        yield from before_repair(known)
+        undecided = sorted({finding.store for finding in incident if not finding.repairable})
+        if undecided:
+            stores = " ".join(f"--source {store}=TOPIC" for store in undecided)
+            yield f"First say which topic is restored from, with {stores}: until then no repair can be planned there."
+        if len(undecided) < len({finding.store for finding in incident}):
+            yield "Repair: srfix plan -o plan.json, read the plan, srfix apply plan.json, srfix verify plan.json."
+        yield from after_repair(known, when="now")
+        yield from prevention(known, codes)
+        return
+    if serious:
+        yield (
+            "Neither a restart nor wiping the state directory mends what was found: a restore loads the same records "
+            "again. "
+            "What helps stands at each finding."
+        )
+    elif any(fault.is_partial for finding in findings for fault in finding.schema_ids):
+        yield (
+            "Nothing was found broken in what was read, but the topic was not read to its end: run srfix diagnose "
+            "without "
+            "--deadline and --max-records before you rely on it."
+        )
+    elif "SRF003" in codes:
+        yield (
+            "Nothing is broken at this time: no repair and no restart. Look again before a wipe, a move or an upgrade."
+        )
+    elif "SRF001" in codes:
+        yield f"Nothing to repair and nothing to restart: {_why_nothing_fails(known)}."
+    if codes & {"SRF001", "SRF003"}:
+        yield from prevention(known, codes)
+
+
+def upon_verification(known: Circumstances, outcome: Verified) -> Iterator[str]:
+    """What to do for one application after its repair was verified; its group was asked for just now."""
+    match outcome:
+        case Verified.HOLDS:
+            yield from after_repair(known, when="now")
+            yield from prevention(known)
+        case Verified.NOT_SEEN:
+            yield (
+                "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not "
+                "looked at, "
+                "or leave out --deadline and --max-records, and run srfix verify again before you restart what is down."
+            )
+        case Verified.PROBLEMS:
+            yield from before_repair(known)
+            yield (
+                "Do not restart what is down yet: its threads would die again at the same rows. If the plan was not "
+                "carried out, "
+                "or stopped on its way: srfix apply PLAN. If it was carried out, what is missing came later or was "
+                "taken "
+                "away since: srfix plan -o NEW.json, srfix apply NEW.json, srfix verify NEW.json."
+            )
+
+
+def before_repair(known: Circumstances) -> Iterator[str]:
+    """What not to do."""
+    name = known.application
     yield (
-        f"After: restart the instances of {names} whose stream thread died (threads are replaced only from Kafka Streams 2.8). "
-        "An instance that is up reads at once, without a restart. Standbys hold the source's bytes already and are repaired "
-        "with it."
+        f"Before: stop clean-up jobs and deployments of {name}, and keep a copy of its state directory. "
+        f"{_wiping(known)}"
     )
-    yield (
-        "To prevent the next one: run srfix diagnose after every new schema of the source topic while the store reuses it; "
-        "or give the store a changelog of its own, seeded first, or the table starts empty; or upgrade to Kafka Streams 2.7 "
-        "or later (the internal schema then goes under the source's own subject, and kept state holds ids that only the "
-        "phantom subject knows: wipe the state then, not before)."
+    if known.query is not None:
+        yield (
+            f"Before: no TERMINATE of query {known.query} and no DROP: ksqlDB then deletes state, subjects and the "
+            "group, and "
+            "the query that is created anew has a new phantom subject."
+        )
+    elif _upgrade_may_break(known):
+        yield (
+            f"Before: do not upgrade {name} to Kafka Streams 2.7 or later with its state kept: that asks the source's "
+            "subject "
+            "for ids which only the phantom subject knows (SRF004)."
+        )
+
+
+def _wiping(known: Circumstances) -> str:
+    match known.is_before(_WITH_FIX):
+        case True:
+            return f"Do not wipe the state: on Kafka Streams {known.streams} that is what causes the incident."
+        case False:
+            return (
+                f"Wiping the state is not needed for this repair; on Kafka Streams {known.streams} it does not cause "
+                "the incident."
+            )
+        case None:
+            seen = f" (seen: {known.streams})" if known.streams is not None else ""
+            return (
+                "Do not wipe the state: on Kafka Streams 2.6.3 and earlier that is what causes the incident, and which "
+                "version "
+                f"runs is not known{seen}."
+            )
+
+
+def _upgrade_may_break(known: Circumstances) -> bool:
+    """True if a later Streams would ask the source's subject for what the state holds now."""
+    return known.reader in (Reader.CONNECT, Reader.UNKNOWN) and known.is_before(_WITH_FIX) is not False
+
+
+def after_repair(known: Circumstances, *, when: str) -> Iterator[str]:
+    """Restart or not, and what the standbys do.
+
+    :param when: when the group was asked for: `now`, or `when the repair was planned`.
+    """
+    yield f"After: {_restart_query(known, when) if known.query is not None else _restart(known, when)}"
+    yield from _standbys(known)
+
+
+def _restart(known: Circumstances, when: str) -> str:
+    name = known.application
+    if known.members is None:
+        return (
+            f"whether {name} runs is not known{_why_unknown(known)}. An instance that is up reads at once, without a "
+            "restart. Restart those whose "
+            f"stream thread died: {_replacement(known)}."
+        )
+    if known.members == 0:
+        return (
+            f"the group of {name} has no members {when} ({known.state}): it is stopped, or all its threads have died. "
+            "Start it, and "
+            f"restart the processes that still run without a thread: {_replacement(known)}."
+        )
+    return (
+        f"the group of {name} has {_members(known.members)} {when} ({known.state}): what is up reads at once, without "
+        "a restart. If "
+        f"that is fewer than the threads you run, restart the instances whose thread died: {_replacement(known)}."
     )
 
 
-_KSQLDB = (
-    " No TERMINATE and no DROP: ksqlDB then deletes state, subjects and the group, and the query that is created anew has a "
-    "new phantom subject."
-)
+def _replacement(known: Circumstances) -> str:
+    match known.is_before(_REPLACES_THREADS):
+        case True:
+            return f"Kafka Streams {known.streams} does not replace a thread that died"
+        case False:
+            return (
+                f"Kafka Streams {known.streams} replaces a thread that died only where the application's uncaught "
+                "exception "
+                "handler says so (REPLACE_THREAD)"
+            )
+        case None:
+            seen = f", seen: {known.streams}" if known.streams is not None else ""
+            return (
+                "threads are replaced only from Kafka Streams 2.8 on, where the uncaught exception handler says so "
+                "(which version "
+                f"runs is not known{seen})"
+            )
+
+
+def _restart_query(known: Circumstances, when: str) -> str:
+    query = f"query {known.query}" + (f" ({known.query_state})" if known.query_state is not None else "")
+    if known.members:
+        alive = f"the group of {query} has {_members(known.members)} {when} ({known.state}): what is up reads at once. "
+    elif known.members == 0:
+        alive = f"the group of {query} has no members {when} ({known.state}). "
+    else:
+        alive = f"whether {query} runs is not known{_why_unknown(known)}. If it does, it reads at once. "
+    retries = None if known.ksqldb_version is None else _retries(known.ksqldb_version)
+    if retries is None:
+        return (
+            f"{alive}If it has failed: ksqlDB 0.13 (Confluent Platform 6.1) and later retry it without anybody's help, "
+            "after "
+            "15 s to 15 min; earlier ones never do, so restart the ksqlDB server. Which version runs is not known; "
+            "--ksqldb URL "
+            "tells."
+        )
+    if retries:
+        return (
+            f"{alive}If it has failed: ksqlDB {known.ksqldb_version} retries it without anybody's help, after 15 s to "
+            "15 min. No restart."
+        )
+    return (
+        f"{alive}If it has failed: ksqlDB {known.ksqldb_version} never retries a query, so restart the ksqlDB server."
+    )
+
+
+def _why_unknown(known: Circumstances) -> str:
+    return f": {known.problem}" if known.problem else ""
+
+
+def _retries(version: str) -> bool | None:
+    return is_at_least(version, ksqldb=(0, 13, 0), platform=(6, 1, 0))
+
+
+def _members(count: int) -> str:
+    return "1 member" if count == 1 else f"{count} members"
+
+
+def _standbys(known: Circumstances) -> Iterator[str]:
+    restored = [store for store in known.stores if not store.is_global]
+    for store in known.stores:
+        if store.is_global:
+            yield (
+                f"After: the global store {store.name} is whole on every instance and has no standbys; each instance "
+                "reads its own "
+                "copy as soon as the ids are there."
+            )
+    if restored or not known.stores:
+        yield (
+            f"After: standbys, if it has any (num.standby.replicas), hold the bytes of {_topics(known)} as they are: "
+            "the repair "
+            "covers them, nothing is to be rebuilt, and a fail-over to one reads."
+        )
+
+
+def prevention(known: Circumstances, codes: Collection[str] = ()) -> Iterator[str]:
+    """How to prevent the next one.
+
+    :param codes: what was found of the application: an upgrade is not advised where it would fail.
+    """
+    again = f"run srfix diagnose after every new schema of {_topics(known)}"
+    if known.query is not None:
+        yield f"To prevent the next one: {_with_another_ksqldb(known, again)}"
+        return
+    if known.reader in (Reader.PLAIN, Reader.DUAL):
+        yield f"Later: {_why_nothing_fails(known)}; run srfix diagnose again before another one takes its place."
+        return
+    if known.is_before(_WITH_FIX) is False:
+        yield (
+            f"Later: Kafka Streams {known.streams} asks the source's own subject. What can still fail there are rows "
+            "whose ids "
+            "only the phantom subject knows (srfix explain SRF004) and ids that the source's subject lacks (SRF017)."
+        )
+        return
+    ways = [f"{again}, for as long as the store reuses it"]
+    if any(not store.is_global for store in known.stores) or not known.stores:
+        ways.append(
+            "turn the reuse off (topology.optimization) and give the store a changelog of its own, seeded first, or "
+            "the table "
+            "starts empty"
+        )
+    if "SRF017" in codes:
+        ways.append("upgrade to Kafka Streams 2.7 or later, but not before SRF017 is mended: it fails for the same ids")
+    else:
+        ways.append(
+            "upgrade to Kafka Streams 2.7 or later, having looked at what it meets under the source's own subject: ids "
+            "that only "
+            "the phantom subject knows (srfix explain SRF004: wipe the state with the upgrade, not before), the "
+            "internal schema "
+            "(SRF016), ids that are not there (SRF017)"
+        )
+    yield f"To prevent the next one: {'; or '.join(ways)}."
+
+
+def _with_another_ksqldb(known: Circumstances, again: str) -> str:
+    version = known.ksqldb_version
+    falls_back = None if version is None else is_at_least(version, ksqldb=(0, 11, 0), platform=(6, 1, 0))
+    if falls_back:
+        return (
+            f"ksqlDB {version} itself asks the source's subject where the phantom one lacks the id of a value. It does "
+            "not for "
+            f"keys: if they carry schema ids, {again}."
+        )
+    unknown = " (which one runs is not known)" if falls_back is None else ""
+    return (
+        f"{again}; or upgrade to ksqlDB 0.11 (Confluent Platform 6.1) or later{unknown}: a query that exists then "
+        "falls back to "
+        "the source's subject, and a new one gets a changelog of its own."
+    )
+
+
+def _topics(known: Circumstances) -> str:
+    topics = sorted({store.topic for store in known.stores if store.topic is not None})
+    return f"topic {' and '.join(topics)}" if topics else "the source topic"
+
+
+def _why_nothing_fails(known: Circumstances) -> str:
+    if known.reader in (Reader.PLAIN, Reader.DUAL):
+        return f"a {known.reader.value} reader does not need the phantom subject's versions"
+    if known.is_before(_WITH_FIX) is False:
+        return f"Kafka Streams {known.streams} asks the source's own subject"
+    return "what reads these stores does not need the phantom subject's versions"

@@ -2,54 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 
-from srfix.serde.subjects import Subject, Topic
-from srfix.serde.wire import SchemaId
+from srfix.recovery.repairs import SubjectRepair, Width
+from srfix.recovery.subject_state import SubjectState
 
 __all__ = ["price_of"]
 
+_FILLED_IN = "BACKWARD"
+"""What Confluent shows for a level where a subject has other fields of configuration and no level of its own."""
 
-def price_of(
-    subject: Subject,
-    *,
-    ids: Sequence[SchemaId],
-    soft_deleted: Collection[SchemaId],
-    level: str,
-    relaxed: bool,
-    unread: Topic | None = None,
-) -> Iterator[str]:
-    """What the repair of one subject changes for others, in sentences.
 
-    :param unread: the source topic, if its census was partial: the plan may lack ids then.
-    """
-    live = [schema_id for schema_id in ids if schema_id not in soft_deleted]
-    yield (
-        f"{subject} gets {_versions(len(ids))} more (schema ids {', '.join(map(str, ids))}); the ids exist already, no new one "
-        "is given out. No topic has this subject's name, so only the application's own store serde uses it."
-    )
-    if soft_deleted:
-        yield (
-            f"Soft-deleted at once: {', '.join(str(i) for i in ids if i in soft_deleted)}. The failing reader asks with "
-            f"deleted=true and finds them; they are neither the subject's latest version nor part of its {level} checks, so "
-            "the application's next internal schema is accepted as before. They count towards a registry's limit of schemas."
-        )
-    if live:
-        yield (
-            f"Left live: {', '.join(map(str, live))}. The last becomes the latest version of {subject}, and the application's "
-            f"next internal schema is checked against it at {level}."
-        )
-    if unread is not None:
-        yield (
-            f"Topic {unread} was not read to its end (--deadline, --max-records, or what srfix diagnose names): ids that are "
-            "only in what was not read may be missing from this plan. Run srfix diagnose without a limit after the repair."
-        )
-    if relaxed:
+def price_of(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
+    """What the repair of one subject changes for others, in sentences."""
+    subject = repair.role.subject
+    yield from _versions(repair)
+    yield from _latest(repair)
+    yield _users(repair)
+    if repair.relax:
         yield (
             f"While the repair runs (seconds) {subject} accepts any schema: its compatibility is NONE from the first step to "
             "the last. No other subject is touched."
         )
+        if _is_level_ambiguous(repair.role.state):
+            yield (
+                f"The configuration of {subject} has fields of its own and shows {_FILLED_IN}; a registry shows the same where "
+                f"the subject has no level of its own. It is put back as its own {_FILLED_IN}, so that a later change of the "
+                "registry's global level would not reach this subject."
+            )
+    if repair.exact:
+        yield (
+            f"While the repair runs (seconds) {subject} is in mode IMPORT: it takes schemas with their ids and checks nothing, "
+            "and a registration without an id, such as the application's own, is refused meanwhile (42205). No other subject "
+            "is touched."
+        )
+    census = repair.facts.census
+    if width is Width.ALL_VERSIONS:
+        topic = repair.facts.source.topic if repair.facts.source is not None else "the source topic"
+        yield (
+            f"No census was made of {topic}: every version of its subject is taken, whether records carry it or not, and an id "
+            "in the records whose version was deleted for good, or is another subject's, is not in this plan. Run srfix "
+            "diagnose when there is time."
+        )
+    elif census is not None and census.is_partial:
+        yield (
+            f"Topic {census.topic} was not read to its end (--deadline, --max-records, or what srfix diagnose names): ids that "
+            "are only in what was not read may be missing from this plan. Run srfix diagnose without a limit after the repair."
+        )
 
 
-def _versions(count: int) -> str:
-    return "1 version" if count == 1 else f"{count} versions"
+def _versions(repair: SubjectRepair) -> Iterator[str]:
+    ids = sorted({int(repair.registered_as(membership.schema_id)) for membership in repair.missing})
+    count = "1 version" if len(ids) == 1 else f"{len(ids)} versions"
+    yield (
+        f"{repair.role.subject} gets {count} more (schema ids {', '.join(map(str, ids))}); the ids exist already, no new one "
+        "is given out."
+    )
+    for carried, given in sorted(repair.given.items()):
+        yield (
+            f"Records carry schema id {carried}; the registry gives the same content out as id {given}, so that one is "
+            "registered. Readers ask by content and accept it."
+        )
+
+
+def _latest(repair: SubjectRepair) -> Iterator[str]:
+    subject, level = repair.role.subject, repair.level
+    deleted = _listed(repair, deleted=True)
+    live = _listed(repair, deleted=False)
+    if deleted:
+        own = repair.role.state.live
+        latest = (
+            f"the latest version of {subject} stays version {own[-1].version} (schema id {own[-1].schema_id})"
+            if own
+            else f"{subject} stays without a live version, so that the application's first schema there is checked against "
+            "nothing"
+        )
+        yield (
+            f"Soft-deleted at once: {deleted}. The failing reader asks with deleted=true and finds them; they are no part of "
+            f"{level} checks{'' if live else f', and {latest}'}: the application's next internal schema is accepted as before. "
+            "They count towards a registry's limit of schemas."
+        )
+    if live:
+        yield (
+            f"Left live: {live}. The last becomes the latest version of {subject}, and the application's next internal schema "
+            f"is checked against it at {level}."
+        )
+
+
+def _listed(repair: SubjectRepair, *, deleted: bool) -> str:
+    chosen = {
+        int(repair.registered_as(membership.schema_id))
+        for membership in repair.missing
+        if (membership.schema_id in repair.soft_deleted) is deleted
+    }
+    return ", ".join(map(str, sorted(chosen)))
+
+
+def _users(repair: SubjectRepair) -> str:
+    alone = f"No topic has the name of {repair.role.subject}, so only the application's own store serde uses it"
+    if not repair.also_by:
+        return f"{alone}."
+    return f"{alone}, and perhaps: {'; '.join(repair.also_by)}."
+
+
+def _is_level_ambiguous(state: SubjectState) -> bool:
+    config = state.config or {}
+    return len(config) > 1 and config.get("compatibilityLevel") == _FILLED_IN

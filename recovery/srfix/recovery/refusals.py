@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from srfix.recovery.stores import Membership, RoleFacts
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry import RegistryClient, schema_references
 from srfix.serde.registry.errors import InvalidSchemaError, SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.wire import SchemaId
 
@@ -42,13 +42,38 @@ def foreseen_refusals(
     wanted = tuple(registration for registration in registrations if registration.schema is not None)
     if not wanted:
         return ()
+    alias = (role.state.config or {}).get("alias")
+    if alias:  # seen on Confluent 7.9.9: writes go to the subject that the alias names, and are checked against it
+        why = f"{role.subject} is an alias of {alias}, where its writes would go; remove the alias (PUT /config) first"
+        return tuple(Refusal(schema_id=each.schema_id, reason=why, is_overcome=False) for each in wanted)
     whose, mode = mode_in_force(registry, role.state.mode)
     if mode is not None and mode not in WRITABLE_MODES:
         return tuple(
             Refusal(schema_id=each.schema_id, reason=f"{whose} mode is {mode} (42205)", is_overcome=False)
             for each in wanted
         )
-    if not role.state.live:
+    invalid = tuple(_invalid(registry, role, each) for each in wanted if each.problem is not None)
+    wanted = tuple(each for each in wanted if each.problem is None)
+    return invalid + _incompatible(registry, role, wanted)
+
+
+def _invalid(registry: RegistryClient, role: RoleFacts, registration: Membership) -> Refusal:
+    """The registry does not take the text for a schema: a reference is missing, or it has become stricter."""
+    reason = f"it is invalid there (42201: {registration.problem})"
+    if registration.schema is not None:
+        try:
+            for _found in schema_references(registry, registration.schema, subject=role.subject):
+                pass
+        except (SubjectNotFoundError, VersionNotFoundError) as error:
+            reason = (
+                f"it refers to a schema that the registry does not have ({error.registry_message.rstrip('.')}); register "
+                "that one first, under that version"
+            )
+    return Refusal(schema_id=registration.schema_id, reason=reason, is_overcome=False)
+
+
+def _incompatible(registry: RegistryClient, role: RoleFacts, wanted: tuple[Membership, ...]) -> tuple[Refusal, ...]:
+    if not role.state.live or not wanted:
         return ()  # a subject without live versions is not checked (observed on Confluent 7.9.9 and 8.2.1)
     level = registry.effective_compatibility(role.subject)
     if level == "NONE":

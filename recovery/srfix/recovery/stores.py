@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from srfix.recovery.bodies import Bodies
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster_answers import TopicConfigs
 from srfix.recovery.findings import Evidence, Source
@@ -101,5 +102,7 @@ class StoreFacts:
     """The ids in the source topic; None while the source is undecided."""
     roles: Mapping[Role, RoleFacts]
     """The roles that carry schema ids or have a phantom subject."""
+    bodies: Mapping[Role, Bodies] = field(default_factory=dict)
+    """Per role whether the rows that a restore loads decode; empty while the source is undecided."""
     source_configs: TopicConfigs | None = None
     """The configuration of the source topic, or why it is not known; None while the source is undecided."""

@@ -26,7 +26,7 @@ from srfix.recovery.checks.interface import StreamsVersion
 from srfix.recovery.findings import Weight
 from srfix.recovery.state.directory import Traces
 
-__all__ = ["GenerationHint", "decisive_version", "from_commit_metadata", "from_traces"]
+__all__ = ["GenerationHint", "decisive_version", "from_commit_metadata", "from_traces", "version_range"]
 
 _LONGEST: Final = 1 << 16
 
@@ -100,15 +100,19 @@ def from_traces(traces: Traces, *, path: str) -> Iterator[GenerationHint]:
 
 
 def decisive_version(hints: Iterable[GenerationHint]) -> StreamsVersion | None:
-    """A version that stands for all that are possible, where they agree on whether KAFKA-10179 is fixed; else None.
+    """A version that stands for all that are possible, where they agree on whether KAFKA-10179 is fixed; else None."""
+    oldest, newest = version_range(hints)
+    if oldest is not None and oldest.asks_the_source_subject:
+        return oldest
+    return newest if newest is not None and not newest.asks_the_source_subject else None
+
+
+def version_range(hints: Iterable[GenerationHint]) -> tuple[StreamsVersion | None, StreamsVersion | None]:
+    """The oldest and the newest version that are possible; None where there is no bound. Weak hints play no part.
 
     Lower bounds win over upper ones: a directory that was upgraded keeps what older versions left.
     """
     known = [hint for hint in hints if hint.weight is not Weight.WEAK]
     oldest = max((hint.oldest for hint in known if hint.oldest is not None), default=None)
     newest = min((hint.newest for hint in known if hint.newest is not None), default=None)
-    if oldest is not None and oldest.asks_the_source_subject:
-        return oldest
-    if newest is not None and not newest.asks_the_source_subject and (oldest is None or oldest <= newest):
-        return newest
-    return None
+    return oldest, None if newest is not None and oldest is not None and newest < oldest else newest

@@ -33,6 +33,7 @@ def _blocks(plan: Plan, path: Path | None) -> list[Block]:
         *(block for subject in sorted(plan.expects) for block in _state(plan.expects[subject])),
         Heading("What it costs", level=2),
         Items(plan.price),
+        *_left_out(plan),
         Heading("Around it", level=2),
         Items(plan.playbook, is_numbered=True),
     ]
@@ -44,6 +45,10 @@ def _blocks(plan: Plan, path: Path | None) -> list[Block]:
         Commands(_next(path)),
     ]
     return blocks
+
+
+def _left_out(plan: Plan) -> list[Block]:
+    return [Heading("Not in this plan", level=2), Items(plan.left_out)] if plan.left_out else []
 
 
 def _next(path: Path | None) -> tuple[str, ...]:

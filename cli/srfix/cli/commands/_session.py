@@ -13,7 +13,7 @@ from srfix.cli.commands._plan_target import now
 from srfix.cli.connection import Connection
 from srfix.cli.evidence_options import EvidenceOptions
 from srfix.cli.options import Hurry, Selection
-from srfix.recovery.census.interface import CensusProgress
+from srfix.recovery.census.interface import CensusEngine, CensusProgress
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
 from srfix.recovery.cluster import Cluster
@@ -41,13 +41,16 @@ class Session:
     hurry: Hurry
     """Where the census of a topic stops."""
 
-    def examine(self) -> Examination:
-        """The diagnosis, with the facts that it rests on."""
+    def examine(self, *, engine: CensusEngine | None = None) -> Examination:
+        """The diagnosis, with the facts that it rests on.
+
+        :param engine: what counts topics, if not the session's own.
+        """
         selection = self.selection
         version = selection.streams_version
         examination = diagnose(
             self.survey,
-            self.engine,
+            engine or self.engine,
             CheckContext(
                 registry=self.survey.registry,
                 reader=Reader(selection.reader),

@@ -38,6 +38,7 @@ from srfix.recovery.apply import (
 )
 from srfix.recovery.journal import default_journal_path
 from srfix.recovery.plan_file import Plan, load_plan
+from srfix.recovery.playbook import afterwards
 from srfix.recovery.preflight import denied_permissions, preflight
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import RegistryClient
@@ -79,7 +80,7 @@ def apply(
     journal_path = journal_path or default_journal_path(path)
     if not plan.actions:
         write_report(
-            Report(document=_document(plan, journal_path, []), blocks=(Paragraph("The plan has no steps."),)),
+            Report(document=_document(plan, journal_path, [], ()), blocks=(Paragraph("The plan has no steps."),)),
             output,
         )
         return ExitCode.OK
@@ -113,9 +114,10 @@ def apply(
             err=True,
         )
         raise
+    following = _NOT_YET if code is ExitCode.PARTIAL else tuple(afterwards(plan.circumstances))
     report = Report(
-        document=_document(plan, journal_path, done),
-        blocks=tuple(_blocks(title, plan, path, journal_path, code)),
+        document=_document(plan, journal_path, done, following),
+        blocks=tuple(_blocks(title, plan, path, journal_path, code, following)),
     )
     write_report(report, output)
     return code
@@ -131,7 +133,15 @@ def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Pa
         raise ExceptionGroup("The repair cannot be carried out as things stand; nothing was written.", obstacles)
 
 
-def _blocks(title: str, plan: Plan, path: Path, journal_path: Path, code: ExitCode) -> Iterator[Block]:
+_NOT_YET = (
+    "Until the repair is done: restart nothing that is down, for its threads would die again at the same rows, and do not "
+    "wipe the state directory.",
+)
+
+
+def _blocks(
+    title: str, plan: Plan, path: Path, journal_path: Path, code: ExitCode, following: tuple[str, ...]
+) -> Iterator[Block]:
     yield Heading(title)
     yield Fields(
         (
@@ -143,11 +153,12 @@ def _blocks(title: str, plan: Plan, path: Path, journal_path: Path, code: ExitCo
     yield Heading("Next", level=2)
     if code is ExitCode.OK:
         yield Commands((f"srfix verify {shlex.quote(str(path))}",))
-        yield Items(plan.afterwards)
+        yield Items(following)
         yield Paragraph("To undo it:")
     else:
         yield Paragraph("Mend the cause, then go on:")
         yield Commands((f"srfix apply {shlex.quote(str(path))}",))
+        yield Items(following)
         yield Paragraph("Or undo what was done:")
     yield Commands((f"srfix rollback {shlex.quote(str(journal_path))}",))
 
@@ -161,7 +172,9 @@ def _ask(plan: Plan, path: Path) -> None:
     click.confirm(f"Carry out these {len(plan.actions)} steps on {plan.registry}?", abort=True, err=True)
 
 
-def _document(plan: Plan, journal_path: Path, done: list[tuple[Action, str]]) -> dict[str, Json]:
+def _document(
+    plan: Plan, journal_path: Path, done: list[tuple[Action, str]], following: tuple[str, ...]
+) -> dict[str, Json]:
     return {
         "schema": "srfix.applied/1",
         "srfix": version("srfix"),
@@ -169,5 +182,5 @@ def _document(plan: Plan, journal_path: Path, done: list[tuple[Action, str]]) ->
         "registry": plan.registry,
         "journal": str(journal_path),
         "steps": [{**action_document(action), "outcome": how} for action, how in done],
-        "next": list(plan.afterwards),
+        "next": list[Json](following),
     }

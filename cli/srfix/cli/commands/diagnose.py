@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 import click
 
+from srfix.cli.commands._advice import advice_blocks
 from srfix.cli.commands._session import now, open_session
 from srfix.cli.connection import Connection
 from srfix.cli.evidence_options import EvidenceOptions, evidence_options
@@ -70,6 +71,7 @@ def _blocks(diagnosis: Diagnosis) -> list[Block]:
         blocks.extend(_finding_blocks(finding))
     if diagnosis.skipped:
         blocks += [Heading("Not looked at", level=2), Items(tuple(map(_skipped, diagnosis.skipped)))]
+    blocks.extend(advice_blocks(diagnosis.applications))
     if any(finding.repairable and finding.severity is not Severity.NOTE for finding in diagnosis.findings):
         blocks += [
             Heading("To repair it", level=2),

@@ -22,10 +22,14 @@ from srfix.cli.options import (
 )
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.rendering import write_report
-from srfix.recovery.findings import Diagnosis, Severity
-from srfix.recovery.plan import Keep, make_plan
-from srfix.recovery.plan_file import save_plan
+from srfix.recovery.census.uncounted import NOT_READ, NoCensus
+from srfix.recovery.diagnosis import Examination
+from srfix.recovery.findings import Severity
+from srfix.recovery.plan import make_plan
+from srfix.recovery.plan_file import Plan, save_plan
+from srfix.recovery.repairs import Keep, Width
 from srfix.recovery.shell_script import shell_script
+from srfix.serde.errors import UsageError
 
 __all__ = ["plan"]
 
@@ -53,6 +57,17 @@ __all__ = ["plan"]
 )
 @click.option("--only-live", is_flag=True, help="Register only the ids that are at fault now.")
 @click.option(
+    "--all-versions",
+    is_flag=True,
+    help="No census: register every version of the source's subject, soft-deleted ones too. For when there is no time.",
+)
+@click.option(
+    "--exact-ids",
+    is_flag=True,
+    help="Where a registration by text would get another id (inherited metadata), send the id along, in mode IMPORT; only "
+    "where that loses nothing.",
+)
+@click.option(
     "--as-shell",
     is_flag=True,
     help="Print the plan as commands (sh, curl), for somebody who may write when you may not.",
@@ -67,17 +82,23 @@ def plan(
     path: Path | None,
     keep: str,
     only_live: bool,
+    all_versions: bool,
+    exact_ids: bool,
     as_shell: bool,
     detailed_exitcode: bool,
 ) -> ExitCode:
     """Plan the repair of what `srfix diagnose` finds. Reads only; `srfix apply FILE` carries the plan out."""
+    if only_live and all_versions:
+        raise UsageError("--only-live needs a census and --all-versions makes none: give one of them.")
+    width = Width.ALL_VERSIONS if all_versions else Width.ONLY_LIVE if only_live else Width.WIDE
     with open_session(connection, selection, evidence, hurry) as session:
-        examination = session.examine()
+        examination = session.examine(engine=NoCensus() if all_versions else None)
         made = make_plan(
             examination,
             session.survey,
             keep=Keep(keep),
-            only_live=only_live,
+            width=width,
+            exact_ids=exact_ids,
             created_at=now(),
             srfix_version=version("srfix"),
             bootstrap_servers=connection.kafka.get("bootstrap.servers"),
@@ -88,7 +109,7 @@ def plan(
         click.echo(shell_script(made), nl=False)
     else:
         write_report(plan_report(made, path=path), output)
-    beyond = _beyond(examination.diagnosis)
+    beyond = [f"Not in the plan: {reason}" for reason in made.left_out] + _beyond(examination, made)
     for line in beyond:
         click.echo(line, err=True)
     if made.actions:
@@ -100,13 +121,17 @@ def plan(
     return ExitCode.REFUSED if beyond else ExitCode.OK
 
 
-def _beyond(diagnosis: Diagnosis) -> list[str]:
+def _beyond(examination: Examination, plan: Plan) -> list[str]:
     """What is wrong, or was not looked at, and this plan does nothing about."""
+    diagnosis = examination.diagnosis
     lines = [
         f"Not in the plan: {finding.code} {finding.application}/{finding.store}. {finding.next}"
         for finding in diagnosis.findings
         if not finding.repairable and finding.severity is not Severity.NOTE
     ]
     if diagnosis.is_inconclusive:
-        lines += [f"Not looked at: {s.what}: {s.reason}" for s in diagnosis.skipped if s.could_hide]
+        wished = NOT_READ if plan.actions else None  # said in the plan's price then
+        lines += [
+            f"Not looked at: {s.what}: {s.reason}" for s in diagnosis.skipped if s.could_hide and s.reason != wished
+        ]
     return lines

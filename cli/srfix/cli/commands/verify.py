@@ -8,16 +8,20 @@ from pathlib import Path
 
 import click
 
+from srfix.cli.commands._advice import advice_blocks
 from srfix.cli.commands._plan_target import connection_of_plan
 from srfix.cli.commands._session import open_cluster, show_progress
 from srfix.cli.connection import Connection
+from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import connection_options, output_option
+from srfix.cli.options import Hurry, connection_options, hurry_options, output_option
 from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
 from srfix.cli.output.rendering import write_report
+from srfix.recovery.findings import ApplicationAdvice, advice_document
 from srfix.recovery.journal import read_plan_or_journal
 from srfix.recovery.plan_file import Plan
-from srfix.recovery.verify import Confirmed, Event, NotLookedAt, Problem
+from srfix.recovery.playbook import upon_verification
+from srfix.recovery.verify import Confirmed, Event, NotLookedAt, Problem, circumstances_now, outcome_of
 from srfix.recovery.verify import verify as verify_plan
 from srfix.serde.registry.models import Json
 
@@ -27,16 +31,41 @@ __all__ = ["verify"]
 @click.command()
 @click.argument("path", metavar="PLAN|JOURNAL", type=click.Path(path_type=Path))
 @connection_options
+@evidence_options
+@hurry_options
 @output_option
-def verify(path: Path, connection: Connection, output: OutputFormat) -> ExitCode:
+def verify(
+    path: Path, connection: Connection, evidence: EvidenceOptions, hurry: Hurry, output: OutputFormat
+) -> ExitCode:
     """Verify a repair: the ids again, looked up by content, and rows read as the failing reader reads them.
 
-    Reads only. Cluster and registry are the plan's own unless they are named otherwise.
+    Reads only. Cluster and registry are the plan's own unless they are named otherwise. A state directory, a topology
+    or ksqlDB tell of global tables, of which a restore loads everything, and of the query as it is now.
     """
     plan = read_plan_or_journal(path)
     connection = connection_of_plan(connection, plan)
+    applications = sorted({finding.application for finding in plan.findings})
+    supplied = evidence.read(application=applications[0] if len(applications) == 1 else None)
     with open_cluster(connection) as (cluster, engine), connection.registry_client() as registry:
-        events = list(verify_plan(plan, cluster, engine, registry, on_progress=show_progress()))
+        events = list(
+            verify_plan(
+                plan,
+                cluster,
+                engine,
+                registry,
+                supplied=supplied,
+                deadline_s=hurry.deadline_s,
+                max_records=hurry.max_records,
+                on_progress=show_progress(),
+            )
+        )
+        advice = [
+            ApplicationAdvice(
+                application=known.application,
+                advice=tuple(upon_verification(known, outcome_of(known.application, plan, events))),
+            )
+            for known in circumstances_now(plan, cluster, supplied)
+        ]
     problems = [event for event in events if isinstance(event, Problem)]
     confirmed = [event for event in events if isinstance(event, Confirmed)]
     unseen = [event for event in events if isinstance(event, NotLookedAt)]
@@ -45,7 +74,8 @@ def verify(path: Path, connection: Connection, output: OutputFormat) -> ExitCode
         blocks += _part(title, part)
     if not events:
         blocks.append(Paragraph("The plan repairs nothing, so there is nothing to verify."))
-    write_report(Report(document=_document(plan, events), blocks=tuple(blocks)), output)
+    blocks += advice_blocks(advice)
+    write_report(Report(document=_document(plan, events, advice), blocks=tuple(blocks)), output)
     not_seen = f", {len(unseen)} thing(s) not looked at" if unseen else ""
     click.echo(f"{len(confirmed)} confirmed, {len(problems)} problem(s){not_seen}.", err=True)
     if problems:
@@ -62,7 +92,7 @@ def _part(title: str, events: Sequence[Event]) -> Iterator[Block]:
         yield Items(tuple(event.what for event in events if event.subject == subject))
 
 
-def _document(plan: Plan, events: Sequence[Event]) -> dict[str, Json]:
+def _document(plan: Plan, events: Sequence[Event], advice: Sequence[ApplicationAdvice]) -> dict[str, Json]:
     return {
         "schema": "srfix.verification/1",
         "srfix": version("srfix"),
@@ -76,4 +106,5 @@ def _document(plan: Plan, events: Sequence[Event]) -> dict[str, Json]:
         "skipped": [
             {"subject": event.subject, "what": event.what} for event in events if isinstance(event, NotLookedAt)
         ],
+        "applications": [advice_document(told) for told in advice],
     }

@@ -67,6 +67,7 @@ class LocalCensus:
         are unread at a limit of the request.
 
         :param on_progress: called at most four times a second, and at the end.
+        :raises AccessDeniedError: if this user may not read the topic.
         :raises ClusterError: if the cluster does not answer, the topic or a partition does not exist, no
             record arrives for `stall_timeout_s`, or a log goes back while it is read (recreated, truncated).
         """
@@ -231,7 +232,8 @@ class _Read:
             return  # a group is named to please librdkafka only
         partition, position = _partition_of(event), _offset_of(event)
         if error.code() != KafkaError._PARTITION_EOF:
-            raise self._client.failed(f"reading {self._request.topic}[{partition}] at offset {position}", error.str())
+            doing = f"reading {self._request.topic}[{partition}] at offset {position}"
+            raise self._client.failed(doing, error, acl=f"Read on topic {self._request.topic!r}")
         end = self._unread.get(partition)
         if end is not None and position >= end:
             del self._unread[partition]

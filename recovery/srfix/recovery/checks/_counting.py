@@ -6,10 +6,18 @@ from collections.abc import Iterable
 
 from srfix.recovery.census.interface import Census
 from srfix.recovery.findings import IdAtFault, PartitionAtFault
-from srfix.serde.subjects import Role
+from srfix.serde.subjects import Role, Subject, split_context
 from srfix.serde.wire import SchemaId
 
-__all__ = ["at_fault", "in_words", "keys_in_words", "listed", "restorable_ids"]
+__all__ = ["answered_through", "at_fault", "in_words", "keys_in_words", "listed", "restorable_ids"]
+
+
+def answered_through(asked: Subject, answered: Subject) -> str:
+    """By what a look-up under one subject was answered from another, and what ends it."""
+    context, name = split_context(answered)
+    if name == split_context(asked)[1]:
+        return f"satisfied through another context ({answered}); that ends when its versions are deleted in {context}"
+    return f"satisfied through an alias of {answered}; that ends when the alias is removed (its configuration)"
 
 
 def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtFault, ...]:

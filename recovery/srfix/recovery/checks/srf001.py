@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from srfix.recovery.checks._counting import at_fault, in_words, restorable_ids
+from srfix.recovery.checks._counting import at_fault, in_words, listed, restorable_ids
 from srfix.recovery.checks.interface import CheckContext, Reader
 from srfix.recovery.evidence import candidates
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
+from srfix.recovery.subject_state import SubjectState
 from srfix.serde.subjects import subject_for
 from srfix.serde.wire import SchemaId
 
 __all__ = ["CODE", "check", "missing_ids"]
 
 CODE = "SRF001"
+
+_MOST_IDS: Final = 10
+"""Ids of a subject that are named; the rest is counted."""
 
 
 def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
@@ -56,23 +61,46 @@ def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ..
     if facts.source is None:
         topics = ", ".join(candidates(facts.evidence))
         return (
-            f"Store {store.name} of application {store.application} restores from one of {topics}, and the evidence does not "
+            f"Store {store.name} of application {store.application} restores from one of {topics}, and the evidence "
+            "does not "
             f"say from which. At least one of them holds schema ids that are not registered under {role.subject}."
         )
     sentences = [
-        f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the bytes of "
+        f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the "
+        "bytes of "
         f"topic {facts.source.topic} as they are. They carry {in_words(faults)}.",
-        _what_the_subject_lacks(role),
+        _what_the_subject_lacks(role, faults),
         _what_happens(role, faults, context),
     ]
     return " ".join(sentences)
 
 
-def _what_the_subject_lacks(role: RoleFacts) -> str:
+def _what_the_subject_lacks(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> str:
+    lacks = [fault.schema_id for fault in faults]
+    codes = ", ".join(
+        str(code) for code in sorted({role.memberships[schema_id].error_code or 0 for schema_id in lacks})
+    )
     if not role.state.versions:
-        return f"The subject that the store's reader asks, {role.subject}, does not exist (40401)."
-    held = ", ".join(str(schema_id) for schema_id in role.state.schema_ids)
-    return f"The subject that the store's reader asks, {role.subject}, holds only {held} (40403)."
+        return f"The subject that the store's reader asks, {role.subject}, does not exist ({codes})."
+    return (
+        f"The subject that the store's reader asks, {role.subject}, holds {_held(role.state)}, but not {_some(lacks)} "
+        f"({codes})."
+    )
+
+
+def _held(state: SubjectState) -> str:
+    """`schema id 3`, `schema ids 3 and 5 (5 soft-deleted)`, …"""
+    ids = state.schema_ids
+    live = {version.schema_id for version in state.live}
+    deleted = [schema_id for schema_id in ids if schema_id not in live]
+    words = f"{'schema id' if len(ids) == 1 else 'schema ids'} {_some(ids)}"
+    if not deleted:
+        return words
+    return f"{words} ({'soft-deleted' if not live else f'{_some(deleted)} soft-deleted'})"
+
+
+def _some(ids: Sequence[SchemaId]) -> str:
+    return listed(ids) if len(ids) <= _MOST_IDS else f"{listed(ids[:_MOST_IDS])} and {len(ids) - _MOST_IDS} more"
 
 
 def _what_happens(role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
@@ -105,5 +133,6 @@ def _next(facts: StoreFacts, context: CheckContext) -> str:
         return "Nothing to do while this reader stays; srfix plan can register the ids all the same."
     return (
         "Do not wipe the state directory and do not restart yet. Run: "
-        f"srfix plan --application {store.application} --store {store.name} -o plan.json, read it, then srfix apply plan.json."
+        f"srfix plan --application {store.application} --store {store.name} -o plan.json, read it, then srfix apply "
+        "plan.json."
     )

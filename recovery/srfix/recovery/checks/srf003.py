@@ -1,14 +1,14 @@
-"""SRF003, masked: the phantom subject exists and every id that a restore loads is registered under it. A note."""
+"""SRF003, masked: every id that a restore loads is found under the phantom subject, or through it. A note."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from srfix.recovery.census.interface import Census
-from srfix.recovery.checks._counting import at_fault, listed, restorable_ids
+from srfix.recovery.checks._counting import answered_through, at_fault, listed, restorable_ids
 from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.findings import Finding, Severity, Source
-from srfix.recovery.stores import StoreFacts
+from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.serde.subjects import Subject, subject_for
 from srfix.serde.wire import SchemaId
 
@@ -23,7 +23,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         return
     for role in facts.roles.values():
         ids = restorable_ids(facts.census, role.role)
-        if not ids or not role.state.versions or any(role.memberships[i].error_code is not None for i in ids):
+        if not ids or any(role.memberships[i].error_code is not None for i in ids):
             continue
         if not all(role.memberships[i].is_known for i in ids):
             continue  # SRF011 speaks of them
@@ -40,20 +40,30 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             evidence=facts.evidence,
             explanation=f"Store {facts.store.name} of application {facts.store.application} restores from topic "
             f"{facts.source.topic}, and its reader asks {role.subject}. "
-            + _standing(facts.census, ids, subject_for(facts.source.topic, role.role)),
+            + " ".join(_standing(facts.census, role, ids, subject_for(facts.source.topic, role.role))),
             next="Run srfix diagnose again after every new schema of the source; to be rid of it, upgrade to Kafka Streams "
             "2.7 or later, or give the store a changelog of its own.",
             repairable=False,
         )
 
 
-def _standing(census: Census, ids: tuple[SchemaId, ...], source: Subject) -> str:
+def _standing(census: Census, role: RoleFacts, ids: tuple[SchemaId, ...], source: Subject) -> Iterator[str]:
+    elsewhere: dict[Subject, list[SchemaId]] = {}
+    for schema_id in ids:
+        answered = role.memberships[schema_id].answered_subject
+        if answered is not None:
+            elsewhere.setdefault(answered, []).append(schema_id)
+    where = "found when they are asked for there" if elsewhere else "registered there"
     if census.is_partial:
-        return (
-            f"The ids that were found ({listed(ids)}) are registered there, but the topic was not read to its end: whether "
+        yield (
+            f"The ids that were found ({listed(ids)}) are {where}, but the topic was not read to its end: whether "
             "the store can be read is not known."
         )
-    return (
-        f"All ids that a restore loads ({listed(ids)}) are registered there, by luck or by a repair, so it can be read: until "
-        f"the next schema of {source} is in the topic."
-    )
+    else:
+        yield (
+            f"All ids that a restore loads ({listed(ids)}) are {where}, by luck or by a repair, so it can be read: "
+            "until "
+            f"the next schema of {source} is in the topic."
+        )
+    for subject, of_it in sorted(elsewhere.items()):
+        yield f"The look-up of {listed(of_it)} is {answered_through(role.subject, subject)}."

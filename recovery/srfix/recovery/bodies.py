@@ -1,0 +1,361 @@
+"""Whether the rows that a restore loads can be decoded at all: their bodies read with the writer schema of their id.
+
+Nothing but the id is asked, so that a body which does not fit is told apart from a schema that is not registered under
+some subject. Values without an id are the census's: they are not looked at here.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from srfix.recovery.census.interface import Census, CensusProgress, IdCount, PartitionCensus
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.decoding import RecordDecoder
+from srfix.recovery.raw_record import RawRecord
+from srfix.serde.errors import DecodeError, ResolveError, SrfixError, TrailingBytesError
+from srfix.serde.registry import RegistryClient
+from srfix.serde.resolve import ById, ResolvedSchema
+from srfix.serde.subjects import Role
+from srfix.serde.wire import SchemaId
+
+__all__ = ["Bodies", "LiveRecord", "Misfit", "newest_bodies", "newest_live", "whole_bodies"]
+
+_MOST: Final = 512
+"""Records that are decoded of one topic and role where only the newest are: eight ids in 64 partitions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """Live records of one id in one partition whose body does not decode."""
+
+    partition: int
+    """The partition."""
+    schema_id: SchemaId
+    """The id that they carry."""
+    keys: int
+    """Live keys with such a body, of those whose record was decoded."""
+    first_offset: int
+    """Offset of the first of these records."""
+    last_offset: int
+    """Offset of the last one."""
+    reason: str
+    """What is wrong with the first one's body."""
+    is_only_too_long: bool
+    """True if each of them decodes, with bytes left over: Java's decoder does not look behind the last field."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bodies:
+    """What decoding the live records of a topic found, for its keys or its values."""
+
+    misfits: tuple[Misfit, ...]
+    """By partition and id."""
+    decoded: int
+    """Live keys whose record was decoded, or found not to decode."""
+    live_keys: int
+    """Live keys that carry an id which the registry knows, by the census."""
+    newest_only: bool
+    """True if only the newest live record of each (id, partition) was to be decoded."""
+    left_out: tuple[str, ...] = ()
+    """What was to be decoded and could not, with its reason."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True if every live record that carries an id was decoded."""
+        return self.decoded >= self.live_keys and not self.left_out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRecord:
+    """The newest live record of one id in one partition."""
+
+    partition: int
+    """The partition."""
+    count: IdCount
+    """What the census counted of the id there."""
+    offset: int
+    """Where the record is."""
+    record: RawRecord | None
+    """The record; None if it was compacted away since it was counted."""
+
+
+def newest_live(
+    cluster: Cluster, census: Census, role: Role, *, most: int | None = None
+) -> tuple[tuple[LiveRecord, ...], int]:
+    """The newest live record of each (id, partition), by partition and id; and how many places `most` left out.
+
+    Where there are more than `most`, every id is looked at in one partition before any is in a second one.
+
+    :raises ClusterError: if the broker does not answer.
+    """
+    by_id: defaultdict[SchemaId, list[tuple[int, IdCount, int]]] = defaultdict(list)
+    for partition in census.partitions:
+        for count in partition.of(role).ids:
+            if count.live_offset is not None:
+                by_id[count.schema_id].append((partition.partition, count, count.live_offset))
+    ranked = sorted(
+        ((rank, place) for places in by_id.values() for rank, place in enumerate(places)),
+        key=lambda ranked: (ranked[0], ranked[1][1].schema_id),
+    )
+    chosen = sorted((place for _rank, place in ranked[:most]), key=lambda place: (place[0], place[1].schema_id))
+    records = dict(cluster.records_at(census.topic, {(p, offset) for p, _count, offset in chosen})) if chosen else {}
+    return (
+        tuple(
+            LiveRecord(partition=p, count=count, offset=offset, record=records[p, offset])
+            for p, count, offset in chosen
+        ),
+        len(ranked) - len(chosen),
+    )
+
+
+def newest_bodies(
+    cluster: Cluster, registry: RegistryClient, census: Census, roles: Iterable[Role]
+) -> Mapping[Role, Bodies]:
+    """Decodes the newest live record of each (id, partition): soon done, and no proof for those before it.
+
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    found = {}
+    for role in roles:
+        judge = _Judge(registry, (role,))
+        misfits = _Misfits()
+        left_out: dict[str, None] = {}
+        decoded = 0
+        places, beyond = newest_live(cluster, census, role, most=_MOST)
+        if beyond:
+            left_out[f"{beyond} more schema ids and partitions: {_MOST} records are the most that is looked at"] = None
+        for place in places:
+            if place.record is None:
+                left_out[f"partition {place.partition} offset {place.offset}: compacted away since it was counted"] = (
+                    None
+                )
+                continue
+            verdict = judge(census.topic, place.record, role)
+            if isinstance(verdict, str):
+                left_out[verdict] = None
+                continue
+            if verdict is not None:
+                decoded += 1
+                if verdict.wrong is not None:
+                    misfits.add(place.partition, verdict.wrong)
+        found[role] = Bodies(
+            misfits=misfits.told(),
+            decoded=decoded,
+            live_keys=_live_keys(census, role, judge.unknown),
+            newest_only=True,
+            left_out=tuple(left_out),
+        )
+    return found
+
+
+def whole_bodies(
+    cluster: Cluster,
+    registry: RegistryClient,
+    census: Census,
+    roles: Iterable[Role],
+    *,
+    deadline_s: float | None = None,
+    on_progress: Callable[[CensusProgress], None] | None = None,
+) -> Mapping[Role, Bodies]:
+    """Decodes every record that a restore loads; the latest of each key counts, as in the census.
+
+    :param deadline_s: seconds after which it stops, and says what it left unread.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    asked = tuple(roles)
+    if not asked:
+        return {}
+    reading = _WholeReading(_Judge(registry, asked), census, asked, deadline_s, on_progress)
+    for partition in census.partitions:
+        reading.read(cluster, partition)
+    return {role: reading.result(role) for role in asked}
+
+
+class _WholeReading:
+    """One topic, read once more from its start to the restore limits."""
+
+    def __init__(
+        self,
+        judge: _Judge,
+        census: Census,
+        roles: tuple[Role, ...],
+        deadline_s: float | None,
+        on_progress: Callable[[CensusProgress], None] | None,
+    ) -> None:
+        self._judge = judge
+        self._census = census
+        self._deadline_s = deadline_s
+        self._on_progress = on_progress
+        self._began = time.monotonic()
+        self._done = 0
+        self._total = sum(max(0, (p.restore_limit or 0) - p.start_offset) for p in census.partitions)
+        self._misfits = {role: _Misfits() for role in roles}
+        self._decoded = dict.fromkeys(roles, 0)
+        self._left_out: dict[Role, dict[str, None]] = {role: {} for role in roles}
+
+    def read(self, cluster: Cluster, partition: PartitionCensus) -> None:
+        """One partition, as far as a restore reads it."""
+        limit = partition.restore_limit
+        if limit is None or limit <= partition.start_offset:
+            return
+        # per role and key: None where its latest record decodes, else what is wrong with it
+        latest: dict[Role, dict[bytes, _Wrong | None]] = {role: {} for role in self._misfits}
+        for record in cluster.read(self._census.topic, partition.partition, partition.start_offset, limit):
+            elapsed_s = time.monotonic() - self._began
+            if self._deadline_s is not None and elapsed_s >= self._deadline_s:
+                where = f"partition {partition.partition}, offsets {record.offset} to {limit - 1}"
+                for left_out in self._left_out.values():
+                    left_out[f"{where}: the deadline of {self._deadline_s:g} s (--deadline) was reached"] = None
+                break
+            self._done += 1
+            if record.key is not None:
+                for role in latest:
+                    self._look(role, record.key, record, latest[role])
+            if self._on_progress is not None and self._done % 500 == 0:
+                self._report(elapsed_s)
+        for role, keys in latest.items():
+            self._decoded[role] += len(keys)
+            for wrong in sorted((w for w in keys.values() if w is not None), key=lambda w: w.offset):
+                self._misfits[role].add(partition.partition, wrong)
+
+    def _look(self, role: Role, key: bytes, record: RawRecord, latest: dict[bytes, _Wrong | None]) -> None:
+        latest.pop(key, None)
+        if record.value is None:
+            return
+        verdict = self._judge(self._census.topic, record, role)
+        if isinstance(verdict, str):
+            self._left_out[role][verdict] = None
+        elif verdict is not None:
+            latest[key] = verdict.wrong
+
+    def _report(self, elapsed_s: float) -> None:
+        assert self._on_progress is not None
+        self._on_progress(
+            CensusProgress(
+                topic=self._census.topic,
+                records_done=self._done,
+                records_total=self._total,
+                elapsed_s=elapsed_s,
+                deadline_s=self._deadline_s,
+            )
+        )
+
+    def result(self, role: Role) -> Bodies:
+        """What was found in all partitions."""
+        return Bodies(
+            misfits=self._misfits[role].told(),
+            decoded=self._decoded[role],
+            live_keys=_live_keys(self._census, role, self._judge.unknown),
+            newest_only=False,
+            left_out=tuple(self._left_out[role]),
+        )
+
+
+def _live_keys(census: Census, role: Role, unknown: set[SchemaId]) -> int:
+    counts = (count for partition in census.partitions for count in partition.of(role).ids)
+    return sum(count.live_keys or 0 for count in counts if count.schema_id not in unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """A body that does not decode."""
+
+    schema_id: SchemaId
+    offset: int
+    error: DecodeError
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """A key or value that was decoded, or found not to decode."""
+
+    wrong: _Wrong | None
+
+
+class _Judge:
+    """Decodes one record's key or value. A text says why that was not tried; None that it is not for this to judge."""
+
+    def __init__(self, registry: RegistryClient, roles: Iterable[Role]) -> None:
+        self._schemas = _Remembering(ById(registry))
+        self._decoders = {role: RecordDecoder(self._schemas, roles=(role,)) for role in roles}
+        self.unknown: set[SchemaId] = set()
+
+    def __call__(self, topic: str, record: RawRecord, role: Role) -> _Verdict | str | None:
+        (decoded,) = self._decoders[role].decode(topic, (record,))
+        part = decoded.key if role is Role.KEY else decoded.value
+        if part.schema_id is None:
+            return None  # not framed by an id: the census tells
+        if isinstance(part.error, ResolveError):
+            self.unknown.add(part.schema_id)  # SRF011 tells
+            return None
+        if part.schema_id in self._schemas.raw_bytes or part.error is None:
+            return _Verdict(None)
+        if isinstance(part.error, DecodeError):
+            return _Verdict(_Wrong(part.schema_id, record.offset, part.error))
+        return f"schema id {part.schema_id}: {_plainly(part.error)}"
+
+
+class _Remembering:
+    """By id; and which ids are of the schema `bytes`, whose values Java's serializer writes without their length."""
+
+    def __init__(self, by_id: ById) -> None:
+        self._by_id = by_id
+        self.raw_bytes: set[int] = set()
+
+    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        resolved = self._by_id.resolve(schema_id, topic=topic, role=role)
+        if resolved.schema.schema_type == "AVRO" and _is_bytes(resolved.schema.text):
+            self.raw_bytes.add(schema_id)
+        return resolved
+
+
+def _is_bytes(schema_text: str) -> bool:
+    try:
+        schema = json.loads(schema_text)
+    except ValueError:
+        return False
+    return "bytes" in (schema, schema.get("type") if isinstance(schema, dict) else None)
+
+
+def _plainly(error: SrfixError) -> str:
+    """Without the words about which payload it is, which the deserializer puts before them."""
+    cause = error.__cause__
+    return (cause if isinstance(cause, SrfixError) else error).message
+
+
+class _Misfits:
+    """Misfits by partition and id, in the order of their offsets."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, SchemaId], Misfit] = {}
+
+    def add(self, partition: int, wrong: _Wrong) -> None:
+        too_long = isinstance(wrong.error, TrailingBytesError)
+        known = self._found.get((partition, wrong.schema_id))
+        if known is None:
+            self._found[partition, wrong.schema_id] = Misfit(
+                partition=partition,
+                schema_id=wrong.schema_id,
+                keys=1,
+                first_offset=wrong.offset,
+                last_offset=wrong.offset,
+                reason=_plainly(wrong.error),
+                is_only_too_long=too_long,
+            )
+        else:
+            self._found[partition, wrong.schema_id] = replace(
+                known,
+                keys=known.keys + 1,
+                last_offset=wrong.offset,
+                is_only_too_long=known.is_only_too_long and too_long,
+            )
+
+    def told(self) -> tuple[Misfit, ...]:
+        return tuple(misfit for _place, misfit in sorted(self._found.items()))

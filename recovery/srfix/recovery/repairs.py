@@ -1,0 +1,297 @@
+"""What each phantom subject needs: which schemas, under which id, live or soft-deleted, at which level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from srfix.recovery.diagnosis import Examination
+from srfix.recovery.foreseen_ids import ForeseenId, foresee_id, inherited_metadata, obstacle_to_exact_ids
+from srfix.recovery.refusals import foreseen_refusals
+from srfix.recovery.stores import Membership, RoleFacts, StoreFacts
+from srfix.recovery.subject_state import read_subject_state
+from srfix.recovery.survey import Survey
+from srfix.serde.compatibility import incompatibilities
+from srfix.serde.errors import SchemaError
+from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.errors import RegistryAnswerError, RegistryProtocolError, SubjectNotFoundError
+from srfix.serde.registry.models import Schema, answered_elsewhere
+from srfix.serde.subjects import Role, Subject, subject_for
+from srfix.serde.wire import SchemaId
+
+__all__ = ["Keep", "LeftOut", "SubjectRepair", "Width", "repairs"]
+
+
+class Keep(Enum):
+    """Whether a registered version stays live."""
+
+    AUTO = "auto"
+    """Soft-deleted where the subject's own schema would not pass against it, live otherwise."""
+    LIVE = "live"
+    """Live: it becomes the subject's latest, and the application's next schema is checked against it."""
+    SOFT_DELETED = "soft-deleted"
+    """Soft-deleted at once: the failing reader still finds it, compatibility does not see it."""
+
+
+class Width(Enum):
+    """Which ids are registered."""
+
+    ONLY_LIVE = "only-live"
+    """Those that are at fault now."""
+    WIDE = "wide"
+    """Every id still in the log of the source topic, and every undeleted version of the source subject."""
+    ALL_VERSIONS = "all-versions"
+    """Every version of the source subject, soft-deleted ones too, whatever the log holds: without a census."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectRepair:
+    """What one phantom subject needs."""
+
+    facts: StoreFacts
+    """The store."""
+    role: RoleFacts
+    """Its keys or values."""
+    at_fault: tuple[SchemaId, ...]
+    """The ids that a reader fails on, ascending; those to be registered where no census tells."""
+    missing: tuple[Membership, ...]
+    """What will be registered, by ascending id."""
+    soft_deleted: frozenset[SchemaId] = frozenset()
+    """The ids whose version is soft-deleted right after."""
+    level: str
+    """The compatibility level in force for the subject."""
+    relax: bool = False
+    """True if the level has to be NONE meanwhile."""
+    exact: bool = False
+    """True if the ids are sent along, in the subject's mode IMPORT."""
+    given: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
+    """Per id in the records the one that the registry gives out for its content, where that is another."""
+    holders: Mapping[SchemaId, tuple[Subject, ...]]
+    """Per id other subjects that hold it."""
+    also_by: tuple[str, ...] = ()
+    """Who else uses the subject, in words."""
+
+    def registered_as(self, schema_id: SchemaId) -> SchemaId:
+        """The id under which a missing schema is registered."""
+        return self.given.get(schema_id, schema_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """What a plan can do nothing about."""
+
+    subject: Subject
+    """The phantom subject."""
+    reason: str
+    """Why, and what to do, in words."""
+
+
+def repairs(
+    examination: Examination, survey: Survey, *, keep: Keep, width: Width, exact_ids: bool
+) -> Iterator[SubjectRepair | LeftOut]:
+    """What each phantom subject needs, and what no plan can give it.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    for facts, role, at_fault in _wanted(examination, survey, width):
+        missing = tuple(_missing(facts, role, at_fault, survey, width))
+        if not missing:
+            continue
+        yield from _decide(facts, role, at_fault, missing, survey, keep=keep, exact_ids=exact_ids)
+
+
+def _wanted(
+    examination: Examination, survey: Survey, width: Width
+) -> Iterator[tuple[StoreFacts, RoleFacts, tuple[SchemaId, ...]]]:
+    if width is Width.ALL_VERSIONS:
+        for facts in examination.facts:
+            for role in _roles_without_census(facts, survey):
+                yield facts, role, ()
+        return
+    by_store = {(facts.store.application, facts.store.name): facts for facts in examination.facts}
+    for finding in examination.diagnosis.findings:
+        known = by_store.get((finding.application, finding.store))
+        if finding.code != "SRF001" or not finding.repairable or known is None:
+            continue
+        yield known, known.roles[finding.role], tuple(fault.schema_id for fault in finding.schema_ids)
+
+
+def _roles_without_census(facts: StoreFacts, survey: Survey) -> Iterator[RoleFacts]:
+    """The values always; the keys only where a key schema was registered: else their serde asks no registry."""
+    for role in Role:
+        known = facts.roles.get(role)
+        if known is not None:
+            yield known
+        elif role is Role.VALUE:
+            subject = facts.store.subject(role)
+            state = read_subject_state(survey.registry, subject)
+            yield RoleFacts(role=role, subject=subject, state=state, memberships={})
+
+
+def _missing(
+    facts: StoreFacts, role: RoleFacts, at_fault: Sequence[SchemaId], survey: Survey, width: Width
+) -> Iterator[Membership]:
+    if width is Width.ONLY_LIVE:
+        yield from (role.memberships[schema_id] for schema_id in at_fault)
+        return
+    ids = set(role.memberships)
+    if facts.source is not None:
+        subject = subject_for(facts.source.topic, role.role)
+        every = width is Width.ALL_VERSIONS
+        try:
+            numbers: Sequence[int] = survey.registry.versions(subject, deleted=every)
+        except SubjectNotFoundError:
+            numbers = ()
+        ids.update(survey.registry.version(subject, number, deleted=every).schema_id for number in numbers)
+    for schema_id in sorted(ids):
+        membership = survey.membership(role.subject, schema_id)
+        if membership.is_missing:
+            yield membership
+
+
+def _decide(
+    facts: StoreFacts,
+    role: RoleFacts,
+    at_fault: tuple[SchemaId, ...],
+    missing: tuple[Membership, ...],
+    survey: Survey,
+    *,
+    keep: Keep,
+    exact_ids: bool,
+) -> Iterator[SubjectRepair | LeftOut]:
+    """Which can be registered and how; live or soft-deleted; whether the level has to be relaxed."""
+    registry = survey.registry
+    refusals = foreseen_refusals(registry, role, missing)
+    final = {refusal.schema_id: refusal.reason for refusal in refusals if not refusal.is_overcome}
+    if final:
+        yield LeftOut(
+            subject=role.subject,
+            reason=f"the registry takes no registration under {role.subject} ({_by_reason(final)}). Have that mended and plan "
+            "again",
+        )
+    rest = tuple(membership for membership in missing if membership.schema_id not in final)
+    own = subject_for(facts.source.topic, role.role) if facts.source is not None else role.subject
+    foreseen = {m.schema_id: foresee_id(registry, m.schema_id, m.schema, known_under=own) for m in rest if m.schema}
+    inherited = inherited_metadata(registry, role.state) if rest else None
+    exact = inherited is not None and exact_ids
+    refused = dict(_without_its_id(registry, role, foreseen, inherited, exact_ids=exact_ids))
+    for schema_id, reason in refused.items():
+        yield LeftOut(subject=role.subject, reason=f"schema id {schema_id} under {role.subject}: {reason}")
+    chosen = tuple(membership for membership in rest if membership.schema_id not in refused)
+    if not chosen:
+        return
+    level = registry.effective_compatibility(role.subject)
+    soft_deleted = _soft_deleted(survey, role, chosen, keep, level)
+    yield SubjectRepair(
+        facts=facts,
+        role=role,
+        at_fault=at_fault or tuple(membership.schema_id for membership in chosen),
+        missing=chosen,
+        soft_deleted=soft_deleted,
+        level=level,
+        relax=not exact
+        and (any(r.schema_id not in final for r in refusals) or _refuse_each_other(chosen, soft_deleted, level)),
+        exact=exact,
+        given={
+            schema_id: other.schema_id
+            for schema_id, other in foreseen.items()
+            if other.schema_id not in (None, schema_id)
+        },
+        holders={m.schema_id: tuple(_holders(own, m, foreseen[m.schema_id])) for m in chosen},
+        also_by=tuple(_also_by(facts, role, survey)),
+    )
+
+
+def _without_its_id(
+    registry: RegistryClient,
+    role: RoleFacts,
+    foreseen: Mapping[SchemaId, ForeseenId],
+    inherited: str | None,
+    *,
+    exact_ids: bool,
+) -> Iterator[tuple[SchemaId, str]]:
+    """The ids whose registration would give an id that nobody can know before, and why."""
+    for schema_id, known in foreseen.items():
+        if known.schema_id is None:
+            yield schema_id, f"{known.reason}: registered by its text it would get a new id, which no plan can name"
+            continue
+        if inherited is None:
+            continue
+        obstacle = obstacle_to_exact_ids(registry, role, known)
+        said = f"registered by its text it would get another id, for {inherited}"
+        if obstacle is not None:
+            yield schema_id, f"{said}; and exactly this id is not to be had either: {obstacle}"
+        elif not exact_ids:
+            yield (
+                schema_id,
+                f"{said}. Plan with --exact-ids to have it registered with exactly this id, through the subject's mode IMPORT",
+            )
+
+
+def _soft_deleted(
+    survey: Survey, role: RoleFacts, missing: Iterable[Membership], keep: Keep, level: str
+) -> frozenset[SchemaId]:
+    latest = survey.latest(role.subject)
+    own = latest.schema if latest is not None else None
+    return frozenset(
+        membership.schema_id
+        for membership in missing
+        if keep is Keep.SOFT_DELETED
+        or (keep is Keep.AUTO and membership.schema is not None and not _passes(own, membership.schema, level))
+    )
+
+
+def _passes(own: Schema | None, registered: Schema, level: str) -> bool:
+    """True if the subject's own schema, registered once more after `registered`, would be accepted at `level`.
+
+    A subject that has no schema of its own yet will get one that nobody has seen, so nothing must stand in its way.
+    """
+    if level == "NONE":
+        return True
+    if own is None or {own.schema_type, registered.schema_type} != {"AVRO"} or own.references or registered.references:
+        return False  # cannot be told here: soft-deleted is the choice that cannot hurt the application
+    try:
+        return not incompatibilities(new=own.text, existing=[registered.text], level=level)
+    except SchemaError:
+        return False
+
+
+def _refuse_each_other(missing: Iterable[Membership], soft_deleted: frozenset[SchemaId], level: str) -> bool:
+    """True if one of the registrations would be refused for the sake of an earlier one that stays live."""
+    earlier: list[Schema] = []
+    for membership in missing:
+        if membership.schema is None:
+            continue
+        against = earlier if level.endswith("_TRANSITIVE") else earlier[-1:]
+        if any(not _passes(membership.schema, each, level) for each in against):
+            return True
+        if membership.schema_id not in soft_deleted:
+            earlier.append(membership.schema)
+    return False
+
+
+def _holders(own: Subject, membership: Membership, foreseen: ForeseenId) -> Iterator[Subject]:
+    """The source's own subject, if it holds the id itself; a rollback asks the others when it comes to that."""
+    holder = foreseen.holder
+    if holder is not None and holder.schema_id == foreseen.schema_id and not answered_elsewhere(own, holder):
+        yield own
+
+
+def _also_by(facts: StoreFacts, role: RoleFacts, survey: Survey) -> Iterator[str]:
+    for other in facts.store.other_applications:
+        yield f"application {other}, if the store is its own (the name allows both)"
+    for version in role.state.live[-1:]:
+        try:
+            ids = survey.registry.referenced_by(role.subject, version.version)
+        except (RegistryAnswerError, RegistryProtocolError):  # gone meanwhile, or a registry that has no such question
+            continue
+        if ids:
+            yield f"schema id {', '.join(map(str, ids))}, which refers to version {version.version}"
+
+
+def _by_reason(reasons: Mapping[SchemaId, str]) -> str:
+    ids: dict[str, list[SchemaId]] = {}
+    for schema_id, reason in reasons.items():
+        ids.setdefault(reason, []).append(schema_id)
+    return "; ".join(f"schema id {', '.join(map(str, each))}: {reason}" for reason, each in ids.items())
