@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from srfix.recovery import checks, evidence
+from srfix.recovery.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.candidates import find_candidates
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks import CheckContext
@@ -45,18 +46,20 @@ def diagnose(
     store: str | None = None,
     deadline_s: float | None = None,
     max_records: int | None = None,
+    decode_values: bool = False,
     on_progress: ProgressHook = None,
 ) -> Examination:
     """Looks at every candidate store of the cluster, or at those of one application. Reads only.
 
     :param deadline_s: seconds after which the census of each topic stops; what it leaves unread is skipped.
     :param max_records: records of each topic after which its census stops likewise.
+    :param decode_values: True to decode every row that a restore loads; else the newest of each (id, partition) is.
     :raises UsageError: if the application or a source that is named does not exist.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
     found = find_candidates(survey, application=application, store=store)
-    counter = _Counter(survey, engine, on_progress, deadline_s, max_records)
+    counter = _Counter(survey, engine, on_progress, deadline_s, max_records, decode_values)
     findings: list[Finding] = []
     skipped = list(found.skipped)
     facts: list[StoreFacts] = []
@@ -134,13 +137,27 @@ class _Counter:
     on_progress: ProgressHook
     deadline_s: float | None
     max_records: int | None
+    decode_values: bool
     counted: dict[tuple[Topic, str | None], Census] = field(default_factory=dict)
+    decoded: dict[tuple[Topic, str | None, tuple[Role, ...]], Mapping[Role, Bodies]] = field(default_factory=dict)
 
     def __call__(self, topic: Topic, group: str | None) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""
         if (topic, group) not in self.counted:
             self.counted[topic, group] = self._count(topic, group)
         return self.counted[topic, group]
+
+    def bodies(self, topic: Topic, group: str | None, roles: tuple[Role, ...]) -> Mapping[Role, Bodies]:
+        """Whether the rows that a restore loads decode, in these roles."""
+        if (topic, group, roles) not in self.decoded:
+            self.decoded[topic, group, roles] = self._decode(self(topic, group), roles)
+        return self.decoded[topic, group, roles]
+
+    def _decode(self, census: Census, roles: tuple[Role, ...]) -> Mapping[Role, Bodies]:
+        cluster, registry = self.survey.cluster, self.survey.registry
+        if not self.decode_values:
+            return newest_bodies(cluster, registry, census, roles)
+        return whole_bodies(cluster, registry, census, roles, deadline_s=self.deadline_s, on_progress=self.on_progress)
 
     def _count(self, topic: Topic, group: str | None) -> Census:
         partitions = tuple(range(self.survey.topics()[topic]))
@@ -167,7 +184,8 @@ def _learn(
     *,
     decided: bool,
 ) -> StoreFacts:
-    census = counter(topic, None if _is_global(survey, suspect) else suspect.application)
+    group = None if _is_global(survey, suspect) else suspect.application
+    census = counter(topic, group)
     states = {role: read_subject_state(survey.registry, suspect.subject(role)) for role in Role}
     roles: dict[Role, RoleFacts] = {}
     for role, state in states.items():
@@ -191,6 +209,7 @@ def _learn(
         evidence=pieces,
         census=census,
         roles=roles,
+        bodies=counter.bodies(topic, group, tuple(roles)) if decided else {},
         source_configs=survey.topic_configs(topic) if decided else None,
     )
 
@@ -250,6 +269,8 @@ def _skipped(facts: StoreFacts) -> Iterator[Skipped]:
             f"{facts.store.name} was not looked at (SRF018)",
             could_hide=False,
         )
+    for role, bodies in facts.bodies.items():
+        yield from _not_decoded(census.topic, role, bodies)
     for partition in census.partitions:
         where = f"topic {census.topic}, partition {partition.partition}"
         if partition.stopped_early is not None:
@@ -272,6 +293,20 @@ def _skipped(facts: StoreFacts) -> Iterator[Skipped]:
                     reason="they are not framed by a schema registry serializer, so they carry no schema id",
                     could_hide=True,
                 )
+
+
+def _not_decoded(topic: Topic, role: Role, bodies: Bodies) -> Iterator[Skipped]:
+    """Rows that nobody decoded. They could hide a finding where all were asked for; else nobody takes them for proven."""
+    what = f"bodies of the {role.value}s of topic {topic}"
+    if bodies.newest_only and bodies.decoded < bodies.live_keys:
+        yield Skipped(
+            what=what,
+            reason=f"only the newest live one of each schema id and partition was decoded ({bodies.decoded} of "
+            f"{bodies.live_keys}); srfix diagnose --decode-values decodes them all (SRF013)",
+            could_hide=False,
+        )
+    for left_out in bodies.left_out:
+        yield Skipped(what=what, reason=f"not decoded: {left_out}", could_hide=not bodies.newest_only)
 
 
 def _other_split(suspect: SuspectStore) -> Skipped:

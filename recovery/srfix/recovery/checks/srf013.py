@@ -108,9 +108,9 @@ def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...]) -> st
     see = ""
     if misfits:
         first = misfits[0]
-        part = " --key" if role.role is Role.KEY else ""
+        part = " --role key" if role.role is Role.KEY else ""
         see = (
-            f"See the first one with srfix decode {topic} --partition {first.partition} --offset {first.first_offset} "
+            f"See the first one with srfix decode {topic} --partition {first.partition} --from-offset {first.first_offset} "
             f"--max-records 1{part}. "
         )
     again = (
