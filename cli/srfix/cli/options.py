@@ -35,6 +35,7 @@ __all__ = [
     "READERS",
     "Selection",
     "connection_options",
+    "decode_values_option",
     "hurry_options",
     "output_option",
     "selection_options",
@@ -235,6 +236,17 @@ def hurry_options(command: Callable[..., R]) -> Callable[..., R]:
             ),
         ),
     )
+
+
+def decode_values_option(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds `--decode-values`; the command gets `decode_values: bool`."""
+    return _option(
+        "--decode-values",
+        envvar="DECODE_VALUES",
+        is_flag=True,
+        help="Decode every row that a restore loads (SRF013), which takes a second read of each topic. Without it the "
+        "newest row of each schema id and partition is decoded.",
+    )(command)
 
 
 def output_option(command: Callable[..., R]) -> Callable[..., R]:

@@ -258,7 +258,8 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         ),
         cause="A producer without a registry serializer. Restores check nothing (KAFKA-8037, still so).",
         detection=(
-            "The census counts live keys with unframed values. Bodies that do not decode are not looked for yet."
+            "The census counts live keys with unframed values. The newest live record of each schema id and "
+            "partition is decoded with the schema of its id; srfix diagnose --decode-values decodes them all."
         ),
         remedy=(
             "No registration helps. Write the same keys again with valid values, or a tombstone, and let the "

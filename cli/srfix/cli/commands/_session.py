@@ -40,6 +40,8 @@ class Session:
     """Which stores are meant."""
     hurry: Hurry
     """Where the census of a topic stops."""
+    decode_values: bool = False
+    """True to decode every row that a restore loads."""
 
     def examine(self, *, engine: CensusEngine | None = None) -> Examination:
         """The diagnosis, with the facts that it rests on.
@@ -60,6 +62,7 @@ class Session:
             store=selection.store,
             deadline_s=self.hurry.deadline_s,
             max_records=self.hurry.max_records,
+            decode_values=self.decode_values,
             on_progress=show_progress(),
         )
         examined = {facts.store.name for facts in examination.facts}
@@ -74,6 +77,8 @@ def open_session(
     selection: Selection,
     evidence: EvidenceOptions | None = None,
     hurry: Hurry | None = None,
+    *,
+    decode_values: bool = False,
 ) -> Iterator[Session]:
     """Reads what the person handed over, opens the clients, and closes them whatever happens."""
     supplied = (evidence or EvidenceOptions()).read(application=selection.application)
@@ -85,6 +90,7 @@ def open_session(
             engine=engine,
             selection=selection,
             hurry=hurry or Hurry(),
+            decode_values=decode_values,
         )
 
 

@@ -15,6 +15,7 @@ from srfix.cli.options import (
     Hurry,
     Selection,
     connection_options,
+    decode_values_option,
     hurry_options,
     output_option,
     selection_options,
@@ -37,20 +38,30 @@ from srfix.serde.subjects import Role
 __all__ = ["diagnose"]
 
 
+_NOT_TO_ITS_END = "At least, for the topic was not read to its end"
+_AT_LEAST = {"SRF013": "At least, for not every row was decoded"}
+
+
 @click.command()
 @connection_options
 @selection_options
 @evidence_options
 @hurry_options
+@decode_values_option
 @output_option
 def diagnose(
-    connection: Connection, selection: Selection, evidence: EvidenceOptions, hurry: Hurry, output: OutputFormat
+    connection: Connection,
+    selection: Selection,
+    evidence: EvidenceOptions,
+    hurry: Hurry,
+    decode_values: bool,
+    output: OutputFormat,
 ) -> ExitCode:
     """Find the state stores that cannot be read after recovery, and say exactly why. Reads only.
 
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
-    with open_session(connection, selection, evidence, hurry) as session:
+    with open_session(connection, selection, evidence, hurry, decode_values=decode_values) as session:
         diagnosis = session.examine().diagnosis
     document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now())
     write_report(Report(document=document, blocks=tuple(_blocks(diagnosis))), output)
@@ -121,7 +132,7 @@ def _finding_blocks(finding: Finding) -> list[Block]:
                 Table(
                     ("schema id", "partition", "live keys", "pending keys", "offsets"),
                     tuple(row for fault in finding.schema_ids for row in _places(fault)),
-                    title="At least, for the topic was not read to its end" if is_partial else None,
+                    title=_AT_LEAST.get(finding.code, _NOT_TO_ITS_END) if is_partial else None,
                 )
             )
         if finding.evidence:
