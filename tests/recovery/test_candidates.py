@@ -138,8 +138,8 @@ class TestTheApplication:
         candidates = found(world)
         assert names(candidates) == ["shop/users"]
         assert hidden(candidates) == [
-            "the committed offsets of group 'secret'",
             "the subjects of secret-users-changelog",
+            "the committed offsets of group 'secret'",
         ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +18,8 @@ __all__ = ["Candidates", "find_candidates"]
 
 _SPOT_CHECKS: Final = 20
 """Listed groups that are asked besides."""
+_NAMED_GROUPS: Final = 3
+"""Groups that may not be asked and are named; there may be hundreds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,22 +56,19 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
         )
     if application is not None:
         orphaned = [topic for topic in orphaned if parse(topic, application=application) is not None]
+    owners = _Owners(survey, listed, named=application)
     if application is None or store is None:
-        # Some of the groups that exist besides: their answers tell how this broker answers.
-        groups = [group for topic in orphaned for group in _possible(topic, listed)]
-        survey.ask_commits([*groups, *listing.groups[:_SPOT_CHECKS]] if groups else ())
+        owners.ask(orphaned)
     stores: dict[tuple[str, str], SuspectStore] = {}
     for topic in orphaned:
-        if application is not None and store is not None:
-            found: tuple[str, ...] = (application,)
+        if application is None:
+            found = owners.of(topic)
         else:
-            found = _applications(survey, topic, listed, skipped)
-            if application is not None:
-                longer = [other for other in found if len(other) > len(application)]
-                if longer:
-                    skipped.append(_of_another(topic, longer[0], application))
-                    continue
-                found = (application,)
+            longer = owners.of(topic) if store is None else ()
+            if longer:
+                skipped.append(_of_another(topic, longer[0], application))
+                continue
+            found = (application,)
         if not found:
             skipped.append(_without_application(topic))
             continue
@@ -81,6 +80,7 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
     for suspect in supplied_stores(survey):
         if application in (None, suspect.application) and store in (None, suspect.name):
             stores.setdefault((suspect.application, suspect.name), suspect)
+    skipped.extend(owners.skipped())
     names = frozenset(suspect.name for suspect in stores.values())
     skipped.extend(supplied_skips(survey, application=application, found=names))
     if application is not None and store is not None:
@@ -101,7 +101,11 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
             "subject does not exist, name its application too: --application ID --store NAME."
         )
     _refuse_unknown(survey, application, stores.values(), (*listing.groups, *survey.supplied.applications))
-    return Candidates(stores=tuple(stores[name] for name in sorted(stores)), skipped=tuple(skipped))
+    hidden = _hidden(survey, stores.values())
+    skipped.extend(hidden.values())
+    return Candidates(
+        stores=tuple(stores[name] for name in sorted(stores) if stores[name] not in hidden), skipped=tuple(skipped)
+    )
 
 
 def _changelogs_without_topic(survey: Survey, skipped: list[Skipped]) -> list[Topic]:
@@ -126,35 +130,91 @@ def _changelogs_without_topic(survey: Survey, skipped: list[Skipped]) -> list[To
     return sorted(found)
 
 
-def _applications(survey: Survey, topic: Topic, listed: Collection[str], skipped: list[Skipped]) -> tuple[str, ...]:
-    """The applications that the topic may belong to, the likeliest first."""
-    possible = _possible(topic, listed)
-    known = {group for group in possible if group in listed or _has_committed(survey, group, skipped)}
-    known.update(survey.supplied.applications)
-    return tuple(prefix for prefix in application_prefixes(topic) if prefix in known)
+class _Owners:
+    """Which applications a changelog's name may belong to, the likeliest first.
 
-
-def _possible(topic: Topic, listed: Collection[str]) -> tuple[str, ...]:
-    """The groups that the topic may belong to: those that are listed, else all that its name allows.
-
-    A listing shows only the groups that one may describe, so its silence proves nothing.
+    :param listed: the groups that the cluster lists.
+    :param named: the application that is asked for: then only longer ones are looked for, which the name rather fits.
     """
-    prefixes = application_prefixes(topic)
-    return tuple(prefix for prefix in prefixes if prefix in listed) or prefixes
+
+    def __init__(self, survey: Survey, listed: Collection[str], *, named: str | None) -> None:
+        self._survey = survey
+        self._listed = listed
+        self._named = named
+        self._supplied = frozenset(survey.supplied.applications)
+        self._refused: dict[str, ClusterError] = {}
+
+    def ask(self, topics: Iterable[Topic]) -> None:
+        """Asks for the offsets of all groups that come into question, side by side."""
+        groups = [group for topic in topics for group in self._possible(topic)]
+        if groups:
+            # Some that exist besides: their answers tell how this broker answers.
+            self._survey.ask_commits([*groups, *sorted(self._listed)[:_SPOT_CHECKS]])
+
+    def of(self, topic: Topic) -> tuple[str, ...]:
+        """The applications that exist."""
+        known = {group for group in self._possible(topic) if group in self._listed or self._has_committed(group)}
+        return tuple(prefix for prefix in self._prefixes(topic) if prefix in known or prefix in self._supplied)
+
+    def skipped(self) -> Iterator[Skipped]:
+        """The groups that could not be asked, in one line: there may be one per subject."""
+        if not self._refused:
+            return
+        groups = sorted(self._refused)
+        first = self._refused[groups[0]]
+        what = f"the committed offsets of group {groups[0]!r}"
+        reason = f"{first} Whether it is an application cannot be told"
+        if len(groups) > 1:
+            names = ", ".join(map(repr, groups[:_NAMED_GROUPS])) + (", …" if len(groups) > _NAMED_GROUPS else "")
+            what = f"the committed offsets of {len(groups)} groups whose names are prefixes of subjects ({names})"
+            reason = f"of the first: {first} Whether they are applications cannot be told"
+        if self._named is not None:
+            reason += f"; what may be theirs was examined as that of {self._named!r}"
+        yield Skipped(what=what, reason=reason, could_hide=self._named is None)
+
+    def _prefixes(self, topic: Topic) -> tuple[str, ...]:
+        least = 0 if self._named is None else len(self._named)
+        return tuple(prefix for prefix in application_prefixes(topic) if len(prefix) > least)
+
+    def _possible(self, topic: Topic) -> tuple[str, ...]:
+        """Those that are listed, else all that the name allows.
+
+        A listing shows only the groups that one may describe, so its silence proves nothing.
+        """
+        prefixes = self._prefixes(topic)
+        return tuple(prefix for prefix in prefixes if prefix in self._listed) or prefixes
+
+    def _has_committed(self, group: str) -> bool:
+        try:
+            return bool(self._survey.commits(group))
+        except ClusterError as error:  # one group that may not be asked hides no other one
+            self._refused[group] = error
+            return False
 
 
-def _has_committed(survey: Survey, group: str, skipped: list[Skipped]) -> bool:
-    try:
-        return bool(survey.commits(group))
-    except ClusterError as error:  # one group that may not be asked hides no other one
-        refused = Skipped(
-            what=f"the committed offsets of group {group!r}",
-            reason=f"{error} Whether it is an application cannot be told",
+def _hidden(survey: Survey, suspects: Collection[SuspectStore]) -> Mapping[SuspectStore, Skipped]:
+    """Stores whose changelog may exist after all, in a place that this user may not see.
+
+    Not those of which the person says where they restore from, or hands over what says so.
+    """
+    certain = {(suspect.application, suspect.name) for suspect in supplied_stores(survey)}
+    doubtful = [
+        suspect
+        for suspect in suspects
+        if suspect.name not in survey.sources and (suspect.application, suspect.name) not in certain
+    ]
+    hidden = survey.cluster.hidden_topics(suspect.changelog for suspect in doubtful)
+    return {
+        suspect: Skipped(
+            what=f"store {suspect.name} of application {suspect.application}",
+            reason=f"whether it has a changelog topic of its own, {suspect.changelog}, cannot be told: this user may not "
+            f"see a topic of that name. The ACL to ask for is Describe on topic {suspect.changelog!r}; or say which topic it "
+            f"restores from, with --source {suspect.name}=TOPIC",
             could_hide=True,
         )
-        if refused not in skipped:
-            skipped.append(refused)
-        return False
+        for suspect in doubtful
+        if suspect.changelog in hidden
+    }
 
 
 def _of_another(topic: Topic, longer: str, application: str) -> Skipped:

@@ -126,13 +126,12 @@ class Cluster:
         for name, future in asked.items():
             try:
                 future.result(self._timeout_s + 1)
-            except KafkaException as error:
-                if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            except (KafkaException, TimeoutError) as error:
+                code = error.args[0].code() if isinstance(error, KafkaException) else KafkaError._TIMED_OUT
+                if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                     hidden.add(Topic(name))
-                elif error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise self._client.failed(f"asking for the topic {name!r}", error) from None
-            except TimeoutError as error:
-                raise self._client.failed(f"asking for the topic {name!r}", error) from None
+                elif code == KafkaError._TIMED_OUT:
+                    raise self._client.failed(f"asking whether there is a topic {name!r}", error) from None
         return frozenset(hidden)
 
     def groups(self) -> GroupListing:

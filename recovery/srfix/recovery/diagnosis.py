@@ -18,6 +18,7 @@ from srfix.recovery.playbook import upon_findings
 from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.subject_state import read_subject_state
 from srfix.recovery.survey import Survey
+from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Topic, subject_for
 
 __all__ = ["Examination", "diagnose"]
@@ -65,6 +66,10 @@ def diagnose(
     facts: list[StoreFacts] = []
     known: dict[str, _Known] = {}
     for suspect in found.stores:
+        refused = _refused(survey, suspect)
+        if refused is not None:
+            skipped.append(refused)
+            continue
         pieces = tuple(piece for gather in evidence.ALL for piece in gather(suspect, survey))
         hints = gather_hints(suspect, survey)
         context = with_hints(said, hints)
@@ -72,7 +77,11 @@ def diagnose(
         topic = survey.sources.get(suspect.name) or evidence.choose(pieces)
         found_here: list[Finding] = []
         if topic is not None:
-            learned = _learn(survey, counter, suspect, topic, pieces, decided=True)
+            try:
+                learned = _learn(survey, counter, suspect, topic, pieces, decided=True)
+            except AccessDeniedError as error:  # one topic that may not be read hides no other store
+                skipped.append(_not_allowed(suspect, error))
+                continue
             facts.append(learned)
             skipped.extend(_skipped(learned))
             found_here.extend(finding for check in checks.ALL.values() for finding in check(learned, context))
@@ -236,7 +245,12 @@ def _undecided(
     skipped: dict[Skipped, None] = {}
     doubtful: list[Topic] = []
     for topic in candidates:
-        learned = _learn(survey, counter, suspect, topic, pieces, decided=False)
+        try:
+            learned = _learn(survey, counter, suspect, topic, pieces, decided=False)
+        except AccessDeniedError as error:
+            skipped[_not_allowed(suspect, error)] = None
+            doubtful.append(topic)
+            continue
         for code in ("SRF001", "SRF012"):  # of the latter what an interrupted repair left, whatever the source
             for finding in checks.ALL[code](learned, context):
                 findings.setdefault((code, finding.role), finding)
@@ -293,6 +307,25 @@ def _skipped(facts: StoreFacts) -> Iterator[Skipped]:
                     reason="they are not framed by a schema registry serializer, so they carry no schema id",
                     could_hide=True,
                 )
+
+
+def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:
+    """What keeps a store from being examined at all: without its group's offsets nobody knows what a restore loads."""
+    if _is_global(survey, suspect):
+        return None
+    try:
+        survey.commits(suspect.application)
+    except AccessDeniedError as error:
+        return _not_allowed(suspect, error)
+    return None
+
+
+def _not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
+    return Skipped(
+        what=f"store {suspect.name} of application {suspect.application}",
+        reason=f"{error} Without it, what a restore loads cannot be told",
+        could_hide=True,
+    )
 
 
 def _not_decoded(topic: Topic, role: Role, bodies: Bodies) -> Iterator[Skipped]:

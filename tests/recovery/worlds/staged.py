@@ -42,6 +42,9 @@ class _Cluster(Cluster):
     def topics(self) -> Mapping[Topic, int]:
         return {Topic(topic): len(logs) for topic, logs in sorted(self._world.topics.items())}
 
+    def hidden_topics(self, topics: Iterable[str]) -> frozenset[Topic]:
+        return frozenset()
+
     def groups(self) -> GroupListing:
         listed = self._world.listed
         return GroupListing(groups=listed or (), problem="it lists none" if listed is None else None)

@@ -9,6 +9,7 @@ from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.internal_topics import parse
 from srfix.recovery.stores import SuspectStore
 from srfix.recovery.survey import Survey
+from srfix.serde.errors import AccessDeniedError
 
 __all__ = ["KIND", "gather"]
 
@@ -17,11 +18,11 @@ KIND = "committed-offsets"
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     """Yields a piece per topic that the group reads: strong if there is one, weak if there are several."""
-    partitions = Counter(
-        topic
-        for topic, _partition in survey.commits(store.application)
-        if parse(topic, application=store.application) is None
-    )
+    try:
+        commits = survey.commits(store.application)
+    except AccessDeniedError:  # a global store is examined all the same
+        return
+    partitions = Counter(topic for topic, _partition in commits if parse(topic, application=store.application) is None)
     weight = Weight.STRONG if len(partitions) == 1 else Weight.WEAK
     others = "" if len(partitions) == 1 else f", as on {len(partitions) - 1} other topic(s)"
     for topic, count in sorted(partitions.items()):
