@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from srfix.serde.registry import RegistryClient
 from tests.cli.kept_demo import SRFIX, KeptDemo, environment, kept_demo, srfix
 
 
@@ -180,6 +181,45 @@ class TestPlan:
 
     def test_without_a_file_it_says_how_to_get_one(self, demo: KeptDemo) -> None:
         assert told(srfix("plan", env=demo.environment), 0).endswith("Next\n\n  srfix plan -o plan.json\n")
+
+    def test_all_versions_reads_no_record_and_repairs_the_same(self, demo: KeptDemo, tmp_path: Path) -> None:
+        before = demo.dump()
+        path = tmp_path / "p.json"
+        done = srfix("plan", "--all-versions", "-o", path, "--output", "json", env=demo.environment)
+        plan = json.loads(told(done, 0))
+        assert [action["schema_id"] for action in plan["actions"] if action["kind"] == "register"] == [1, 2]
+        assert any(line.startswith("No census was made of ") for line in plan["price"])
+        told(srfix("apply", path, "--yes"), 0)
+        told(srfix("verify", path), 0)
+        told(srfix("rollback", path), 0)
+        assert demo.dump() == before
+
+    def test_all_versions_and_only_live_contradict_each_other(self, demo: KeptDemo) -> None:
+        done = srfix("plan", "--all-versions", "--only-live", env=demo.environment)
+        assert done.returncode == 2
+        assert "--only-live needs a census and --all-versions makes none" in done.stderr
+
+    def test_a_subject_whose_latest_carries_metadata_is_repaired_with_exact_ids(
+        self, demo: KeptDemo, tmp_path: Path
+    ) -> None:
+        subject = demo.ready["phantom_subject"]
+        with RegistryClient(demo.ready["registry"]) as registry:
+            own = registry.version(subject, "latest")
+            version = registry.register_version(subject, own.schema, metadata={"properties": {"owner": "me"}}).version
+            try:
+                refused = srfix("plan", env=demo.environment)
+                assert refused.returncode == 2
+                assert "Plan with --exact-ids" in refused.stderr
+                before, path = demo.dump(), tmp_path / "p.json"
+                told(srfix("plan", "--exact-ids", "-o", path, env=demo.environment), 0)
+                told(srfix("apply", path, "--yes"), 0)
+                told(srfix("verify", path), 0)
+                told(srfix("rollback", path), 0)
+                assert demo.dump() == before
+            finally:
+                assert version is not None
+                registry.delete_version(subject, version)
+                registry.delete_version(subject, version, permanent=True)
 
     def test_what_apply_verify_and_rollback_say_to_a_person(self, demo: KeptDemo, tmp_path: Path) -> None:
         before = demo.dump()

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.recovery.repairs import SubjectRepair, Width
-from srfix.recovery.subject_state import SubjectState
 
 __all__ = ["price_of"]
-
-_FILLED_IN = "BACKWARD"
-"""What Confluent shows for a level where a subject has other fields of configuration and no level of its own."""
 
 
 def price_of(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
@@ -24,11 +20,11 @@ def price_of(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
             f"While the repair runs (seconds) {subject} accepts any schema: its compatibility is NONE from the first step to "
             "the last. No other subject is touched."
         )
-        if _is_level_ambiguous(repair.role.state):
+        if repair.is_level_ambiguous:
             yield (
-                f"The configuration of {subject} has fields of its own and shows {_FILLED_IN}; a registry shows the same where "
-                f"the subject has no level of its own. It is put back as its own {_FILLED_IN}, so that a later change of the "
-                "registry's global level would not reach this subject."
+                f"The configuration of {subject} has fields of its own, and whether its level {repair.level} is its own or "
+                "inherited cannot be told. It is put back as its own, so that a later change of the registry's global level "
+                "would not reach this subject."
             )
     if repair.exact:
         yield (
@@ -103,8 +99,3 @@ def _users(repair: SubjectRepair) -> str:
     if not repair.also_by:
         return f"{alone}."
     return f"{alone}, and perhaps: {'; '.join(repair.also_by)}."
-
-
-def _is_level_ambiguous(state: SubjectState) -> bool:
-    config = state.config or {}
-    return len(config) > 1 and config.get("compatibilityLevel") == _FILLED_IN

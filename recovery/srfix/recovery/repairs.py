@@ -63,6 +63,8 @@ class SubjectRepair:
     """The compatibility level in force for the subject."""
     relax: bool = False
     """True if the level has to be NONE meanwhile."""
+    is_level_ambiguous: bool = False
+    """True if it cannot be told whether the level that is put back is the subject's own."""
     exact: bool = False
     """True if the ids are sent along, in the subject's mode IMPORT."""
     given: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
@@ -183,6 +185,8 @@ def _decide(
         return
     level = registry.effective_compatibility(role.subject)
     soft_deleted = _soft_deleted(survey, role, chosen, keep, level)
+    refused_now = any(refusal.schema_id not in final for refusal in refusals)
+    relax = not exact and (refused_now or _refuse_each_other(chosen, soft_deleted, level))
     yield SubjectRepair(
         facts=facts,
         role=role,
@@ -190,8 +194,8 @@ def _decide(
         missing=chosen,
         soft_deleted=soft_deleted,
         level=level,
-        relax=not exact
-        and (any(r.schema_id not in final for r in refusals) or _refuse_each_other(chosen, soft_deleted, level)),
+        relax=relax,
+        is_level_ambiguous=relax and registry.level_may_be_inherited(role.subject),
         exact=exact,
         given={
             schema_id: other.schema_id
@@ -294,4 +298,6 @@ def _by_reason(reasons: Mapping[SchemaId, str]) -> str:
     ids: dict[str, list[SchemaId]] = {}
     for schema_id, reason in reasons.items():
         ids.setdefault(reason, []).append(schema_id)
-    return "; ".join(f"schema id {', '.join(map(str, each))}: {reason}" for reason, each in ids.items())
+    return "; ".join(
+        f"schema id{'s' if len(each) > 1 else ''} {', '.join(map(str, each))}: {reason}" for reason, each in ids.items()
+    )
