@@ -10,6 +10,7 @@ from srfix.recovery.candidates import Candidates, find_candidates
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import AccessDeniedError, UsageError
+from srfix.serde.subjects import Topic
 from tests.recovery.staging import R
 from tests.recovery.world import World, world_of
 
@@ -32,13 +33,15 @@ def hidden(candidates: Candidates) -> list[str]:
     return [skipped.what for skipped in candidates.skipped if skipped.could_hide]
 
 
-def deny(monkeypatch: pytest.MonkeyPatch, group: str) -> None:
-    """The broker does not let this user ask about a group."""
+def deny(monkeypatch: pytest.MonkeyPatch, *denied: str) -> None:
+    """The broker does not let this user ask about some groups."""
     ask = Cluster.committed_by
 
     def committed_by(cluster: Cluster, groups: Iterable[str], partitions: Iterable[tuple[str, int]]) -> object:
-        refused = AccessDeniedError("Not authorized to access group.", acl=f"Describe on group {group!r}")
-        return {**ask(cluster, groups, partitions), group: refused}
+        answers = dict(ask(cluster, groups, partitions))
+        for group in answers.keys() & set(denied):
+            answers[group] = AccessDeniedError("No.", acl=f"Describe on group {group!r}")
+        return answers
 
     monkeypatch.setattr(Cluster, "committed_by", committed_by)
 
@@ -141,6 +144,58 @@ class TestTheApplication:
             "the subjects of secret-users-changelog",
             "the committed offsets of group 'secret'",
         ]
+
+    def test_groups_that_may_not_be_asked_are_one_line(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        world.registry.seed("a-b-c-d-e-changelog-value", R)
+        deny(monkeypatch, "a", "a-b", "a-b-c", "a-b-c-d")
+        (refused,) = [s for s in found(world).skipped if s.what.startswith("the committed offsets")]
+        assert refused.what == (
+            "the committed offsets of 4 groups whose names are prefixes of subjects ('a', 'a-b', 'a-b-c', …)"
+        )
+        assert refused.reason == "of the first: No. Whether they are applications cannot be told"
+        assert refused.could_hide
+
+    def test_those_that_a_named_application_rules_out_are_not_asked(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        world.registry.seed("a-b-c-d-e-changelog-value", R)
+        deny(monkeypatch, "a", "a-b", "a-b-c", "a-b-c-d")
+        candidates = found(world, application="a-b-c")
+        assert names(candidates) == ["a-b-c/d-e"]
+        (refused,) = [s for s in candidates.skipped if s.what.startswith("the committed offsets")]
+        assert refused.what == "the committed offsets of group 'a-b-c-d'"
+        assert not refused.could_hide
+
+
+class TestAChangelogThatMayBeHidden:
+    def test_its_store_is_no_suspect_and_could_hide_a_finding(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        world.registry.seed("shop-users-changelog-value", R)
+        world.registry.seed("shop-orders-changelog-value", R)
+        world.commit("shop", users=0)
+        hide(monkeypatch, "shop-users-changelog")
+        candidates = found(world)
+        assert names(candidates) == ["shop/orders"]
+        assert hidden(candidates) == ["store users of application shop"]
+        (reason,) = [s.reason for s in candidates.skipped if s.could_hide]
+        assert "The ACL to ask for is Describe on topic 'shop-users-changelog'" in reason
+
+    def test_a_source_that_is_named_says_that_it_has_none(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        world.registry.seed("shop-users-changelog-value", R)
+        world.commit("shop", users=0)
+        hide(monkeypatch, "shop-users-changelog")
+        world.sources["users"] = Topic("users")
+        assert names(found(world)) == ["shop/users"]
+
+
+def hide(monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
+    """The broker does not let this user ask about a topic, whether it exists or not."""
+
+    def hidden_topics(_cluster: Cluster, topics: Iterable[str]) -> frozenset[str]:
+        return frozenset(topics) & {topic}
+
+    monkeypatch.setattr(Cluster, "hidden_topics", hidden_topics)
 
 
 class TestManyGroupsAtOnce:

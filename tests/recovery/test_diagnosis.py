@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from uuid import UUID
 
@@ -10,10 +10,12 @@ import pytest
 
 from srfix.fixtures.broker import ProducedRecord
 from srfix.recovery.census.interface import Census, CensusRequest
+from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.checks import CheckContext
+from srfix.recovery.cluster import Cluster
 from srfix.recovery.diagnosis import diagnose
-from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Role
+from srfix.serde.errors import AccessDeniedError, UsageError
+from srfix.serde.subjects import Role, Topic
 from srfix.serde.wire import frame_guid, schema_id_header
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 from tests.recovery.world import World, value, world_of
@@ -198,3 +200,50 @@ class TestGarbage:
         diagnosis = diagnose(survey, Stopping(), CheckContext(registry=survey.registry)).diagnosis
         assert [f.code for f in diagnosis.findings] == ["SRF003"]
         assert diagnosis.is_inconclusive
+
+
+class TestWhatMayNotBeAsked:
+    """On a real broker with ACLs: tests/stack/test_denied_by_acls.py."""
+
+    @pytest.fixture(autouse=True)
+    def _another_application(self, world: World) -> None:
+        world.registry.seed("desk-store-changelog-value", R)
+        world.registry.seed("orders-value", W1)
+        world.put("orders", ("o1", value(1)))
+        world.commit("desk", orders=1)
+
+    def test_a_group_leaves_its_own_stores_unexamined(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        ask = Cluster.committed_by
+
+        def committed_by(cluster: Cluster, groups: Iterable[str], partitions: Iterable[tuple[str, int]]) -> object:
+            refused = AccessDeniedError("Ask for Describe on group 'desk'.", acl="Describe on group 'desk'")
+            return {**ask(cluster, groups, partitions), "desk": refused}
+
+        monkeypatch.setattr(Cluster, "committed_by", committed_by)
+        world.listing("desk", "shop")
+        diagnosis = world.examine().diagnosis
+        assert [finding.application for finding in diagnosis.findings if finding.code == "SRF001"] == ["shop"]
+        (skipped,) = [skipped for skipped in diagnosis.skipped if skipped.could_hide]
+        assert skipped.what == "store store of application desk"
+        assert skipped.reason.startswith("Ask for Describe on group 'desk'.")
+        assert world.examine(application="desk").diagnosis.is_inconclusive
+
+    @pytest.mark.parametrize("sources", [{}, {"store": Topic("orders")}], ids=["undecided", "decided"])
+    def test_a_topic_leaves_the_stores_on_it_unexamined(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, sources: dict[str, Topic]
+    ) -> None:
+        world.sources = sources
+        world.commit("desk", users=0)  # so that nothing decides but a name
+        world.listing("desk", "shop")
+        count = LocalCensus.count
+
+        def denied(engine: LocalCensus, request: CensusRequest, **how: object) -> Census:
+            if request.topic == "orders":
+                raise AccessDeniedError("Ask for Read on topic 'orders'.", acl="Read on topic 'orders'")
+            return count(engine, request, **how)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(LocalCensus, "count", denied)
+        diagnosis = world.examine().diagnosis
+        assert "shop" in [finding.application for finding in diagnosis.findings if finding.code == "SRF001"]
+        reasons = [skipped.reason for skipped in diagnosis.skipped if skipped.could_hide]
+        assert any(reason.startswith("Ask for Read on topic 'orders'.") for reason in reasons)
