@@ -1,13 +1,28 @@
-"""SRF013: live values that are not framed."""
+"""SRF013: live rows that are not framed, or whose body does not decode."""
 
 from __future__ import annotations
 
-from srfix.recovery.findings import Severity
-from tests.recovery.staging import PHANTOM, W1
-from tests.recovery.world import World, value
+from collections.abc import Iterator
+
+import pytest
+
+from srfix.fixtures.broker import ProducedRecord
+from srfix.recovery.bodies import newest_live
+from srfix.recovery.census.interface import CensusRequest
+from srfix.recovery.checks import CheckContext
+from srfix.recovery.diagnosis import Examination, diagnose
+from srfix.recovery.findings import Finding, Severity
+from srfix.serde.subjects import Role, Topic
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2
+from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
+
+CUT_OFF = b"\x80"
+"""A long whose second byte is missing."""
+TOO_LONG = b"\x02\x00"
+"""One long, and a byte more."""
 
 
-class TestCheck:
+class TestUnframed:
     def test_live_ones_are_counted_and_no_registration_repairs_them(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
         world.put("users", ("a", value(1)), ("b", b"{}"), ("c", b"{}"))
@@ -17,6 +32,9 @@ class TestCheck:
         assert finding.explanation.startswith(
             "2 live key(s) of topic users have a value that no schema registry serializer framed: 2 in partition 0 "
             "(from offset 1 on)."
+        )
+        assert finding.next.startswith(
+            "No registration helps. Write the same keys again with valid values, or a tombstone,"
         )
         assert world.plan().actions == ()
 
@@ -29,9 +47,180 @@ class TestCheck:
         assert diagnosis.is_inconclusive
 
 
+def decoded(world: World, *, whole: bool = True, deadline_s: float | None = None) -> Examination:
+    survey = world.survey()
+    said = CheckContext(registry=survey.registry)
+    return diagnose(survey, world.engine, said, decode_values=whole, deadline_s=deadline_s)
+
+
+def found(examination: Examination) -> Finding:
+    (finding,) = [finding for finding in examination.diagnosis.findings if finding.code == "SRF013"]
+    return finding
+
+
+def codes(examination: Examination) -> list[str]:
+    return [finding.code for finding in examination.diagnosis.findings]
+
+
+class TestTheNewestOfEachIdAndPartition:
+    @pytest.mark.parametrize(
+        ("body", "severity", "reason"),
+        [
+            (
+                CUT_OFF,
+                Severity.BROKEN,
+                "The body ends at byte 1, within ->userId: 1 bytes should follow byte 1, 0 do).",
+            ),
+            (b"", Severity.BROKEN, "The body ends at byte 0, within ->userId"),
+            (TOO_LONG, Severity.SILENT, "1 bytes are left over behind the last field, of a body of 2"),
+        ],
+    )
+    def test_offset_and_reason_are_named(self, world: World, body: bytes, severity: Severity, reason: str) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("a", value(1)), ("b", value(1, body)))
+        world.commit("shop", users=2)
+        finding = found(world.examine())
+        assert (finding.severity, finding.repairable, finding.role) == (severity, False, Role.VALUE)
+        assert finding.explanation.startswith(
+            "1 live key(s) of topic users were found where the body of their values does not decode with the schema of the "
+            f"id before it: 1 in partition 0, schema id 1, offset 1 ({reason}"
+        )
+        assert "was decoded, 1 of 2 live key(s): there may be more" in finding.explanation
+        assert "srfix decode users --partition 0 --from-offset 1 --max-records 1. Write the same keys" in finding.next
+        (fault,) = finding.schema_ids
+        assert (fault.schema_id, fault.live_keys, fault.is_partial) == (1, 1, True)
+        assert (fault.partitions[0].first_offset, fault.partitions[0].last_offset) == (1, 1)
+        assert world.plan().actions == ()
+
+    def test_java_reads_what_is_only_too_long(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("a", value(1, TOO_LONG)))
+        world.commit("shop", users=1)
+        assert "reads them all the same" in found(world.examine()).explanation
+        world.put("users", ("b", value(1, CUT_OFF)))
+        world.commit("shop", users=2)
+        assert "the first read of the row fails" in found(decoded(world)).explanation
+
+    def test_what_was_not_decoded_is_said_and_not_called_proven(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("a", value(1, CUT_OFF)), ("b", value(1)))
+        world.commit("shop", users=2)
+        examination = world.examine()
+        assert codes(examination) == ["SRF003"]
+        (skipped,) = [skipped for skipped in examination.diagnosis.skipped if skipped.what.startswith("bodies of")]
+        assert (skipped.what, skipped.could_hide) == ("bodies of the values of topic users", False)
+        assert skipped.reason == (
+            "only the newest live one of each schema id and partition was decoded (1 of 2); "
+            "srfix diagnose --decode-values decodes them all (SRF013)"
+        )
+        assert codes(decoded(world)) == ["SRF013", "SRF003"]
+
+    def test_nothing_is_said_where_the_newest_are_all_there_are(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.registry.seed(PHANTOM, W2)
+        world.put("users", ("a", value(1)), ("b", value(2, ONE_LONG_AND_NULL)), ("c", value(9)))
+        world.commit("shop", users=3)
+        examination = world.examine()
+        assert codes(examination) == ["SRF011"]
+        assert not [skipped for skipped in examination.diagnosis.skipped if "bodies" in skipped.what]
+
+    def test_superseded_and_pending_ones_are_no_finding(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        bad = value(1, CUT_OFF)
+        world.put("users", ("a", bad), ("a", value(1)), ("b", bad), ("b", None), ("c", bad))
+        world.commit("shop", users=4)
+        assert codes(world.examine()) == codes(decoded(world)) == ["SRF003"]
+
+    def test_a_schema_that_is_not_avro_is_left_out_not_judged(self, world: World) -> None:
+        of_json = world.registry.seed(PHANTOM, '{"type":"object"}', schema_type="JSON")
+        world.put("users", ("a", value(of_json, b"{}")))
+        world.commit("shop", users=1)
+        for whole in (False, True):
+            examination = decoded(world, whole=whole)
+            assert "SRF013" not in codes(examination)
+            (skipped,) = [skipped for skipped in examination.diagnosis.skipped if "bodies" in skipped.what][-1:]
+            assert skipped.reason == (
+                f"not decoded: schema id {of_json}: The schema is of the type JSON, not AVRO. Use the serde of that format."
+            )
+            assert skipped.could_hide is whole
+
+    def test_values_of_the_schema_bytes_are_any_bytes(self, world: World) -> None:
+        """Java's serializer writes a byte array under it as it is, without its length."""
+        of_bytes = world.registry.seed(PHANTOM, '"bytes"')
+        world.put("users", ("a", value(of_bytes, b"\x07\x08")))
+        world.commit("shop", users=1)
+        assert "SRF013" not in codes(decoded(world))
+
+    def test_keys_that_carry_ids_are_decoded_too(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.registry.seed(PHANTOM.replace("-value", "-key"), W1)
+        world.put("users", (value(1, CUT_OFF), value(1)))
+        world.commit("shop", users=1)
+        finding = found(world.examine())
+        assert (finding.role, finding.severity) == (Role.KEY, Severity.BROKEN)
+        assert finding.source is not None
+        assert finding.source.subject == "users-key"
+        assert "--max-records 1 --role key. Write a tombstone for each of these keys" in finding.next
+
+
+class TestAllOfThem:
+    def test_keys_are_counted_per_partition_and_id(self) -> None:
+        with world_of({"users": 2}) as world:
+            world.registry.seed(SOURCE_SUBJECT, W1)
+            world.registry.seed(PHANTOM, W1)
+            bad = value(1, CUT_OFF)
+            world.put("users", ("a", bad), ("b", value(1)), ("c", bad), ("d", bad), partition=0)
+            world.put("users", ("e", value(1)), ("e", bad), (None, bad), partition=1)
+            world.broker.commit("shop", {("users", 0): 4, ("users", 1): 3})
+            finding = found(decoded(world))
+            assert finding.explanation.startswith("4 live key(s) of topic users were found")
+            assert "3 in partition 0, schema id 1, offsets 0 to 3 (" in finding.explanation
+            assert "1 in partition 1, schema id 1, offset 1 (" in finding.explanation
+            assert "there may be more" not in finding.explanation
+            (fault,) = finding.schema_ids
+            assert (fault.live_keys, fault.is_partial) == (4, False)
+            assert [place.live_keys for place in fault.partitions] == [3, 1]
+
+    def test_a_deadline_stops_it_and_hides_a_finding(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("a", value(1)), ("b", value(1)))
+        world.commit("shop", users=2)
+        diagnosis = decoded(world, deadline_s=1e-6).diagnosis
+        assert diagnosis.is_inconclusive
+        assert [skipped.reason for skipped in diagnosis.skipped if "bodies" in skipped.what and skipped.could_hide] == [
+            "not decoded: partition 0, offsets 0 to 1: the deadline of 1e-06 s (--deadline) was reached"
+        ]
+
+
+@pytest.fixture(scope="class")
+def wide() -> Iterator[World]:
+    """64 partitions of eight ids, ids that no registry need know."""
+    with world_of({"wide": 64}) as made:
+        made.broker.produce(
+            ProducedRecord(topic="wide", partition=partition, key=f"k{i}".encode(), value=value(i + 1))
+            for partition in range(64)
+            for i in range(8)
+        )
+        yield made
+
+
+class TestNewestLive:
+    def test_many_places_are_read_at_once(self, wide: World) -> None:
+        request = CensusRequest(topic=Topic("wide"), partitions=tuple(range(64)), committed=None)
+        census = wide.engine.count(request)
+        places, beyond = newest_live(wide.cluster, census, Role.VALUE)
+        assert (len(places), beyond) == (512, 0)
+        assert all(place.record is not None and place.record.offset == place.offset for place in places)
+
+    def test_where_there_are_too_many_every_id_has_its_turn(self, wide: World) -> None:
+        request = CensusRequest(topic=Topic("wide"), partitions=tuple(range(64)), committed=None)
+        places, beyond = newest_live(wide.cluster, wide.engine.count(request), Role.VALUE, most=8)
+        assert ({place.count.schema_id for place in places}, beyond) == (set(range(1, 9)), 504)
+
+
 class TestIdZero:
     def test_small_bigint_keys_are_not_taken_for_framed_ones(self, world: World) -> None:
         world.put("users", ((5).to_bytes(8, "big"), value(1)))
         world.commit("tills", users=1)
-        found = world.examine(application="tills", store="users-store").diagnosis.findings
-        assert [(finding.code, finding.role.value) for finding in found] == [("SRF001", "value")]
+        found = world.findings(application="tills", store="users-store")
+        assert [(finding.code, finding.role.value) for finding in found.values()] == [("SRF001", "value")]
