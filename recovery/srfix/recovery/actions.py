@@ -31,6 +31,7 @@ __all__ = [
     "has_happened_in_part",
     "level_of",
     "perform",
+    "relaxed_fields",
     "restore_config",
     "restore_mode",
     "restored_fields",
@@ -147,7 +148,7 @@ def perform(action: Action, registry: RegistryClient, now: SubjectState) -> Json
     """
     match action:
         case SetCompatibility():
-            registry.set_config(action.subject, {"compatibility": action.level})
+            registry.set_config(action.subject, relaxed_fields(action))
             return {"compatibility": action.level}
         case SetMode():
             registry.set_mode(action.subject, action.mode, force=True)
@@ -187,7 +188,7 @@ def restore_mode(registry: RegistryClient, subject: Subject, previous: str | Non
 
 
 def restore_config(registry: RegistryClient, subject: Subject, previous: Mapping[str, Json] | None) -> None:
-    """Puts a configuration back: DELETE where there was none, else the level alone (PUT merges).
+    """Puts a configuration back: DELETE where there was none, else PUT with all that there was.
 
     :raises RegistryError: if the registry refuses or does not answer.
     """
@@ -198,8 +199,18 @@ def restore_config(registry: RegistryClient, subject: Subject, previous: Mapping
 
 
 def restored_fields(previous: Mapping[str, Json] | None) -> dict[str, Json]:
-    """What PUT /config needs to put a level back; the other fields were never touched, for PUT merges."""
-    return {"compatibility": level_of(previous)}
+    """What PUT /config needs to put a configuration back: null for a level that was not the subject's own."""
+    return _fields(previous, level_of(previous))
+
+
+def relaxed_fields(action: SetCompatibility) -> dict[str, Json]:
+    """What PUT /config needs to set the level and keep the rest: Confluent merges, AxonOps drops what is not named."""
+    return _fields(action.previous, action.level)
+
+
+def _fields(config: Mapping[str, Json] | None, level: Json) -> dict[str, Json]:
+    others = {name: value for name, value in (config or {}).items() if name != "compatibilityLevel"}
+    return {**others, "compatibility": level}
 
 
 def has_happened(action: Action, before: SubjectState, now: SubjectState) -> bool:

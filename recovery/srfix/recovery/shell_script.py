@@ -18,6 +18,7 @@ from srfix.recovery.actions import (
     SetCompatibility,
     SetMode,
     SoftDelete,
+    relaxed_fields,
     restored_fields,
 )
 from srfix.recovery.plan_file import Plan
@@ -64,7 +65,7 @@ def _lines(plan: Plan) -> Iterator[str]:
 def _commands(action: Action) -> Iterator[str]:
     match action:
         case SetCompatibility():
-            yield _put_config(action.subject, {"compatibility": action.level})
+            yield _put_config(action.subject, relaxed_fields(action))
         case Register():
             data = _data(action.schema, {"id": int(action.schema_id)} if action.exact else {})
             yield f"answer=$(call -X POST --data {data} {_url('subjects', action.subject, 'versions')})"
