@@ -324,7 +324,10 @@ class InvalidModeError(RegistryAnswerError):
 class OperationNotPermittedError(RegistryAnswerError):
     """42205: the mode forbids it: READONLY, not IMPORT, or an id that holds another schema."""
 
-    advice = "See the mode of the subject and of the registry."
+    advice = (
+        "See the mode of the subject and of the registry. A follower takes no writes: name the leader's URL, or both, "
+        "separated by a comma."
+    )
 
 
 class ReferenceExistsError(RegistryAnswerError):
@@ -392,7 +395,7 @@ class ForwardingError(RegistryAnswerError):
 class UnknownLeaderError(RegistryAnswerError):
     """50004: the registry's nodes have no leader at the moment, so nothing can be written."""
 
-    advice = "Try again in a moment; if it stays, see the registry's log."
+    advice = "Try again in a moment; if it stays, name the URL of a node that can lead, or see the registry's log."
 
 
 ERRORS_BY_CODE: Final[Mapping[int, type[RegistryAnswerError]]] = MappingProxyType(
