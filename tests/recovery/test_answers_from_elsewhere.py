@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -100,3 +101,24 @@ class TestASchemaThatTheRegistryDoesNotTake:
             r"register that one first, under that version",
         ):
             broken.plan()
+
+
+class TestASchemaThatRefersToAnother:
+    def test_is_diagnosed_repaired_verified_and_undone(self, world: World, tmp_path: Path) -> None:
+        """The registry resolves the references by subject and version, which the phantom subject shares."""
+        world.registry.seed("part-value", '{"type":"record","name":"Part","fields":[{"name":"n","type":"long"}]}')
+        whole = Schema(
+            text=W2.replace('["null","string"]', '["null","Part"]'),
+            references=(SchemaReference(name="Part", subject="part-value", version=1),),
+        )
+        schema_id = world.client().register(SOURCE_SUBJECT, whole)
+        world.put("users", ("b", value(schema_id, ONE_LONG_AND_NULL)))
+        world.commit("shop", users=2)
+        before = world.registry.dump()
+        plan = world.plan()
+        assert [int(a.schema_id) for a in plan.actions if isinstance(a, Register)] == [1, schema_id]
+        world.apply(plan, tmp_path / "journal")
+        assert [event for event in world.verify(plan) if type(event).__name__ != "Confirmed"] == []
+        assert not world.examine().diagnosis.has_findings
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Literal
 
 from srfix.serde.errors import RegistryError
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
@@ -36,6 +37,18 @@ class MemoryRegistry:
         if schema_id not in self.schemas:
             raise SchemaNotFoundError(404, 40403, f"Schema {schema_id} not found", f"{URL}/schemas/ids/{schema_id}")
         return RegisteredSchema(schema_id=SchemaId(schema_id), schema=self.schemas[schema_id])
+
+    def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
+        """A version of a subject."""
+        self._called("version", subject, str(version))
+        ids = self.subjects.get(subject, [])
+        number = len(ids) if version == "latest" else version
+        if not 1 <= number <= len(ids):
+            raise SubjectNotFoundError(404, 40401, f"Subject '{subject}' not found.", f"{URL}/subjects/{subject}")
+        schema_id = SchemaId(ids[number - 1])
+        return SchemaVersion(
+            subject=Subject(subject), version=number, schema_id=schema_id, schema=self.schemas[schema_id]
+        )
 
     def lookup(self, subject: str, schema: Schema, *, deleted: bool = False) -> SchemaVersion:
         """The version that holds this content."""

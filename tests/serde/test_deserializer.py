@@ -29,7 +29,7 @@ from srfix.serde.errors import (
     UsageError,
 )
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.models import Schema, SchemaReference
+from srfix.serde.registry.models import Schema
 from srfix.serde.resolve import ById, UnderOneSubject
 from srfix.serde.subjects import Role
 from srfix.serde.wire import frame_guid, frame_id
@@ -155,10 +155,6 @@ class TestCall:
                 r"schema id 1: The schema is of the type PROTOBUF",
             ),
             (Schema(text="not json"), r"schema id 1: The schema text is not JSON"),
-            (
-                Schema(text=TEXT, references=(SchemaReference(name="a.B", subject="b", version=1),)),
-                r"schema id 1: The schema refers to schemas of other subjects \('a\.B'\)",
-            ),
         ],
     )
     def test_a_schema_that_is_not_plain_avro_is_refused(

@@ -27,6 +27,8 @@ class ResolvedSchema:
     """The id that the payload carries."""
     schema: Schema
     """The writer schema."""
+    references: tuple[str, ...] = ()
+    """The texts that it refers to, directly or not, none before those that it refers to itself."""
     subject: Subject | None = None
     """The subject that holds its content; None if none was asked."""
     registered_id: SchemaId | None = None

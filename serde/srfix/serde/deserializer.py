@@ -86,7 +86,9 @@ class AvroDeserializer:
     def _plan(self, schema_id: SchemaId, topic: str, role: Role) -> Decode:
         resolved = self._resolver.resolve(schema_id, topic=topic, role=role)
         avro.check_schema(resolved.schema)
-        return avro.decoder(resolved.schema.text, columns=self._columns, case_rule=self._case_rule)
+        return avro.decoder(
+            resolved.schema.text, columns=self._columns, case_rule=self._case_rule, references=resolved.references
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         make = partial(type(self), columns=self._columns, case_rule=self._case_rule)

@@ -6,7 +6,7 @@ import datetime
 import decimal
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
 from srfix.serde.subjects import Role
@@ -70,10 +70,13 @@ class SerdeContext:
 
 
 class SchemaSource(Protocol):
-    """A registry that gives schemas by id. `srfix.serde.registry.RegistryClient` is one."""
+    """A registry that gives schemas by id, and those that they refer to. `srfix.serde.registry.RegistryClient` is one."""
 
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
         """The schema behind an id."""
+
+    def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
+        """A version of a subject: asked only for schemas with references."""
 
 
 class SchemaLookup(SchemaSource, Protocol):

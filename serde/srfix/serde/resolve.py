@@ -22,8 +22,14 @@ from typing import Generic, Protocol, TypeVar
 from srfix.serde._resolved import Refusal, ResolvedSchema, SecondAnswered
 from srfix.serde.errors import DualSubjectError, RegistryError, ResolveError, SubjectVersionError
 from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
-from srfix.serde.registry.errors import RegistryAnswerError, SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.registry.errors import (
+    RegistryAnswerError,
+    SchemaNotFoundError,
+    SubjectNotFoundError,
+    VersionNotFoundError,
+)
 from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
+from srfix.serde.registry.references import schema_references
 from srfix.serde.subjects import Role, Subject, SubjectStrategy, TopicSubject
 from srfix.serde.wire import SchemaId
 
@@ -90,7 +96,8 @@ class ById:
 
         def find() -> ResolvedSchema:
             known = _schema_by_id(self._registry, schema_id, topic, role, subject=None)
-            return ResolvedSchema(schema_id=SchemaId(schema_id), schema=known.schema)
+            references = _references(self._registry, known, "", topic, role)
+            return ResolvedSchema(schema_id=SchemaId(schema_id), schema=known.schema, references=references)
 
         return self._remembered.get(schema_id, find)
 
@@ -117,6 +124,7 @@ class UnderOneSubject:
             return ResolvedSchema(
                 schema_id=SchemaId(schema_id),
                 schema=known.schema,
+                references=_references(self._registry, known, subject, topic, role),
                 subject=subject,
                 registered_id=version.schema_id,
             )
@@ -167,7 +175,8 @@ class DualSubject:
 
     def _find(self, schema_id: SchemaId, topic: str, role: Role, first: Subject, second: Subject) -> ResolvedSchema:
         known = _schema_by_id(self._registry, schema_id, topic, role, subject=first)
-        resolved = ResolvedSchema(schema_id=schema_id, schema=known.schema)
+        references = _references(self._registry, known, first, topic, role)
+        resolved = ResolvedSchema(schema_id=schema_id, schema=known.schema, references=references)
         try:
             version = _lookup(self._registry, known, first, topic, role)
         except SubjectVersionError as error:
@@ -204,6 +213,22 @@ class DualSubject:
                 # thrown.
                 self._refusals[key] = Refusal(schema_id=answered.schema_id, subject=answered.first, error=error)
         return replace(answered, refusal=self._refusals[key])
+
+
+def _references(
+    registry: SchemaSource, known: RegisteredSchema, subject: str, topic: str, role: Role
+) -> tuple[str, ...]:
+    """The texts that a schema refers to. Without any, nothing is asked."""
+    try:
+        return tuple(found.schema.text for found in schema_references(registry, known.schema, subject=subject))
+    except (SubjectNotFoundError, VersionNotFoundError) as error:
+        raise ResolveError(
+            f"The schema behind id {known.schema_id}, carried by a {role.value} of topic {topic!r}, refers to a schema that "
+            f"the registry does not have: {error} Register that one again, under the version that is named.",
+            schema_id=known.schema_id,
+            topic=topic,
+            role=role,
+        ) from error
 
 
 def _schema_by_id(

@@ -17,7 +17,7 @@ from srfix.recovery.standing import Acceptance, Standing, acceptance_of, standin
 from srfix.serde.columns import BOOLEAN, Column, Columns, columns_from_avro, parse_columns, print_columns
 from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.formats import avro
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry import RegistryClient, schema_references
 from srfix.serde.registry.models import Json, Schema
 
 __all__ = ["schema"]
@@ -78,7 +78,9 @@ def _check_full_name(full_name: str) -> None:
 def _columns_of(registry: RegistryClient, subject: str, version: int | Literal["latest"]) -> Columns:
     found = registry.version(subject, version).schema
     avro.check_schema(found)
-    return columns_from_avro(found.text)
+    return columns_from_avro(
+        found.text, references=tuple(each.schema.text for each in schema_references(registry, found, subject=subject))
+    )
 
 
 def _document(columns: Columns, text: str, standing: Standing | None, acceptance: Acceptance | None) -> dict[str, Json]:

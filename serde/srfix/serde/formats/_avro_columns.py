@@ -72,18 +72,21 @@ def map_entry_types(node: AvroNode) -> tuple[AvroNode, AvroNode] | None:
     return (fields["key"], fields["value"]) if fields.keys() == {"key", "value"} else None
 
 
-def columns_from_avro(text: str, *, names: Literal["upper", "keep"] = "upper") -> Columns:
+def columns_from_avro(
+    text: str, *, names: Literal["upper", "keep"] = "upper", references: tuple[str, ...] = ()
+) -> Columns:
     """The columns of a record schema: `upper` names them as unquoted identifiers would, `keep` as the fields
     are named.
 
     Nullable or not makes no difference: every column may be null. Unlike ksqlDB, which drops what it cannot
     hold, a field that no column type fits is an error.
 
+    :param references: the texts that the schema refers to, in the order of registration.
     :raises SchemaError: if the text is not an Avro schema.
     :raises ColumnError: if the root is not a record, a field's type fits no column (with its path), two
         fields get the same name, or the types nest too deep (a recursive schema does).
     """
-    branch = nullable_branch(load(text))
+    branch = nullable_branch(load(text, references))
     if branch is None or branch[0].kind != "record":
         raise ColumnError("Columns can only be inferred from an Avro record; this schema's root is something else.")
     return usable_columns(_Inference(upper=names == "upper").fields(branch[0], path="", depth=1))

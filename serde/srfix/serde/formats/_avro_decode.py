@@ -41,14 +41,18 @@ _Finish: TypeAlias = Callable[[Value], Value]
 _NEVER_ROUND = 1_000_000
 
 
-def decoder(schema_text: str, *, columns: Columns | None, case_rule: CaseRule) -> Decode:
+def decoder(
+    schema_text: str, *, columns: Columns | None, case_rule: CaseRule, references: tuple[str, ...] = ()
+) -> Decode:
     """A decoder for bodies written under a schema; without columns the rows are as fastavro gives them.
+
+    :param references: the texts that the schema refers to, in the order of registration.
 
     :raises SchemaError: if the text is not an Avro schema.
     :raises IncompatibleTypeError: if a writer's type cannot feed its column.
     :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
     """
-    root = load(schema_text)
+    root = load(schema_text, references)
     plan = _Plan(case_rule)
     finish: _Finish | None = None
     if columns is None:

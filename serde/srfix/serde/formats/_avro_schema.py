@@ -97,26 +97,34 @@ class AvroNode:
 
 
 @lru_cache(maxsize=256)
-def load(text: str) -> AvroNode:
+def load(text: str, references: tuple[str, ...] = ()) -> AvroNode:
     """The graph of a schema text.
 
+    :param references: the texts that it refers to, directly or not, none before those that it refers to itself: what
+        they define is known to the text by its full name, as Java's parser has it (`AvroSchema.rawSchema`).
     :raises SchemaError: if the text is not an Avro schema, or is one that no reader could survive.
     """
+    named: dict[str, object] = {}
+    for reference in references:
+        _parse(reference, named)
+    root = _Builder(named).node(_parse(text, named))
+    analyse(root)
+    return root
+
+
+def _parse(text: str, named: dict[str, object]) -> object:
+    """fastavro's parsed form; adds the types that the text defines to `named`."""
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"The schema text is not JSON ({error}): {_excerpt(text)}") from error
     _check_text_depth(raw, text)
-    named: dict[str, object] = {}
     try:
-        parsed = fastavro.parse_schema(raw, named_schemas=cast("dict[str, dict[object, object]]", named))
+        return fastavro.parse_schema(raw, named_schemas=cast("dict[str, dict[object, object]]", named))
     except Exception as error:
         raise SchemaError(
             f"The schema text is not an Avro schema ({type(error).__name__}: {error}): {_excerpt(text)}"
         ) from error
-    root = _Builder(named).node(parsed)
-    analyse(root)
-    return root
 
 
 def _excerpt(text: str) -> str:

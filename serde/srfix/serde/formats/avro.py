@@ -54,14 +54,11 @@ _SCALARS: Final[dict[ScalarType, _Json]] = {
 
 
 def check_schema(schema: Schema) -> None:
-    """:raises SchemaError: unless it is an Avro schema that stands by itself."""
+    """:raises SchemaError: unless it is an Avro schema."""
     if schema.schema_type != SCHEMA_TYPE:
         raise SchemaError(
             f"The schema is of the type {schema.schema_type}, not {SCHEMA_TYPE}. Use the serde of that format."
         )
-    if schema.references:
-        names = ", ".join(repr(reference.name) for reference in schema.references)
-        raise SchemaError(f"The schema refers to schemas of other subjects ({names}); this version reads none that do.")
 
 
 def field_names(schema_text: str) -> tuple[str, ...]:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, Protocol
 
-from srfix.serde.registry._schema_reads import SchemaReads
 from srfix.serde.registry.models import Schema, SchemaReference, SchemaVersion
 from srfix.serde.subjects import within_context_of
 
-__all__ = ["schema_references"]
+__all__ = ["SchemaVersions", "schema_references"]
+
+
+class SchemaVersions(Protocol):
+    """A registry that gives versions of subjects; `RegistryClient` is one."""
+
+    def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
+        """A version of a subject."""
+
 
 _LATEST = -1
 """The version of a reference to whatever is the latest (Confluent)."""
 
 
-def schema_references(registry: SchemaReads, schema: Schema, *, subject: str = "") -> Iterator[SchemaVersion]:
+def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> Iterator[SchemaVersion]:
     """The versions that a schema refers to, directly or not, each once, and none before those that it refers to itself.
 
     `subject` is the schema's own: in a context, references without one are to the same context. Soft-deleted versions
