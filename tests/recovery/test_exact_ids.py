@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,10 +82,20 @@ class TestInheritedMetadata:
         world.roll_back(tmp_path / "journal")
         assert world.registry.dump() == before
 
-    def test_as_shell_sends_the_ids(self, world: World) -> None:
-        script = shell_script(world.plan(exact_ids=True))
-        assert "'?force=true'" in script
-        assert script.count('"id": 1') == 1
+    def test_as_shell_it_leaves_the_registry_as_apply_leaves_it(self, world: World, tmp_path: Path) -> None:
+        plan = world.plan(exact_ids=True)
+        script = tmp_path / "repair.sh"
+        script.write_text(shell_script(plan))
+        before = world.registry.dump()
+        ran = subprocess.run(["sh", str(script)], capture_output=True, text=True, timeout=60, check=False)
+        assert ran.returncode == 0, ran.stderr
+        by_shell = world.registry.dump()
+        assert by_shell != before
+        for version in (3, 2):
+            world.client().delete_version(PHANTOM, version, permanent=True)
+        assert world.registry.dump() == before
+        world.apply(plan, tmp_path / "journal")
+        assert world.registry.dump() == by_shell
 
     def test_metadata_from_the_global_configuration_counts_too(self) -> None:
         with world_of({"users": 1}) as world:

@@ -71,8 +71,9 @@ def _commands(action: Action) -> Iterator[str]:
             yield f"answer=$(call -X POST --data {data} {_url('subjects', action.subject, 'versions')})"
             yield f'must_be "$(echo "$answer" | number id)" {action.schema_id}'
             yield f"answer=$(call -X POST --data {_data(action.schema)} {_url('subjects', action.subject)})"
-            yield 'version=$(echo "$answer" | number version)'
-            yield f'echo "schema id {action.schema_id} is version $version"'
+            version = _version(action)
+            yield f'{version}=$(echo "$answer" | number version)'
+            yield f'echo "schema id {action.schema_id} is version ${version}"'
         case SetMode():
             yield f"{_put_mode(action.subject, action.mode)}'?force=true'"
         case RestoreMode() if action.previous is not None:
@@ -80,7 +81,7 @@ def _commands(action: Action) -> Iterator[str]:
         case RestoreMode():
             yield f"call -X DELETE {_url('mode', action.subject)}"
         case SoftDelete():
-            yield f'call -X DELETE {_url("subjects", action.subject, "versions")}/"$version"'
+            yield f'call -X DELETE {_url("subjects", action.subject, "versions")}/"${_version(action)}"'
         case RestoreCompatibility(previous=None):
             yield f"call -X DELETE {_url('config', action.subject)}"
         case RestoreCompatibility():
@@ -96,10 +97,18 @@ def _undo(action: Action) -> Iterator[str]:
             yield f"the version that step {action.step} printed, first without ?permanent=true if it is not soft-deleted yet,"
             yield "and only while another subject holds the id:"
             yield f"call -X DELETE {url}/VERSION; call -X DELETE {url}/VERSION?permanent=true"
-        case SetCompatibility() | SetMode() | SoftDelete() | RestoreMode() | RestoreCompatibility():
+        case RestoreMode() | RestoreCompatibility():
+            yield f"where it stopped before step {action.step}, what that step does:"
+            yield from _commands(action)
+        case SetCompatibility() | SetMode() | SoftDelete():
             return
         case _:
             assert_never(action)
+
+
+def _version(action: Register | SoftDelete) -> str:
+    """The variable that holds the version of what was registered."""
+    return f"version_of_{action.schema_id}"
 
 
 def _put_config(subject: str, fields: dict[str, Json]) -> str:
