@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from srfix.fixtures.registry import Answer, Fault, FixtureRegistry
+from srfix.recovery.actions import SetMode
 from srfix.recovery.preflight import denied_permissions, preflight
 from srfix.serde.registry import RegistryClient, RegistryUnreachableError
+from srfix.serde.subjects import Subject
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, plan_of
 
 
@@ -117,3 +120,16 @@ class TestDeniedPermissions:
             f"This user may not {what} under {PHANTOM} (HTTP {status}). Ask for the right to write this subject, or hand the "
             "plan to somebody who has it: srfix plan --as-shell."
         ]
+
+    def test_who_may_not_set_a_mode_learns_it_of_a_plan_that_needs_it(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        plan = plan_of(client)
+        mode = SetMode(step=7, subject=Subject(PHANTOM), mode="IMPORT", previous=None)
+        plan = replace(plan, actions=(*plan.actions, mode))
+        before = registry.dump()
+        assert list(denied_permissions(plan, client)) == []
+        assert registry.dump() == before
+        deny(registry, "PUT", "/mode/")
+        (obstacle,) = denied_permissions(plan, client)
+        assert obstacle.what.startswith(f"This user may not set its mode under {PHANTOM} (HTTP 403). ")

@@ -1,7 +1,7 @@
 """Before the first write: what a plan will need, asked without changing anything.
 
 May this user write? No registry has a question for that. `denied_permissions` sends each kind of write once in a form
-that every registry refuses for its content (an unknown compatibility level, a schema that is no schema, a version that
+that every registry refuses for its content (an unknown compatibility level or mode, a schema that is no schema, a version that
 cannot exist), but only after it has checked the user: 401 and 403 mean no, any other refusal means yes. As the requests
 look like writes in a registry's log, this is only done for those who ask for it.
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
+from srfix.recovery.actions import Register, RestoreCompatibility, RestoreMode, SetCompatibility, SetMode, SoftDelete
 from srfix.recovery.plan_file import Plan, plan_document
 from srfix.recovery.refusals import WRITABLE_MODES, mode_in_force
 from srfix.serde.errors import RegistryError
@@ -32,6 +32,7 @@ _NO_VERSION = 2**31 - 1
 """The highest version number there can be: no subject has it."""
 _NO_SCHEMA = Schema(text='{"type":"srfix-asks-whether-it-may-write"}')
 _NO_LEVEL = "SRFIX_ASKS_WHETHER_IT_MAY_WRITE"
+_NO_MODE = _NO_LEVEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +107,8 @@ def denied_permissions(plan: Plan, registry: RegistryClient) -> Iterator[Obstacl
             yield from _denied(
                 subject, "set its compatibility", lambda s: registry.set_config(s, {"compatibility": _NO_LEVEL})
             )
+        if kinds & {SetMode, RestoreMode}:
+            yield from _denied(subject, "set its mode", lambda s: registry.set_mode(s, _NO_MODE))
         if Register in kinds:
             yield from _denied(subject, "register schemas", lambda s: registry.register(s, _NO_SCHEMA))
         if SoftDelete in kinds:
