@@ -124,9 +124,7 @@ class _Run:
         try:
             if not self.is_new:
                 self.journal.resumed()
-            in_flight = settle_in_flight(self.state, self.registry, self.journal)
-            self.now = expected_states(self.plan, self.state)
-            self._compare()
+            in_flight = self._settle_and_compare()
             if self.is_new:
                 self.journal.begun(self.plan)
             for action in self.plan.actions:
@@ -160,15 +158,32 @@ class _Run:
         except RegistryError:
             return False
 
-    def _compare(self) -> None:
+    def _settle_and_compare(self) -> int | None:
+        """The step in flight if it was found done.
+
+        :raises PlanError: if the world is not as expected.
+        """
+        in_flight = settle_in_flight(self.state, self.registry, self.journal)
+        changed = self._changed()
+        if changed is not None and self.state.in_flight is not None:
+            # A write that was given up on may take effect between our two looks: then it is no change by others.
+            in_flight = settle_in_flight(self.state, self.registry, self.journal)
+            changed = self._changed()
+        if changed is not None:
+            raise PlanError(
+                f"The world has changed since the plan was made: {changed}. Nothing was written for it; make a new plan "
+                "with srfix plan."
+            )
+        return in_flight
+
+    def _changed(self) -> str | None:
+        """In words, what is not as expected; None if all is."""
+        self.now = expected_states(self.plan, self.state)
         for subject, expected in self.now.items():
             found = read_subject_state(self.registry, subject)
             if found != expected:
-                raise PlanError(
-                    f"The world has changed since the plan was made: {difference(expected, found)}. Nothing was "
-                    "written for "
-                    "it; make a new plan with srfix plan."
-                )
+                return difference(expected, found)
+        return None
 
     def _carry_out(self, action: Action) -> None:
         before = self.now[action.subject]
