@@ -24,6 +24,7 @@ from srfix.serde.registry.errors import (
     SchemaNotFoundError,
     UnauthorizedError,
 )
+from srfix.serde.registry.models import same_content
 from srfix.serde.subjects import Subject
 
 __all__ = ["Obstacle", "denied_permissions", "preflight"]
@@ -89,7 +90,7 @@ def _schemas(plan: Plan, registry: RegistryClient) -> Iterator[Obstacle]:
                 "now would give another id. Plan again."
             )
             continue
-        if known.schema.text != action.schema.text:
+        if not same_content(known.schema, action.schema):
             yield Obstacle(
                 what=f"Schema id {action.schema_id} is another schema in this registry than in the plan. Is it the registry "
                 f"that the plan was made for ({plan.registry})?"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from srfix.recovery.diagnosis import Examination
@@ -16,7 +16,7 @@ from srfix.serde.compatibility import incompatibilities
 from srfix.serde.errors import SchemaError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import RegistryAnswerError, RegistryProtocolError, SubjectNotFoundError
-from srfix.serde.registry.models import Schema, answered_elsewhere
+from srfix.serde.registry.models import Schema, answered_elsewhere, same_content
 from srfix.serde.subjects import Role, Subject, subject_for
 from srfix.serde.wire import SchemaId
 
@@ -180,7 +180,7 @@ def _decide(
     refused = dict(_without_its_id(registry, role, foreseen, inherited, exact_ids=exact_ids))
     for schema_id, reason in refused.items():
         yield LeftOut(subject=role.subject, reason=f"schema id {schema_id} under {role.subject}: {reason}")
-    chosen = tuple(membership for membership in rest if membership.schema_id not in refused)
+    chosen = tuple(_as_sent(m, foreseen.get(m.schema_id)) for m in rest if m.schema_id not in refused)
     if not chosen:
         return
     level = registry.effective_compatibility(role.subject)
@@ -205,6 +205,17 @@ def _decide(
         holders={m.schema_id: tuple(_holders(own, m, foreseen[m.schema_id])) for m in chosen},
         also_by=tuple(_also_by(facts, role, survey)),
     )
+
+
+def _as_sent(membership: Membership, foreseen: ForeseenId | None) -> Membership:
+    """With the text that its holder's look-up answers: Apicurio answers an id's text compacted, a look-up's as it was sent,
+    and gives every text an id of its own (seen on 3.3.3).
+    """
+    holder = foreseen.holder if foreseen is not None else None
+    if membership.schema is None or holder is None or holder.schema_id != membership.schema_id:
+        return membership
+    sent = replace(membership.schema, text=holder.schema.text)
+    return replace(membership, schema=sent) if same_content(sent, membership.schema) else membership
 
 
 def _without_its_id(

@@ -53,6 +53,7 @@ from srfix.serde.registry.models import (
     SubjectConfig,
     SubjectVersion,
     answered_elsewhere,
+    same_content,
 )
 from srfix.serde.registry.references import schema_references
 from srfix.serde.registry.retry import RetryPolicy
@@ -115,5 +116,6 @@ __all__ = [
     "VersionSoftDeletedError",
     "answer_error_class",
     "answered_elsewhere",
+    "same_content",
     "schema_references",
 ]

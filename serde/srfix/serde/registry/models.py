@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -20,6 +21,7 @@ __all__ = [
     "SubjectConfig",
     "SubjectVersion",
     "answered_elsewhere",
+    "same_content",
 ]
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -133,3 +135,21 @@ def answered_elsewhere(asked: str, answer: SchemaVersion) -> bool:
     itself holds nothing.
     """
     return not same_subject(asked, answer.subject)
+
+
+def same_content(left: Schema, right: Schema) -> bool:
+    """True if two schemas differ in nothing but blanks and the order of keys.
+
+    Registries answer a text otherwise than it was sent: compact (Confluent, Apicurio for ids), with sorted keys (Karapace).
+    Which differences make another id is theirs to say: Apicurio gives one for a blank.
+    """
+    same = (left.schema_type, left.references) == (right.schema_type, right.references)
+    return same and (left.text == right.text or _document(left.text) == _document(right.text))
+
+
+def _document(text: str) -> Json:
+    try:
+        document: Json = json.loads(text)
+    except ValueError:  # Protobuf
+        return text
+    return document
