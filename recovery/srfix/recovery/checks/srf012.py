@@ -14,6 +14,7 @@ from srfix.recovery.findings import Finding, Severity, Source
 from srfix.recovery.refusals import Refusal, foreseen_refusals
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import SubjectState
+from srfix.serde.registry import RegistryClient
 from srfix.serde.subjects import Subject, subject_for
 from srfix.serde.wire import SchemaId
 
@@ -27,7 +28,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     for role in facts.roles.values():
         missing = missing_ids(facts, role) if facts.source is not None else ()
         refusals = foreseen_refusals(context.registry, role, [role.memberships[schema_id] for schema_id in missing])
-        traces = tuple(_traces(role.state))
+        traces = tuple(_traces(role.state, context.registry))
         if not refusals and not traces:
             continue
         refused = [refusal.schema_id for refusal in refusals]
@@ -49,8 +50,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         )
 
 
-def _traces(state: SubjectState) -> Iterator[str]:
-    if (state.config or {}).get("compatibility") == "NONE":
+def _traces(state: SubjectState, registry: RegistryClient) -> Iterator[str]:
+    if _own_level(state) == "NONE" and not _accepts_anything(registry):
         yield "its own compatibility is NONE: it accepts any schema"
     if state.mode == "IMPORT":
         yield (
@@ -58,6 +59,19 @@ def _traces(state: SubjectState) -> Iterator[str]:
             "its next "
             "internal schema ends its thread"
         )
+
+
+def _accepts_anything(registry: RegistryClient) -> bool:
+    """True if the global level is NONE: then one of the subject's own changes nothing, and Apicurio, whose default that is,
+    answers it for subjects that have none.
+    """
+    shared = registry.config()
+    return shared is not None and shared.compatibility == "NONE"
+
+
+def _own_level(state: SubjectState) -> object:
+    """The subject's own compatibility level, under the name that GET answers it by."""
+    return (state.config or {}).get("compatibilityLevel")
 
 
 def _explanation(role: RoleFacts, refusals: tuple[Refusal, ...], traces: tuple[str, ...]) -> Iterator[str]:
@@ -104,7 +118,7 @@ def _next(state: SubjectState, refusals: tuple[Refusal, ...], traces: tuple[str,
 
 def _put_back(subject: Subject, state: SubjectState) -> str:
     requests = []
-    if (state.config or {}).get("compatibility") == "NONE":
+    if _own_level(state) == "NONE":
         requests.append(f"DELETE /config/{subject} (or PUT the level that it had)")
     if state.mode == "IMPORT":
         requests.append(f"DELETE /mode/{subject}")
