@@ -59,7 +59,7 @@ class TestDiagnose:
             ("committed-offsets", "logins", Weight.WEAK),
             ("schema-similarity", "users", Weight.STRONG),
         }
-        assert f"holds only {staged.internal_id} (40403)" in finding.explanation
+        assert f"holds schema id {staged.internal_id}, but not 1 and 2 (40403)" in finding.explanation
         assert "Error retrieving Avro value schema version for id" in finding.explanation
 
     def test_the_ids_at_fault_are_counted_per_partition(self, world: World, staged: damage.Staged) -> None:
@@ -159,4 +159,5 @@ class TestTheWholeWay:
         assert [action.step for action in plan.actions] == [1, 2, 3, 4, 5, 6]
         assert any("Soft-deleted at once: 1, 2." in line for line in plan.price)
         assert any("compatibility is NONE from the first step to the last" in line for line in plan.price)
-        assert "No TERMINATE and no DROP" in plan.playbook[0]
+        assert any("no TERMINATE of query CSAS_J_0 and no DROP" in line for line in plan.playbook)
+        assert [known.application for known in plan.applications] == [staged.application]

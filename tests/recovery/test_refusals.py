@@ -138,15 +138,15 @@ class TestInDiagnosisAndPlan:
         assert not note.repairable
         whose = "the subject's" if subject else "the registry's"
         assert f"schema id 1: {whose} mode is READONLY (42205)" in note.explanation
-        assert note.next.startswith("Have the registry made writable for this subject")
+        assert note.next == "Have what stands in the way mended (it is in the explanation), then plan the repair."
         with pytest.raises(
             PlanError,
-            match=rf"^No plan: the registry takes no registration under {PHANTOM} \(schema id 1: {whose} mode is "
-            r"READONLY \(42205\)\)\. Have it made writable for this subject and plan again\.$",
+            match=rf"^No plan: The registry takes no registration under {PHANTOM} \(schema id 1: {whose} mode is "
+            r"READONLY \(42205\)\)\. Have that mended and plan again\.$",
         ):
             world.plan()
 
-    def test_at_none_there_is_no_note_and_nothing_is_relaxed(self, world: World) -> None:
+    def test_at_none_nothing_is_refused_nor_relaxed(self, world: World) -> None:
         world.client().set_config(PHANTOM, {"compatibility": "NONE"})
-        assert set(world.findings()) == {"SRF001"}
+        assert "refuse" not in world.findings()["SRF012"].explanation  # only that a repair may have been interrupted
         assert {action.kind for action in world.plan().actions} == {"register"}

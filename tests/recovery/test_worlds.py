@@ -78,7 +78,7 @@ class TestTheRepair:
             read_only = any(world.subjects[f.subject].mode for f in to_repair if f.subject in world.subjects)
             event(f"{len(to_repair)} to repair{', read-only' if read_only else ''}")
             if read_only:
-                with pytest.raises(PlanError, match=r"^No plan: the registry takes no registration under "):
+                with pytest.raises(PlanError, match=r"^No plan: The registry takes no registration under "):
                     make_plan(examination, survey, created_at=clock(), srfix_version="0")
                 return
             plan = make_plan(examination, survey, created_at=clock(), srfix_version="0")
@@ -176,7 +176,8 @@ def _same_health(diagnosis: Diagnosis, expected: Expected) -> None:
 
 
 def _same_refusals(diagnosis: Diagnosis, expected: Expected, staged: StagedWorld, client: RegistryClient) -> None:
-    """SRF012 says of a registration what the registry says when it is tried."""
+    """SRF012 says of a registration what the registry says when it is tried; else that a subject stands at NONE."""
+    traced = {subject for subject, setup in staged.world.subjects.items() if setup.level == "NONE"}
     found = {
         (f.application, f.store, f.role): ({int(fault.schema_id) for fault in f.schema_ids}, f.repairable)
         for f in diagnosis.findings
@@ -191,7 +192,11 @@ def _same_refusals(diagnosis: Diagnosis, expected: Expected, staged: StagedWorld
         if refused:
             event("SRF012")
             assert found.pop(key) == (refused, 42205 not in tried.values())
-    assert found == {}
+        elif finding.subject in traced:
+            event("SRF012 on a level of NONE")
+            assert found.pop(key) == (set(), False)
+    for (application, store, role), said in found.items():
+        assert (f"{application}-{store}-changelog-{role.value}" in traced, said) == (True, (set(), False))
 
 
 def _tried(subject: str, schema: str, staged: StagedWorld, client: RegistryClient) -> int | None:

@@ -109,7 +109,24 @@ class TestTheSubject:
         world.commit("shop", users=1)
         finding = incident(world)
         assert finding.registered_ids == (3,)
-        assert "holds only 3 (40403)" in finding.explanation
+        assert f"{PHANTOM}, holds schema id 3, but not 1 (40403)." in finding.explanation
+
+    def test_live_and_soft_deleted_versions_are_told_apart(self, world: World) -> None:
+        world.registry.seed(PHANTOM, R.replace("USERID", "ID"))
+        world.client().delete_version(PHANTOM, 1)
+        world.put("users", ("a", V1), ("b", V2))
+        world.commit("shop", users=2)
+        finding = incident(world)
+        assert ", holds schema ids 3 and 4 (3 soft-deleted), but not 1 and 2 (40403)." in finding.explanation
+
+    def test_of_many_versions_the_first_are_named(self, world: World) -> None:
+        for number in range(12):
+            world.registry.seed(PHANTOM, R.replace("USERID", f"ID{number}"))
+        world.put("users", ("a", V1))
+        world.commit("shop", users=1)
+        assert (
+            "holds schema ids 3, 4, 5, 6, 7, 8, 9, 10, 11 and 12 and 3 more, but not 1" in incident(world).explanation
+        )
 
     def test_one_that_does_not_exist_answers_40401(self, world: World) -> None:
         world.put("users", ("a", V1))
@@ -129,7 +146,9 @@ class TestTheSubject:
         world.client().delete_version(PHANTOM, 1)
         world.put("users", ("a", V1))
         world.commit("shop", users=1)
-        assert incident(world).registered_ids == (3,)
+        finding = incident(world)
+        assert finding.registered_ids == (3,)
+        assert "holds schema id 3 (soft-deleted), but not 1 (40403)." in finding.explanation
 
 
 class TestKeys:

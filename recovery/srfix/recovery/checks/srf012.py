@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from srfix.recovery.actions import level_of
 from srfix.recovery.checks._counting import at_fault, listed
 from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.checks.srf001 import missing_ids
@@ -51,7 +52,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def _traces(state: SubjectState, registry: RegistryClient) -> Iterator[str]:
-    if _own_level(state) == "NONE" and not _accepts_anything(registry):
+    if level_of(state.config) == "NONE" and not _accepts_anything(registry):
         yield "its own compatibility is NONE: it accepts any schema"
     if state.mode == "IMPORT":
         yield (
@@ -67,11 +68,6 @@ def _accepts_anything(registry: RegistryClient) -> bool:
     """
     shared = registry.config()
     return shared is not None and shared.compatibility == "NONE"
-
-
-def _own_level(state: SubjectState) -> object:
-    """The subject's own compatibility level, under the name that GET answers it by."""
-    return (state.config or {}).get("compatibilityLevel")
 
 
 def _explanation(role: RoleFacts, refusals: tuple[Refusal, ...], traces: tuple[str, ...]) -> Iterator[str]:
@@ -118,7 +114,7 @@ def _next(state: SubjectState, refusals: tuple[Refusal, ...], traces: tuple[str,
 
 def _put_back(subject: Subject, state: SubjectState) -> str:
     requests = []
-    if _own_level(state) == "NONE":
+    if level_of(state.config) == "NONE":
         requests.append(f"DELETE /config/{subject} (or PUT the level that it had)")
     if state.mode == "IMPORT":
         requests.append(f"DELETE /mode/{subject}")
