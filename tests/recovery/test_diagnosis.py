@@ -247,3 +247,14 @@ class TestWhatMayNotBeAsked:
         assert "shop" in [finding.application for finding in diagnosis.findings if finding.code == "SRF001"]
         reasons = [skipped.reason for skipped in diagnosis.skipped if skipped.could_hide]
         assert any(reason.startswith("Ask for Read on topic 'orders'.") for reason in reasons)
+
+
+class TestWhatTheRegistryIsAsked:
+    def test_of_a_subject_that_is_not_listed_and_that_no_finding_needs_nothing(self, world: World) -> None:
+        world.put("users", (value(1), value(1)))  # the keys carry an id, the key serde asks no registry
+        world.commit("shop", users=2)
+        world.registry.forget_requests()
+        assert "SRF001" in world.findings()
+        asked = [seen.path for seen in world.registry.requests]
+        assert not any(PHANTOM.removesuffix("value") + "key" in path for path in asked)
+        assert any(PHANTOM in path for path in asked)

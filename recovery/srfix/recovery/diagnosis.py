@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from srfix.recovery import checks, evidence
 from srfix.recovery.bodies import Bodies, newest_bodies, whole_bodies
@@ -12,11 +13,12 @@ from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress
 from srfix.recovery.checks import CheckContext
 from srfix.recovery.checks._counting import restorable_ids
 from srfix.recovery.circumstances import Circumstances, KnownStore
+from srfix.recovery.evidence.contest import Contest, contest
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Evidence, Finding, Skipped, Source, finding_order
 from srfix.recovery.hints import Hint, circumstances_of, gather_hints, observations, with_hints
 from srfix.recovery.playbook import upon_findings
 from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
-from srfix.recovery.subject_state import read_subject_state
+from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Topic, subject_for
@@ -70,11 +72,18 @@ def diagnose(
         if refused is not None:
             skipped.append(refused)
             continue
-        pieces = tuple(piece for gather in evidence.ALL for piece in gather(suspect, survey))
+        pieces = _evidence(suspect, survey)
         hints = gather_hints(suspect, survey)
         context = with_hints(said, hints)
         # What the person names decides, whatever the rest says; the rest is shown all the same.
         topic = survey.sources.get(suspect.name) or evidence.choose(pieces)
+        if topic is not None:
+            match contest(suspect, topic, pieces, survey, partial(_evidence, survey=survey)):
+                case Contest.LOST:
+                    skipped.append(_taken(suspect, topic))
+                    continue
+                case Contest.OPEN:
+                    topic = None
         found_here: list[Finding] = []
         if topic is not None:
             try:
@@ -131,6 +140,10 @@ class _Known:
     def add(self, store: KnownStore, hints: Iterable[Hint]) -> None:
         self.stores.append(store)
         self.hints |= dict.fromkeys(hints)
+
+
+def _evidence(suspect: SuspectStore, survey: Survey) -> tuple[Evidence, ...]:
+    return tuple(piece for gather in evidence.ALL for piece in gather(suspect, survey))
 
 
 def _is_global(survey: Survey, suspect: SuspectStore) -> bool:
@@ -195,7 +208,7 @@ def _learn(
 ) -> StoreFacts:
     group = None if _is_global(survey, suspect) else suspect.application
     census = counter(topic, group)
-    states = {role: read_subject_state(survey.registry, suspect.subject(role)) for role in Role}
+    states = _states(survey, suspect, census)
     roles: dict[Role, RoleFacts] = {}
     for role, state in states.items():
         ids = census.ids(role)
@@ -221,6 +234,20 @@ def _learn(
         bodies=counter.bodies(topic, group, tuple(roles)) if decided else {},
         source_configs=survey.topic_configs(topic) if decided else None,
     )
+
+
+def _states(survey: Survey, suspect: SuspectStore, census: Census) -> Mapping[Role, SubjectState]:
+    """What stands under the phantom subjects. Of one that is not listed nothing is asked, unless a finding may need it."""
+    states: dict[Role, SubjectState] = {}
+    for role in (Role.VALUE, Role.KEY):
+        subject = suspect.subject(role)
+        value = states.get(Role.VALUE)
+        needed = bool(census.ids(role)) and (value is None or not value.versions)
+        if survey.has_subject(subject) or needed:
+            states[role] = read_subject_state(survey.registry, subject)
+        else:
+            states[role] = SubjectState(subject=subject, versions=(), config=None, mode=None)
+    return states
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,6 +345,15 @@ def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:
     except AccessDeniedError as error:
         return _not_allowed(suspect, error)
     return None
+
+
+def _taken(suspect: SuspectStore, topic: Topic) -> Skipped:
+    return Skipped(
+        what=f"store {suspect.name} of application {suspect.application}",
+        reason=f"the only topic that it may restore from, {topic}, is another store's, so it restores from nowhere "
+        f"(logging disabled, say); if that is wrong, name its topic with --source {suspect.name}=TOPIC",
+        could_hide=False,
+    )
 
 
 def _not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:

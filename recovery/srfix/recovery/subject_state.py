@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from srfix.serde.errors import PlanError
 from srfix.serde.registry import RegistryClient
-from srfix.serde.registry.errors import SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.registry.errors import SubjectNotFoundError, VersionNotFoundError, VersionSoftDeletedError
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
@@ -70,6 +70,26 @@ def read_subject_state(registry: RegistryClient, subject: Subject) -> SubjectSta
         every = registry.versions(subject, deleted=True)
     except SubjectNotFoundError:
         every = ()
+    versions = (len(every) == 1 and _only_live(registry, subject, every[0])) or _versions(registry, subject, every)
+    config = registry.config(subject)
+    return SubjectState(
+        subject=subject,
+        versions=tuple(sorted(versions)),
+        config=None if config is None else dict(config.fields),
+        mode=registry.mode(subject),
+    )
+
+
+def _only_live(registry: RegistryClient, subject: Subject, number: int) -> list[VersionState]:
+    """A subject's only version by one request, as most have one and it is live; nothing if it is soft-deleted."""
+    try:
+        answer = registry.version(subject, number)
+    except (SubjectNotFoundError, VersionNotFoundError, VersionSoftDeletedError):
+        return []
+    return [VersionState(version=number, schema_id=answer.schema_id, deleted=False)]
+
+
+def _versions(registry: RegistryClient, subject: Subject, every: Iterable[int]) -> list[VersionState]:
     try:
         live = frozenset(registry.versions(subject)) if every else frozenset()
     except SubjectNotFoundError:  # every version is soft-deleted
@@ -81,13 +101,7 @@ def read_subject_state(registry: RegistryClient, subject: Subject) -> SubjectSta
         except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
             continue
         versions.append(VersionState(version=number, schema_id=answer.schema_id, deleted=number not in live))
-    config = registry.config(subject)
-    return SubjectState(
-        subject=subject,
-        versions=tuple(sorted(versions)),
-        config=None if config is None else dict(config.fields),
-        mode=registry.mode(subject),
-    )
+    return versions
 
 
 def subject_state_document(state: SubjectState) -> dict[str, Json]:

@@ -43,6 +43,7 @@ class Survey:
     """State directories, topologies and ksqlDB's answers that the person handed over."""
     _topics: Mapping[Topic, int] | None = None
     _subjects: tuple[Subject, ...] | None = None
+    _known_subjects: frozenset[Subject] | None = None
     _commits: dict[str, Mapping[tuple[Topic, int], Commit] | ClusterError] = field(default_factory=dict)
     _groups: dict[str, GroupState] = field(default_factory=dict)
     _configs: dict[Topic, TopicConfigs] = field(default_factory=dict)
@@ -61,6 +62,12 @@ class Survey:
         if self._subjects is None:
             self._subjects = self.registry.subjects(deleted=True)
         return self._subjects
+
+    def has_subject(self, subject: Subject) -> bool:
+        """True if the subject is in the listing, be it with soft-deleted versions alone."""
+        if self._known_subjects is None:
+            self._known_subjects = frozenset(self.subjects())
+        return subject in self._known_subjects
 
     def ask_commits(self, groups: Iterable[str]) -> None:
         """Asks for the committed offsets of many groups side by side, which `commits` then answers from memory.

@@ -198,6 +198,70 @@ class TestStateDirectory:
         assert (finding.application, finding.store) == ("till", "users-store")
 
 
+OTHER = '{"type":"record","name":"Counts","fields":[{"name":"COUNT","type":["null","long"],"default":null}]}'
+
+
+class TestTwoStoresAndOneTopic:
+    """One group that reads `users` alone, one task, `users` in its checkpoint: which of its two stores is the table?"""
+
+    @pytest.fixture
+    def world(self) -> Iterator[World]:
+        with world_of({"users": 1}) as made:
+            made.registry.seed(SOURCE_SUBJECT, W1)
+            made.put("users", ("a", V1))
+            made.commit("shop", users=1)
+            yield made
+
+    @pytest.fixture
+    def supplied(self, tmp_path: Path) -> Supplied:
+        return state(tmp_path, "users 0 0", "users-store", "cache")
+
+    def found(self, examination: Examination) -> dict[str, tuple[str | None, bool]]:
+        return {
+            finding.store: (source(finding), finding.repairable)
+            for finding in examination.diagnosis.findings
+            if finding.code == "SRF001"
+        }
+
+    @pytest.mark.parametrize("phantoms", [(), ("users-store", "cache")], ids=["without subjects", "alike"])
+    def test_nothing_is_repaired_until_the_person_says_which(
+        self, world: World, supplied: Supplied, phantoms: tuple[str, ...]
+    ) -> None:
+        for store in phantoms:
+            world.registry.seed(f"shop-{store}-changelog-value", R)
+        examination = examine(world, supplied)
+        assert self.found(examination) == {"users-store": (None, False), "cache": (None, False)}
+        finding = incident(examine(world, supplied, **{"users-store": "users"}))
+        assert (finding.store, source(finding), finding.repairable) == ("users-store", "users", True)
+
+    def test_the_other_one_is_said_to_restore_from_nowhere_then(self, world: World, supplied: Supplied) -> None:
+        examination = examine(world, supplied, **{"users-store": "users"})
+        assert (
+            "store cache of application shop: the only topic that it may restore from, users, is another store's"
+            in (reasons(examination))
+        )
+        assert not examination.diagnosis.is_inconclusive
+
+    def test_the_one_whose_internal_schema_is_a_projection_of_the_topics_is_taken(
+        self, world: World, supplied: Supplied
+    ) -> None:
+        with_phantom(world)
+        world.registry.seed("shop-cache-changelog-value", OTHER)
+        assert self.found(examine(world, supplied)) == {"users-store": ("users", True), "cache": (None, False)}
+
+    def test_a_topology_takes_it_for_certain(self, world: World, supplied: Supplied) -> None:
+        world.registry.seed("shop-cache-changelog-value", R)
+        both = Supplied(state=supplied.state, topologies=topology(application="shop").topologies)
+        assert self.found(examine(world, both, application="shop")) == {"users-store": ("users", True)}
+
+    def test_a_rival_whose_topic_is_known_is_none(self, world: World, tmp_path: Path) -> None:
+        """Three stores, two topics: a name or a topology that settles one settles nothing for the others but its topic."""
+        world.broker.create_topic("clients", 1)
+        supplied = state(tmp_path, "users 0 0\nclients 0 0", "users-store", "clients-STATE-STORE-0000000003")
+        finding = incident(examine(world, supplied, **{"clients-STATE-STORE-0000000003": "clients"}))
+        assert (finding.store, source(finding), finding.repairable) == ("users-store", "users", True)
+
+
 class TestTopology:
     def test_it_decides_for_the_application_that_was_named(self, world: World) -> None:
         with_phantom(world)

@@ -29,6 +29,8 @@ class RestoreSource:
     """Conclusive if nothing else is left, weak if the store is one of several."""
     detail: str
     """What is seen, in words."""
+    rivals: tuple[str, ...] = ()
+    """Other stores of the same tasks that may restore from it as well: of all of them at most one does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +115,10 @@ def _by_elimination(
     if len(stores) == 1 and len(topics) == 1:
         detail = f"{where} names it, and {name} is the only store there without a changelog of its own"
         return (RestoreSource(topic=topics[0], weight=Weight.CONCLUSIVE, detail=detail),)
-    others = ", ".join(other for other in stores if other != name)
+    rivals = tuple(other for other in stores if other != name)
     detail = (
-        f"{where} names it; it may as well belong to {others}"
-        if others
+        f"{where} names it; it may as well belong to {', '.join(rivals)}"
+        if rivals
         else f"{where} names it, but other topics besides"
     )
-    return tuple(RestoreSource(topic=topic, weight=Weight.WEAK, detail=detail) for topic in topics)
+    return tuple(RestoreSource(topic=topic, weight=Weight.WEAK, detail=detail, rivals=rivals) for topic in topics)
