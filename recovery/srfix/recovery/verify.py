@@ -222,6 +222,11 @@ def _mode(mode: str | None) -> str:
 def circumstances_now(plan: Plan, cluster: Cluster, supplied: Supplied) -> Iterator[Circumstances]:
     """What is known of each application of a plan, its group and its ksqlDB query asked now."""
     for known in plan.circumstances:
+        stores = tuple(
+            replace(store, is_global=store.is_global or supplied.is_global(known.application, store.name))
+            for store in known.stores
+        )
+        known = replace(known, stores=stores)
         for answers, query in supplied.queries(known.application):
             version = known.ksqldb_version if answers.server is None else answers.server.version
             state = query.state or known.query_state

@@ -46,6 +46,9 @@ def verify(
     connection = connection_of_plan(connection, plan)
     applications = sorted({finding.application for finding in plan.findings})
     supplied = evidence.read(application=applications[0] if len(applications) == 1 else None)
+    for answers in supplied.ksqldb:
+        for problem in answers.problems:
+            click.echo(f"ksqlDB ({answers.origin}): {problem}", err=True)
     with open_cluster(connection) as (cluster, engine), connection.registry_client() as registry:
         events = list(
             verify_plan(
