@@ -307,6 +307,37 @@ class TestConfig:
             client.delete_config("s")
 
 
+class TestDeleteConfig:
+    def test_a_level_none_that_is_kept_is_overwritten_first(
+        self, server: ScriptedRegistry, client: RegistryClient
+    ) -> None:
+        """Apicurio 3.3.3: DELETE is 200 and leaves a level NONE in force."""
+        none: Json = {"compatibilityLevel": "NONE"}
+        for answer in (none, none, none, {"compatibilityLevel": "FULL"}, {}, {}):
+            server.answers(answer)
+        client.delete_config("s")
+        assert server.targets == [
+            "DELETE /config/s",
+            "GET /config/s",
+            "GET /config/s?defaultToGlobal=true",
+            "GET /config",
+            "PUT /config/s",
+            "DELETE /config/s",
+        ]
+        assert json.loads(server.seen[4].body) == {"compatibility": "FULL"}
+
+    def test_one_that_is_gone_is_left_alone(self, server: ScriptedRegistry, client: RegistryClient) -> None:
+        server.answers({"compatibilityLevel": "NONE"})
+        server.fails(404, 40408)
+        client.delete_config("s")
+        assert server.targets == ["DELETE /config/s", "GET /config/s"]
+
+    def test_another_level_is_not_asked_for_again(self, server: ScriptedRegistry, client: RegistryClient) -> None:
+        server.answers({"compatibilityLevel": "FULL"})
+        client.delete_config("s")
+        assert server.targets == ["DELETE /config/s"]
+
+
 class TestEffectiveCompatibility:
     def test_it_is_what_the_registry_says(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.answers({"compatibilityLevel": "BACKWARD"})

@@ -27,6 +27,7 @@ __all__ = [
     "mode",
     "registered_schema",
     "registration",
+    "removed_level",
     "schema",
     "schema_ids",
     "schema_version",
@@ -125,6 +126,13 @@ def versions(answer: Answer) -> tuple[int, ...]:
 def config(answer: Answer) -> SubjectConfig:
     """`GET /config[/{s}]`."""
     return SubjectConfig(fields=_object(answer))
+
+
+def removed_level(answer: Answer) -> str | None:
+    """`DELETE /config/{s}`: the level that was removed, where the registry says it."""
+    body = answer.json()
+    level = body.get("compatibilityLevel") if isinstance(body, dict) else None
+    return level if isinstance(level, str) else None
 
 
 def mode(answer: Answer) -> str:

@@ -138,14 +138,26 @@ class SettingsAccess(ClientBase):
     def delete_config(self, subject: str) -> None:
         """Removes a subject's own configuration, all fields of it.
 
+        Apicurio answers 200 and keeps a level NONE (seen on 3.3.3): there the global level is set first, and removed then.
+
         :raises SubjectNotFoundError: if it has none (40401, whether the subject exists or not).
         :raises NoSubjectCompatibilityError: the same, from registries that answer 40408.
         """
+        path = path_of("config", subject)
         try:
-            self._transport.request("DELETE", path_of("config", subject), write=True)
+            answer = self._transport.request("DELETE", path, write=True)
         except (NoSubjectCompatibilityError, SubjectNotFoundError) as error:
             if not error.earlier_attempt_lost:
                 raise
+            return
+        if _parse.removed_level(answer) != "NONE":
+            return
+        kept = self.config(subject)
+        if kept is not None and kept.compatibility == "NONE":
+            shared = self.config()
+            level = None if shared is None else shared.compatibility
+            self.set_config(subject, {"compatibility": _FILLED_IN if level in (None, "NONE") else level})
+            self._transport.request("DELETE", path, write=True)
 
     def set_mode(self, subject: str, mode: str, *, force: bool = False) -> None:
         """Gives a subject a mode of its own: READWRITE, READONLY, IMPORT, FORWARD.
