@@ -12,7 +12,7 @@ from srfix.recovery.stores import SuspectStore
 from srfix.recovery.supplied_candidates import supplied_skips, supplied_stores
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import ClusterError, UsageError
-from srfix.serde.subjects import Topic, split_subject
+from srfix.serde.subjects import Topic, split_context, split_subject
 
 __all__ = ["Candidates", "find_candidates"]
 
@@ -55,12 +55,12 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
             )
         )
     if application is not None:
-        orphaned = [topic for topic in orphaned if parse(topic, application=application) is not None]
+        orphaned = [found for found in orphaned if parse(found[1], application=application) is not None]
     owners = _Owners(survey, listed, named=application)
     if application is None or store is None:
-        owners.ask(orphaned)
-    stores: dict[tuple[str, str], SuspectStore] = {}
-    for topic in orphaned:
+        owners.ask(topic for _context, topic in orphaned)
+    stores: dict[tuple[str, str, str], SuspectStore] = {}
+    for context, topic in orphaned:
         if application is None:
             found = owners.of(topic)
         else:
@@ -75,18 +75,22 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
         parsed = parse(topic, application=found[0])
         if parsed is None or parsed.store is None or (store is not None and parsed.store != store):
             continue
-        suspect = SuspectStore(application=found[0], name=parsed.store, other_applications=found[1:])
-        stores[suspect.application, suspect.name] = suspect
+        suspect = SuspectStore(application=found[0], name=parsed.store, other_applications=found[1:], context=context)
+        stores[suspect.application, suspect.name, context] = suspect
+    # One that left a subject in some context is not looked at in another one, where nothing points to it.
+    known = {(suspect.application, suspect.name) for suspect in stores.values()}
     for suspect in supplied_stores(survey):
-        if application in (None, suspect.application) and store in (None, suspect.name):
-            stores.setdefault((suspect.application, suspect.name), suspect)
+        asked_for = application in (None, suspect.application) and store in (None, suspect.name)
+        if asked_for and (suspect.application, suspect.name) not in known:
+            stores.setdefault((suspect.application, suspect.name, suspect.context), suspect)
     skipped.extend(owners.skipped())
     names = frozenset(suspect.name for suspect in stores.values())
     skipped.extend(supplied_skips(survey, application=application, found=names))
     if application is not None and store is not None:
         named = SuspectStore(application=application, name=store)
         if named.changelog not in survey.topics():
-            stores.setdefault((application, store), named)
+            if (application, store) not in known:
+                stores.setdefault((application, store, named.context), named)
         else:
             skipped.append(
                 Skipped(
@@ -108,13 +112,15 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
     )
 
 
-def _changelogs_without_topic(survey: Survey, skipped: list[Skipped]) -> list[Topic]:
+def _changelogs_without_topic(survey: Survey, skipped: list[Skipped]) -> list[tuple[str, Topic]]:
+    """Contexts and changelog topics that do not exist."""
     topics = survey.topics()
-    found: dict[Topic, None] = {}
+    found: dict[tuple[str, Topic], None] = {}
     for subject in survey.subjects():
-        split = split_subject(subject)
+        context, name = split_context(subject)
+        split = split_subject(name)
         if split is None:
-            record_named = record_name_subject(subject)
+            record_named = record_name_subject(name)
             if record_named is not None and record_named not in topics:
                 skipped.append(
                     Skipped(
@@ -126,7 +132,7 @@ def _changelogs_without_topic(survey: Survey, skipped: list[Skipped]) -> list[To
             continue
         topic, _role = split
         if topic not in topics and recognise(topic) is Kind.CHANGELOG:
-            found[topic] = None
+            found[context, topic] = None
     return sorted(found)
 
 

@@ -21,7 +21,7 @@ from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import AccessDeniedError
-from srfix.serde.subjects import Role, Topic, subject_for
+from srfix.serde.subjects import Role, Topic
 
 __all__ = ["Examination", "diagnose"]
 
@@ -216,7 +216,7 @@ def _learn(
             continue
         if role is Role.KEY and not state.versions and states[Role.VALUE].versions:
             continue  # rows were put, and no key schema was registered: the key serde asks no registry
-        subject, own = suspect.subject(role), subject_for(topic, role)
+        subject, own = suspect.subject(role), suspect.source_subject(topic, role)
         restored = restorable_ids(census, role) if decided else ()
         roles[role] = RoleFacts(
             role=role,
@@ -227,7 +227,7 @@ def _learn(
         )
     return StoreFacts(
         store=suspect,
-        source=Source(topic=topic, subject=subject_for(topic, Role.VALUE)) if decided else None,
+        source=Source(topic=topic, subject=suspect.source_subject(topic, Role.VALUE)) if decided else None,
         evidence=pieces,
         census=census,
         roles=roles,

@@ -17,7 +17,7 @@ from srfix.serde.errors import SchemaError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import RegistryAnswerError, RegistryProtocolError, SubjectNotFoundError
 from srfix.serde.registry.models import Schema, answered_elsewhere, same_content
-from srfix.serde.subjects import Role, Subject, subject_for
+from srfix.serde.subjects import Role, Subject
 from srfix.serde.wire import SchemaId
 
 __all__ = ["Keep", "LeftOut", "SubjectRepair", "Width", "repairs"]
@@ -111,9 +111,13 @@ def _wanted(
             for role in _roles_without_census(facts, survey):
                 yield facts, role, ()
         return
-    by_store = {(facts.store.application, facts.store.name): facts for facts in examination.facts}
+    by_subject = {
+        (facts.store.application, facts.store.name, role.subject): facts
+        for facts in examination.facts
+        for role in facts.roles.values()
+    }
     for finding in examination.diagnosis.findings:
-        known = by_store.get((finding.application, finding.store))
+        known = by_subject.get((finding.application, finding.store, finding.subject))
         if finding.code != "SRF001" or not finding.repairable or known is None:
             continue
         yield known, known.roles[finding.role], tuple(fault.schema_id for fault in finding.schema_ids)
@@ -139,7 +143,7 @@ def _missing(
         return
     ids = set(role.memberships)
     if facts.source is not None:
-        subject = subject_for(facts.source.topic, role.role)
+        subject = facts.store.source_subject(facts.source.topic, role.role)
         every = width is Width.ALL_VERSIONS
         try:
             numbers: Sequence[int] = survey.registry.versions(subject, deleted=every)
@@ -173,7 +177,7 @@ def _decide(
             "again",
         )
     rest = tuple(membership for membership in missing if membership.schema_id not in final)
-    own = subject_for(facts.source.topic, role.role) if facts.source is not None else role.subject
+    own = facts.store.source_subject(facts.source.topic, role.role) if facts.source is not None else role.subject
     foreseen = {m.schema_id: foresee_id(registry, m.schema_id, m.schema, known_under=own) for m in rest if m.schema}
     inherited = inherited_metadata(registry, role.state) if rest else None
     exact = inherited is not None and exact_ids

@@ -26,7 +26,7 @@ from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.serde.errors import PlanError, RegistryError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import ReferenceExistsError, SchemaNotFoundError, SubjectNotFoundError
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects import Subject, split_context
 
 __all__ = ["AlreadyRolledBack", "Left", "RolledBackInPartError", "Undone", "roll_back"]
 
@@ -195,8 +195,10 @@ def _has_other_holder(action: Register, registry: RegistryClient) -> bool:
 def _other_subjects(action: Register, registry: RegistryClient) -> Iterator[Subject]:
     yield from action.holders
     known: Iterable[Subject] = {*action.holders, action.subject}
+    context = split_context(action.subject)[0]
     for subject in registry.subjects(deleted=True):
-        if subject not in known:
+        # Each context has ids of its own: the same number elsewhere is another schema's, or does not keep this one.
+        if subject not in known and split_context(subject)[0] == context:
             yield subject
 
 

@@ -11,7 +11,7 @@ from srfix.recovery.cluster_answers import TopicConfigs
 from srfix.recovery.findings import Evidence, Source
 from srfix.recovery.subject_state import SubjectState
 from srfix.serde.registry.models import Schema
-from srfix.serde.subjects import Role, Subject, Topic, changelog_topic, subject_for
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, changelog_topic, join_context, subject_for
 from srfix.serde.wire import SchemaId
 
 __all__ = ["Membership", "RoleFacts", "StoreFacts", "SuspectStore"]
@@ -27,6 +27,8 @@ class SuspectStore:
     """The store's name."""
     other_applications: tuple[str, ...] = ()
     """Other groups whose name is a prefix of the subject too: the split into application and store is a guess then."""
+    context: str = DEFAULT_CONTEXT
+    """The registry context in which its serdes register and look up; the source topic's subjects are in the same."""
 
     @property
     def changelog(self) -> Topic:
@@ -35,10 +37,15 @@ class SuspectStore:
 
     def subject(self, role: Role) -> Subject:
         """The phantom subject of its keys or values."""
-        return subject_for(self.changelog, role)
+        return join_context(self.context, subject_for(self.changelog, role))
+
+    def source_subject(self, topic: Topic, role: Role) -> Subject:
+        """The subject of the keys or values of the topic that it restores from, as its serdes would ask for it."""
+        return join_context(self.context, subject_for(topic, role))
 
     def __str__(self) -> str:
-        return f"{self.application}/{self.name}"
+        name = f"{self.application}/{self.name}"
+        return name if self.context == DEFAULT_CONTEXT else f"{name} in context {self.context}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

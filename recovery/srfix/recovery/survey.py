@@ -20,7 +20,7 @@ from srfix.serde.registry.errors import (
     SubjectNotFoundError,
 )
 from srfix.serde.registry.models import Schema, SchemaVersion, answered_elsewhere
-from srfix.serde.subjects import Subject, Topic
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, Topic, split_context
 from srfix.serde.wire import SchemaId
 
 __all__ = ["Survey", "ask_membership"]
@@ -172,7 +172,9 @@ def ask_membership(registry: RegistryClient, subject: Subject, schema_id: Schema
     """
     schema: Schema | None = None
     try:
-        schema = registry.schema_by_id(schema_id).schema
+        # Each context has ids of its own; in the default one, the subject would only be one more thing to ask about.
+        elsewhere = split_context(subject)[0] != DEFAULT_CONTEXT
+        schema = registry.schema_by_id(schema_id, subject=subject if elsewhere else None).schema
     except SchemaNotFoundError:
         return Membership(schema_id=schema_id, schema=None, error_code=None, answered_id=None)
     try:

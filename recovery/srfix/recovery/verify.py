@@ -21,7 +21,7 @@ from srfix.serde.interface import SerdeContext
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import Json
 from srfix.serde.resolve import UnderOneSubject
-from srfix.serde.subjects import ChangelogSubject, Role, Subject
+from srfix.serde.subjects import FixedSubject, Role, Subject
 from srfix.serde.wire import SchemaId
 
 __all__ = ["Confirmed", "Event", "NotLookedAt", "Problem", "circumstances_now", "outcome_of", "verify"]
@@ -165,9 +165,7 @@ def _members(finding: PlannedFinding, census: Census, registry: RegistryClient) 
 
 
 def _rows(finding: PlannedFinding, census: Census, cluster: Cluster, registry: RegistryClient) -> Iterator[Event]:
-    deserialize = AvroDeserializer(
-        UnderOneSubject(registry, ChangelogSubject(application=finding.application, store=finding.store))
-    )
+    deserialize = AvroDeserializer(UnderOneSubject(registry, FixedSubject(**{finding.role.value: finding.subject})))
     context = SerdeContext(topic=finding.source_topic, role=finding.role)
     decoded: dict[SchemaId, int] = {}
     for live in newest_live(cluster, census, finding.role)[0]:

@@ -11,7 +11,6 @@ from srfix.recovery.evidence import candidates
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import SubjectState
-from srfix.serde.subjects import subject_for
 from srfix.serde.wire import SchemaId
 
 __all__ = ["CODE", "check", "missing_ids"]
@@ -46,7 +45,9 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             store=facts.store.name,
             role=role.role,
             subject=role.subject,
-            source=None if source is None else Source(topic=source.topic, subject=subject_for(source.topic, role.role)),
+            source=None
+            if source is None
+            else Source(topic=source.topic, subject=facts.store.source_subject(source.topic, role.role)),
             schema_ids=faults if source is not None else (),
             registered_ids=role.state.schema_ids,
             evidence=facts.evidence,

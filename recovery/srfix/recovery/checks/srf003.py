@@ -9,7 +9,7 @@ from srfix.recovery.checks._counting import answered_through, at_fault, listed, 
 from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.findings import Finding, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
-from srfix.serde.subjects import Subject, subject_for
+from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
 
 __all__ = ["CODE", "check"]
@@ -34,13 +34,13 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             store=facts.store.name,
             role=role.role,
             subject=role.subject,
-            source=Source(topic=facts.source.topic, subject=subject_for(facts.source.topic, role.role)),
+            source=Source(topic=facts.source.topic, subject=facts.store.source_subject(facts.source.topic, role.role)),
             schema_ids=at_fault(facts.census, role.role, ids),
             registered_ids=role.state.schema_ids,
             evidence=facts.evidence,
             explanation=f"Store {facts.store.name} of application {facts.store.application} restores from topic "
             f"{facts.source.topic}, and its reader asks {role.subject}. "
-            + " ".join(_standing(facts.census, role, ids, subject_for(facts.source.topic, role.role))),
+            + " ".join(_standing(facts.census, role, ids, facts.store.source_subject(facts.source.topic, role.role))),
             next="Run srfix diagnose again after every new schema of the source; to be rid of it, upgrade to Kafka Streams "
             "2.7 or later, or give the store a changelog of its own.",
             repairable=False,

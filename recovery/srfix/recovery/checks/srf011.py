@@ -8,7 +8,6 @@ from srfix.recovery.checks._counting import at_fault, in_words, restorable_ids
 from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.findings import Finding, Severity, Source
 from srfix.recovery.stores import StoreFacts
-from srfix.serde.subjects import subject_for
 
 __all__ = ["CODE", "check"]
 
@@ -28,7 +27,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         if not unknown:
             continue
         faults = at_fault(facts.census, role.role, unknown)
-        source_subject = subject_for(facts.source.topic, role.role)
+        source_subject = facts.store.source_subject(facts.source.topic, role.role)
         yield Finding(
             code=CODE,
             severity=Severity.BROKEN,

@@ -16,7 +16,7 @@ from srfix.recovery.refusals import Refusal, foreseen_refusals
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import SubjectState
 from srfix.serde.registry import RegistryClient
-from srfix.serde.subjects import Subject, subject_for
+from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
 
 __all__ = ["CODE", "check"]
@@ -42,7 +42,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             subject=role.subject,
             source=None
             if facts.source is None
-            else Source(topic=facts.source.topic, subject=subject_for(facts.source.topic, role.role)),
+            else Source(topic=facts.source.topic, subject=facts.store.source_subject(facts.source.topic, role.role)),
             schema_ids=at_fault(facts.census, role.role, refused) if facts.census is not None else (),
             registered_ids=role.state.schema_ids,
             explanation=" ".join(_explanation(role, refusals, traces)),

@@ -11,7 +11,7 @@ from srfix.recovery.bodies import Bodies, Misfit
 from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
-from srfix.serde.subjects import Role, subject_for
+from srfix.serde.subjects import Role
 
 __all__ = ["CODE", "check"]
 
@@ -37,7 +37,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             store=facts.store.name,
             role=role.role,
             subject=role.subject,
-            source=Source(topic=topic, subject=subject_for(topic, role.role)),
+            source=Source(topic=topic, subject=facts.store.source_subject(topic, role.role)),
             schema_ids=_at_fault(misfits, is_partial=bodies is None or not bodies.is_whole),
             registered_ids=role.state.schema_ids,
             evidence=facts.evidence,

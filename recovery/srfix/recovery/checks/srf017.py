@@ -13,7 +13,7 @@ from srfix.recovery.checks.interface import CheckContext, Reader
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import read_subject_state
-from srfix.serde.subjects import Subject, subject_for
+from srfix.serde.subjects import Subject
 
 __all__ = ["CODE", "check"]
 
@@ -29,7 +29,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         if not absent:
             continue
         faults = at_fault(facts.census, role.role, absent)
-        subject = subject_for(facts.source.topic, role.role)
+        subject = facts.store.source_subject(facts.source.topic, role.role)
         held = read_subject_state(context.registry, subject).schema_ids
         yield Finding(
             code=CODE,

@@ -8,9 +8,9 @@ say for itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from enum import Enum
 
-from srfix.recovery.evidence import committed_offsets
 from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.stores import SuspectStore
 from srfix.recovery.survey import Survey
@@ -47,7 +47,7 @@ def contest(
         return Contest.WON
     outcome = Contest.WON
     for name in _rivals(store, topic, survey):
-        others = gather(SuspectStore(application=store.application, name=name))
+        others = gather(replace(store, name=name))
         if any(piece.weight is Weight.CONCLUSIVE and piece.topic != topic for piece in others):
             continue
         rival = _said_for(topic, others)
@@ -59,10 +59,8 @@ def contest(
 
 
 def _said_for(topic: Topic, pieces: Iterable[Evidence]) -> tuple[int, int]:
-    """How many kinds of evidence are conclusive and strong, of those that tell one store of an application from another."""
-    kinds = {
-        (piece.weight, piece.kind) for piece in pieces if piece.topic == topic and piece.kind != committed_offsets.KIND
-    }
+    """How many kinds of evidence are conclusive and strong; what speaks for an application speaks for all of its stores."""
+    kinds = {(piece.weight, piece.kind) for piece in pieces if piece.topic == topic}
     weights = [weight for weight, _kind in kinds]
     return weights.count(Weight.CONCLUSIVE), weights.count(Weight.STRONG)
 

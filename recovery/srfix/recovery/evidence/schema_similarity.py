@@ -16,7 +16,7 @@ from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.errors import AccessDeniedError, AmbiguousFieldError, SchemaError
 from srfix.serde.formats.avro import field_names
 from srfix.serde.registry.models import SchemaVersion
-from srfix.serde.subjects import Role, Topic, subject_for
+from srfix.serde.subjects import Role, Topic
 
 __all__ = ["KIND", "gather"]
 
@@ -30,7 +30,7 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     if internal is None or not names:
         return
     for topic in _topics(store, survey):
-        writer = survey.latest(subject_for(topic, Role.VALUE))
+        writer = survey.latest(store.source_subject(topic, Role.VALUE))
         if writer is None:
             continue
         shared = _shared(names, _names(writer))
@@ -58,7 +58,7 @@ def _topics(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
     except AccessDeniedError:  # a global store is examined all the same
         read = set()
     subjects = frozenset(survey.subjects())
-    chosen = read or {topic for topic in survey.topics() if subject_for(topic, Role.VALUE) in subjects}
+    chosen = read or {topic for topic in survey.topics() if store.source_subject(topic, Role.VALUE) in subjects}
     return tuple(sorted(topic for topic in chosen if parse(topic, application=store.application) is None))
 
 

@@ -1,0 +1,112 @@
+"""A registry with contexts: a store whose serdes work in one is found, repaired and verified there, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from srfix.recovery.actions import Register
+from srfix.recovery.verify import Confirmed, Problem
+from srfix.serde.registry import Schema
+from srfix.serde.subjects import Topic
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
+from tests.recovery.world import World, value, world_of
+
+IN_CONTEXT = f":.eu:{PHANTOM}"
+KEY = '{"type":"record","name":"Key","fields":[{"name":"id","type":"long"}]}'
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """Id 2 is W1 in context `.eu`, where the phantom lacks it, and W2 in the default context."""
+    with world_of({"users": 1}) as made:
+        made.registry.seed("elsewhere-value", KEY)
+        made.registry.seed("another-value", W2)
+        made.registry.seed(":.eu:elsewhere-value", KEY)
+        assert made.registry.seed(f":.eu:{SOURCE_SUBJECT}", W1) == 2
+        made.registry.seed(IN_CONTEXT, R)
+        made.put("users", ("u1", value(2)))
+        made.commit("shop", users=1)
+        yield made
+
+
+class TestDiagnose:
+    def test_the_store_is_found_in_its_context(self, world: World) -> None:
+        examination = world.examine()
+        (finding,) = [found for found in examination.diagnosis.findings if found.code == "SRF001"]
+        assert (finding.application, finding.store, finding.subject) == ("shop", "users-store", IN_CONTEXT)
+        assert finding.source is not None
+        assert (finding.source.topic, finding.source.subject) == ("users", f":.eu:{SOURCE_SUBJECT}")
+        assert [fault.schema_id for fault in finding.schema_ids] == [2]
+        assert examination.diagnosis.examined == ("shop/users-store in context .eu",)
+        assert not [skipped for skipped in examination.diagnosis.skipped if skipped.could_hide]
+
+    def test_one_store_in_two_contexts_is_two(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W2)  # which is id 2 here, and so complete
+        examination = world.examine()
+        assert examination.diagnosis.examined == ("shop/users-store", "shop/users-store in context .eu")
+        assert [f.subject for f in examination.diagnosis.findings if f.code == "SRF001"] == [IN_CONTEXT]
+
+    def test_a_store_that_is_named_is_looked_for_in_every_context(self, world: World) -> None:
+        diagnosis = world.examine(application="shop", store="users-store").diagnosis
+        assert diagnosis.examined == ("shop/users-store in context .eu",)
+
+    def test_schemas_are_compared_within_the_context(self, world: World) -> None:
+        world.broker.create_topic("orders", 1)
+        world.commit("shop", orders=0)
+        world.registry.seed(":.eu:orders-value", KEY)
+        world.registry.seed("orders-value", W1)  # alike, and in another context
+        (finding,) = [found for found in world.examine().diagnosis.findings if found.code == "SRF001"]
+        assert finding.source is not None
+        assert finding.source.topic == "users"
+        assert {e.topic for e in finding.evidence if e.kind == "schema-similarity"} == {Topic("users")}
+
+
+class TestTheWholeWay:
+    def test_the_repair_is_planned_carried_out_and_verified_in_the_context(self, world: World, tmp_path: Path) -> None:
+        world.registry.seed(f":.eu:{SOURCE_SUBJECT}", W2)
+        elsewhere = world.client().subjects()
+        plan = world.plan()
+        registered = [action for action in plan.actions if isinstance(action, Register)]
+        assert [(action.subject, action.schema_id) for action in registered] == [(IN_CONTEXT, 2), (IN_CONTEXT, 4)]
+        assert {action.subject for action in plan.actions} == set(plan.expects) == {IN_CONTEXT}
+        world.apply(plan, tmp_path / "journal")
+        events = world.verify(plan)
+        assert not [event for event in events if isinstance(event, Problem)]
+        assert any(isinstance(event, Confirmed) for event in events)
+        assert "SRF001" not in world.findings()
+        assert world.client().subjects() == elsewhere
+
+    def test_two_contexts_are_repaired_in_one_plan(self, world: World, tmp_path: Path) -> None:
+        world.registry.seed(PHANTOM, KEY)
+        world.registry.seed(SOURCE_SUBJECT, W2)
+        plan = world.plan()
+        registered = {(a.subject, a.schema_id, a.schema.text) for a in plan.actions if isinstance(a, Register)}
+        assert registered == {(PHANTOM, 2, W2), (IN_CONTEXT, 2, W1)}
+        world.apply(plan, tmp_path / "journal")
+        assert "SRF001" not in [finding.code for finding in world.examine().diagnosis.findings]
+        registered_now = {
+            e.subject for e in world.verify(plan) if isinstance(e, Confirmed) and "is registered" in e.what
+        }
+        assert registered_now == {PHANTOM, IN_CONTEXT}
+
+    def test_a_rollback_leaves_what_it_found(self, world: World, tmp_path: Path) -> None:
+        before = world.registry.dump()
+        world.apply(world.plan(), tmp_path / "journal")
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before
+
+    def test_a_holder_in_another_context_keeps_nothing(self, world: World, tmp_path: Path) -> None:
+        """The same content under the same id in the default context: there, the records of `.eu` do not look."""
+        schema = Schema(text=W1)
+        world.apply(world.plan(), tmp_path / "journal")
+        client = world.client()
+        for permanent in (False, True):
+            client.delete_version(f":.eu:{SOURCE_SUBJECT}", 1, permanent=permanent)
+            client.delete_version("another-value", 1, permanent=permanent)
+        client.set_mode("twin-value", "IMPORT")
+        client.register_with_id("twin-value", schema, 2)
+        world.roll_back(tmp_path / "journal")
+        assert client.lookup(IN_CONTEXT, schema, deleted=True).schema_id == 2
