@@ -94,6 +94,13 @@ class TestFindCandidates:
         assert hidden(candidates) == ["subject shop-users-store-changelog-com.example.User"]
         assert "TopicRecordNameStrategy" in next(s.reason for s in candidates.skipped if s.could_hide)
 
+    def test_one_of_another_application_or_of_no_changelog_hides_nothing(self, world: World) -> None:
+        world.registry.seed("other-users-store-changelog-com.example.User", R)
+        world.registry.seed("shop-by-name-repartition-com.example.User", R)
+        world.registry.seed(":.eu:shop-users-store-changelog-com.example.User", R)
+        world.commit("shop", users=0)
+        assert hidden(found(world, application="shop")) == ["subject :.eu:shop-users-store-changelog-com.example.User"]
+
 
 class TestTheApplication:
     def test_the_longest_group_is_taken_and_the_others_are_remembered(self, world: World) -> None:

@@ -43,7 +43,7 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
     :raises RegistryError: if the registry does not answer.
     """
     skipped: list[Skipped] = []
-    orphaned = _changelogs_without_topic(survey, skipped)
+    orphaned = _changelogs_without_topic(survey, application, skipped)
     listing = survey.cluster.groups()
     listed = frozenset(listing.groups)
     if listing.problem is not None:
@@ -54,8 +54,6 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
                 could_hide=False,
             )
         )
-    if application is not None:
-        orphaned = [found for found in orphaned if parse(found[1], application=application) is not None]
     owners = _Owners(survey, listed, named=application)
     if application is None or store is None:
         owners.ask(topic for _context, topic in orphaned)
@@ -112,16 +110,23 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
     )
 
 
-def _changelogs_without_topic(survey: Survey, skipped: list[Skipped]) -> list[tuple[str, Topic]]:
-    """Contexts and changelog topics that do not exist."""
+def _changelogs_without_topic(
+    survey: Survey, application: str | None, skipped: list[Skipped]
+) -> list[tuple[str, Topic]]:
+    """Contexts and changelog topics that do not exist; of one application, if it is named."""
     topics = survey.topics()
+
+    def is_wanted(topic: Topic) -> bool:
+        is_its_own = application is None or parse(topic, application=application) is not None
+        return is_its_own and topic not in topics and recognise(topic) is Kind.CHANGELOG
+
     found: dict[tuple[str, Topic], None] = {}
     for subject in survey.subjects():
         context, name = split_context(subject)
         split = split_subject(name)
         if split is None:
             record_named = record_name_subject(name)
-            if record_named is not None and record_named not in topics:
+            if record_named is not None and is_wanted(record_named):
                 skipped.append(
                     Skipped(
                         what=f"subject {subject}",
@@ -131,7 +136,7 @@ def _changelogs_without_topic(survey: Survey, skipped: list[Skipped]) -> list[tu
                 )
             continue
         topic, _role = split
-        if topic not in topics and recognise(topic) is Kind.CHANGELOG:
+        if is_wanted(topic):
             found[context, topic] = None
     return sorted(found)
 
