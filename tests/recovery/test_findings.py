@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.findings import (
+    ApplicationAdvice,
     Diagnosis,
     Evidence,
     Finding,
@@ -66,6 +67,11 @@ diagnoses = st.builds(
     findings=st.lists(findings, max_size=4, unique_by=lambda f: (f.code, f.application, f.store, f.role)).map(tuple),
     skipped=st.lists(st.builds(Skipped, what=text, reason=text, could_hide=st.booleans()), max_size=3).map(tuple),
     examined=st.lists(text, max_size=3).map(tuple),
+    applications=st.lists(
+        st.builds(ApplicationAdvice, application=text, advice=st.lists(text, max_size=3).map(tuple)),
+        max_size=3,
+        unique_by=lambda told: told.application,
+    ).map(tuple),
 )
 
 FINDING_KEYS = {
@@ -105,6 +111,8 @@ class TestDiagnosisDocument:
         assert json.loads(json.dumps(document, allow_nan=False)) == document
         assert {"schema", "srfix", "generated_at", "findings", "skipped", "summary"} <= document.keys()
         assert document["schema"] == "srfix.diagnosis/1"
+        told = {each["application"]: each["advice"] for each in listed(document, "applications")}
+        assert told == {each.application: [*each.advice] for each in diagnosis.applications}
         for finding in listed(document, "findings"):
             assert finding.keys() >= FINDING_KEYS
             for fault in listed(finding, "schema_ids"):
@@ -141,7 +149,10 @@ class TestDiagnosisDocument:
     @given(diagnoses)
     def test_it_does_not_depend_on_the_order_of_what_was_found(self, diagnosis: Diagnosis) -> None:
         backwards = Diagnosis(
-            findings=diagnosis.findings[::-1], skipped=diagnosis.skipped[::-1], examined=diagnosis.examined[::-1]
+            findings=diagnosis.findings[::-1],
+            skipped=diagnosis.skipped[::-1],
+            examined=diagnosis.examined[::-1],
+            applications=diagnosis.applications[::-1],
         )
         assert document_of(backwards) == document_of(diagnosis)
 

@@ -10,7 +10,13 @@ from srfix.recovery.checks.interface import StreamsVersion
 from srfix.recovery.findings import Weight
 from srfix.recovery.hints import _of_ksqldb
 from srfix.recovery.state.directory import Traces
-from srfix.recovery.streams_generation import GenerationHint, decisive_version, from_commit_metadata, from_traces
+from srfix.recovery.streams_generation import (
+    GenerationHint,
+    decisive_version,
+    from_commit_metadata,
+    from_traces,
+    version_range,
+)
 
 MAGIC_1 = base64.b64encode(b"\x01" + bytes(8)).decode()
 MAGIC_2 = base64.b64encode(b"\x02" + bytes(12)).decode()
@@ -71,6 +77,17 @@ class TestDecisiveVersion:
     def test_an_upper_bound_below_the_fix_decides(self) -> None:
         hint = GenerationHint(oldest=None, newest=StreamsVersion(2, 6), detail="d")
         assert decisive_version([hint]) == StreamsVersion(2, 6)
+
+
+class TestVersionRange:
+    def test_weak_hints_play_no_part_and_lower_bounds_win(self) -> None:
+        weak = GenerationHint(oldest=None, newest=StreamsVersion(2, 3), detail="d", weight=Weight.WEAK)
+        old = GenerationHint(oldest=None, newest=StreamsVersion(2, 8), detail="left over")
+        new = GenerationHint(oldest=StreamsVersion(3, 2), newest=StreamsVersion(4, 2), detail="d")
+        assert version_range([weak]) == (None, None)
+        assert version_range([old]) == (None, StreamsVersion(2, 8))
+        assert version_range([old, new]) == (StreamsVersion(3, 2), None)
+        assert version_range([new]) == (StreamsVersion(3, 2), StreamsVersion(4, 2))
 
 
 class TestOfKsqldb:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
+from srfix.recovery.circumstances import Circumstances, KnownStore
 from srfix.recovery.plan_file import (
     Plan,
     PlannedFinding,
@@ -24,7 +26,8 @@ from srfix.serde.errors import PlanError
 from srfix.serde.registry import RegistryClient, Schema, SchemaReference
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
-from tests.recovery.staging import plan_of
+from tests.recovery.staging import APPLICATION, SOURCE, STORE, plan_of
+from tests.recovery.test_circumstances import known
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 subjects = texts.map(Subject)
@@ -75,6 +78,7 @@ plans = st.builds(
     expects=st.lists(states, max_size=2).map(lambda found: {state.subject: state for state in found}),
     price=st.lists(texts, max_size=2).map(tuple),
     playbook=st.lists(texts, max_size=2).map(tuple),
+    applications=st.lists(known, max_size=2).map(tuple),
 )
 
 
@@ -129,6 +133,25 @@ class TestPlanFrom:
             match=r"^The plan .*none\.json cannot be read \(No such file or directory\)\. Make one with .*",
         ):
             load_plan(tmp_path / "none.json")
+
+
+class TestCircumstances:
+    def test_a_plan_that_says_nothing_of_an_application_knows_its_stores_and_their_topics(
+        self, client: RegistryClient
+    ) -> None:
+        plan = plan_of(client)
+        store = KnownStore(name=STORE, topic=SOURCE)
+        assert plan.circumstances == (Circumstances(application=APPLICATION, stores=(store,)),)
+
+    def test_what_it_says_of_one_is_taken(self, client: RegistryClient) -> None:
+        said = Circumstances(application=APPLICATION, members=2, state="Stable")
+        assert replace(plan_of(client), applications=(said,)).circumstances == (said,)
+
+    def test_a_plan_of_before_there_were_any_is_read(self, client: RegistryClient) -> None:
+        document = plan_document(plan_of(client))
+        del document["applications"]
+        document["digest"] = plan_digest(document)
+        assert plan_from(document, where="it") == plan_of(client)
 
 
 class TestSavePlan:

@@ -14,10 +14,13 @@ from srfix.fixtures.broker import EmbeddedBroker
 from srfix.fixtures.registry import Answer, Fault
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.cluster import Cluster
+from srfix.recovery.cluster_answers import GroupState
 from srfix.recovery.plan_file import Plan
-from srfix.recovery.verify import Confirmed, Problem, verify
+from srfix.recovery.playbook import Verified, upon_verification
+from srfix.recovery.supplied import Supplied
+from srfix.recovery.verify import Confirmed, NotLookedAt, Problem, circumstances_now, outcome_of, verify
 from srfix.serde.registry.errors import RegistryAnswerError
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
@@ -96,6 +99,21 @@ class TestVerify:
         assert "NONE" in problem
         assert "finish it with srfix apply, or put it back by hand" in problem
 
+    def test_a_mode_that_was_left_is_a_problem(self, world: World, repaired: Plan) -> None:
+        world.client().set_mode(PHANTOM, "READONLY")
+        assert problems(world, repaired) == [
+            "its mode is READONLY where none of its own stood before the repair; finish it with srfix apply, or put it back "
+            "by hand"
+        ]
+
+    def test_a_look_up_that_an_alias_answers_is_confirmed_as_that(self, world: World, repaired: Plan) -> None:
+        world.client().set_config(PHANTOM, {"alias": SOURCE_SUBJECT})
+        said = [event.what for event in world.verify(repaired) if isinstance(event, Confirmed)]
+        assert said[0] == (
+            f"schema id 1 is not registered here, but its look-up is satisfied through an alias of {SOURCE_SUBJECT}; that ends "
+            "when the alias is removed (its configuration)"
+        )
+
     def test_a_source_topic_that_is_gone_is_a_problem(self, world: World, repaired: Plan) -> None:
         with EmbeddedBroker(topics={"elsewhere": 1}) as broker:
             config = {"bootstrap.servers": broker.bootstrap_servers}
@@ -145,6 +163,17 @@ class TestVerify:
             world.apply(plan, tmp_path / "journal")
             assert [type(event) for event in world.verify(plan)] == [Confirmed, Confirmed, Confirmed]
 
+    def test_a_text_that_the_registry_does_not_take_any_more_is_a_problem(self, world: World, repaired: Plan) -> None:
+        body = json.dumps({"error_code": 42201, "message": "no such reference"})
+        with world.registry.intercept(
+            Fault(method="POST", path=f"^/subjects/{PHANTOM}[?]", action=Answer(status=422, body=body))
+        ):
+            found = problems(world, repaired)
+        assert found[0] == (
+            "schema id 1: the registry does not take its text for a schema (42201: no such reference), so that the reader's "
+            "look-up fails; srfix diagnose says what stands in the way"
+        )
+
     def test_an_outage_is_no_verdict(self, world: World, repaired: Plan) -> None:
         body = json.dumps({"error_code": 50001, "message": "Error in the backend data store"})
         with (
@@ -158,3 +187,51 @@ class TestVerify:
         elsewhere = replace(repaired, findings=(replace(finding, source_topic=Topic("nowhere")),))
         assert problems(world, elsewhere)[0].startswith("topic nowhere, from which")
         assert "nowhere" not in world.broker.topics
+
+
+class LivingCluster(Cluster):
+    """A cluster that tells of groups, as a real one does and the embedded one cannot."""
+
+    members: int = 0
+
+    def group_state(self, group: str, *, timeout_s: float = 5.0) -> GroupState:
+        return GroupState(group=group, state="Stable" if self.members else "Empty", members=self.members, problem=None)
+
+
+class TestCircumstancesNow:
+    def test_the_group_is_asked_anew(self, world: World, repaired: Plan) -> None:
+        (planned,) = repaired.circumstances
+        assert (planned.application, planned.members) == ("shop", None)
+        assert [(store.name, store.topic) for store in planned.stores] == [("users-store", "users")]
+        with LivingCluster({"bootstrap.servers": world.broker.bootstrap_servers}) as cluster:
+            said = []
+            for cluster.members in (0, 2):
+                (now,) = circumstances_now(repaired, cluster, Supplied())
+                assert now == replace(planned, members=cluster.members, state=now.state, problem=None)
+                said.append(next(iter(upon_verification(now, Verified.HOLDS))))
+        assert "the group of shop has no members now (Empty)" in said[0]
+        assert "the group of shop has 2 members now (Stable)" in said[1]
+
+    def test_a_diagnosis_knows_the_group_and_the_plan_keeps_it(self, world: World) -> None:
+        cluster = LivingCluster({"bootstrap.servers": world.broker.bootstrap_servers})
+        cluster.members = 3
+        world.cluster = world.stack.enter_context(cluster)
+        (told,) = world.examine().diagnosis.applications
+        assert any("the group of shop has 3 members now (Stable)" in line for line in told.advice)
+        assert ("group-state", "Stable") in {(seen.kind, seen.says) for seen in told.observations}
+        plan = world.plan()
+        assert [(known.members, known.state) for known in plan.applications] == [(3, "Stable")]
+        assert any("has 3 members when the repair was planned (Stable)" in line for line in plan.playbook)
+
+
+class TestOutcomeOf:
+    def test_each_application_has_its_own(self, repaired: Plan) -> None:
+        (finding,) = repaired.findings
+        other = replace(finding, application="tills", subject=Subject("tills-users-store-changelog-value"))
+        both = replace(repaired, findings=(finding, other))
+        holds = Confirmed(subject=finding.subject, what="w")
+        unseen = NotLookedAt(subject=finding.subject, what="w")
+        problem = Problem(subject=other.subject, what="w")
+        assert outcome_of("shop", both, [holds, problem]) is Verified.HOLDS
+        assert outcome_of("tills", both, [holds, problem]) is Verified.PROBLEMS
+        assert outcome_of("shop", both, [holds, unseen, problem]) is Verified.NOT_SEEN

@@ -94,7 +94,8 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         meaning=(
             "The store depends on a phantom subject, and today that subject knows all live ids. This holds "
             "until the source topic is written under its next schema: that one will not be registered "
-            "there by anybody."
+            "there by anybody. Where an alias or another context answers for the subject, it holds until "
+            "that is removed."
         ),
         cause="A repair, or serdes that write the writer's own schema back (a generic Avro serde does).",
         detection="The checks of SRF001; no id at fault is left.",
@@ -228,12 +229,14 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
     ),
     CatalogueEntry(
         code="SRF012",
-        title="The registry would refuse the repair as it stands",
+        title="The registry would refuse the repair as it stands, or an earlier one was interrupted",
         severity="note",
         meaning=(
             "Registering the source's schema under the phantom subject would be refused: it is not "
             "compatible with what the subject holds (409), the subject is read-only, or the credentials "
-            "may not write there."
+            "may not write there. Or the subject's own compatibility is NONE, or its own mode IMPORT, which is "
+            "what a repair leaves that was interrupted; with IMPORT the application's own registrations are "
+            "refused (42205)."
         ),
         cause=(
             "The internal schema and the writer's schema usually differ in more than BACKWARD allows, such "
@@ -243,7 +246,8 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         remedy=(
             "For a refusal by compatibility the plan sets the level of the phantom subject to NONE, "
             "registers, and puts the level back; it says what that costs. For the others: ask whoever owns "
-            "the registry."
+            "the registry. An interrupted repair is finished with srfix apply PLAN, or undone with srfix "
+            "rollback JOURNAL, before anything is planned anew."
         ),
         checked_since="0.1.0",
     ),

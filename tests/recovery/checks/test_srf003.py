@@ -43,6 +43,28 @@ class TestCheck:
         world.commit("shop", users=2)
         assert set(world.findings()) == {"SRF011"}
 
+    def test_an_alias_that_answers_is_named_with_what_ends_it(self, world: World) -> None:
+        world.client().set_config(PHANTOM, {"alias": "users-value"})
+        world.put("users", ("a", V1), ("b", V2))
+        world.commit("shop", users=2)
+        note = world.findings()["SRF003"]
+        assert "All ids that a restore loads (1 and 2) are found when they are asked for there" in note.explanation
+        assert note.explanation.endswith(
+            "The look-up of 1 and 2 is satisfied through an alias of users-value; that ends when the alias is removed (its "
+            "configuration)."
+        )
+
+    def test_another_context_that_answers_is_named_beside_what_is_registered(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W2)
+        world.registry.seed(f":.backup:{PHANTOM}", W1)
+        world.put("users", ("a", V1), ("b", V2))
+        world.commit("shop", users=2)
+        note = world.findings()["SRF003"]
+        assert note.explanation.endswith(
+            f"The look-up of 1 is satisfied through another context (:.backup:{PHANTOM}); that ends when its versions are "
+            "deleted in .backup."
+        )
+
     def test_an_empty_topic_is_no_note(self, world: World) -> None:
         world.commit("shop", users=0)
         assert world.findings() == {}
