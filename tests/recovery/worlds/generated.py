@@ -9,7 +9,22 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from tests.recovery.worlds.schemas import KEYS, LOST, TEXTS
-from tests.recovery.worlds.world import GUID, UNFRAMED, Key, Log, Record, SubjectSetup, Table, Version, World
+from tests.recovery.worlds.world import (
+    CUT,
+    GARBAGE,
+    GUID,
+    LONG,
+    UNFRAMED,
+    WHOLE,
+    Folder,
+    Key,
+    Log,
+    Record,
+    SubjectSetup,
+    Table,
+    Version,
+    World,
+)
 
 __all__ = ["broken_worlds", "worlds"]
 
@@ -29,6 +44,7 @@ _NOISE: Final = (
     "shop-changelog-value",
     "elsewhere-value",
 )
+_POLICIES: Final = ("delete", "delete", "compact", "compact,delete", "kept", None)
 _LEVELS: Final = (None, None, "NONE", "FULL", "FORWARD", "BACKWARD_TRANSITIVE", "BACKWARD_TRANSITIVE")
 
 
@@ -40,14 +56,19 @@ def _often(draw: DrawFn, percent: int) -> bool:
 def _log(draw: DrawFn, family: tuple[str, ...]) -> Log:
     start = draw(st.sampled_from((0, 0, 0, 3)))
     key_schemas = draw(st.sampled_from(((None,), (None,), KEYS[:1], KEYS, (None, *KEYS, "Lost1"))))
-    odd = draw(st.sampled_from((None, UNFRAMED, GUID, *LOST, "UserRow", "OrderRow")))
+    odd = draw(st.sampled_from((None, UNFRAMED, UNFRAMED, GUID, *LOST, "UserRow", "OrderRow")))
+    bodies = (WHOLE, WHOLE, CUT, LONG, GARBAGE) if _often(draw, 40) else (WHOLE,)
+    key_bodies = (WHOLE, WHOLE, CUT, LONG) if _often(draw, 40) else (WHOLE,)
     offset = start
     records = []
     for _ in range(draw(st.integers(0, 7))):
         offset += draw(st.sampled_from((0, 0, 0, 0, 2)))
-        key = Key(draw(st.sampled_from("abc")), draw(st.sampled_from(key_schemas)))
+        key_schema = draw(st.sampled_from(key_schemas))
+        key_body = WHOLE if key_schema is None else draw(st.sampled_from(key_bodies))
+        key = Key(draw(st.sampled_from("abc")), key_schema, key_body)
         value = draw(st.sampled_from((*family, *family, None, odd)))
-        records.append(Record(offset, None if draw(st.integers(0, 9)) == 0 else key, value))
+        body = WHOLE if value in (None, UNFRAMED, GUID, *LOST) else draw(st.sampled_from(bodies))
+        records.append(Record(offset, None if draw(st.integers(0, 9)) == 0 else key, value, body))
         offset += 1
     return Log(start, offset + draw(st.sampled_from((0, 0, 0, 1))), tuple(records))
 
@@ -137,6 +158,18 @@ def _with_what_is_said(draw: DrawFn, world: World, applications: list[str], stor
         )
         other = replace(table, topic=draw(st.sampled_from(topics)))
         world = replace(world, tables=(table, other) if _often(draw, 40) else (table,))
+    if stores and _often(draw, 30):
+        checkpointed = draw(st.lists(st.sampled_from((*topics, "nowhere")), max_size=2, unique=True))
+        folder = Folder(
+            application=draw(st.sampled_from(applications)),
+            stores=tuple(draw(st.lists(st.sampled_from((*stores, "u")), min_size=1, max_size=2, unique=True))),
+            topics=None if _often(draw, 15) else tuple(checkpointed),
+        )
+        world = replace(world, folders=(folder,))
+    if _often(draw, 25):
+        policies = {topic: draw(st.sampled_from(_POLICIES)) for topic in topics}
+        world = replace(world, policies=policies)
+    world = replace(world, decode_values=_often(draw, 40))
     if _often(draw, 25):
         world = replace(world, application=draw(st.sampled_from((*applications, "nobody"))))
     if _often(draw, 15):

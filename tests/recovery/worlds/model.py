@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tests.recovery.worlds.schemas import FIELDS, LOST
-from tests.recovery.worlds.world import GUID, UNFRAMED, Record, World
+from tests.recovery.worlds.world import GUID, LONG, UNFRAMED, WHOLE, Folder, Log, Record, World
 
 __all__ = ["Expected", "ExpectedFinding", "Refused", "expect"]
 
@@ -52,6 +52,8 @@ class Expected:
     """Per examined store where it restores from; None while undecided."""
     evidence: dict[str, set[tuple[str, str, str]]] = field(default_factory=dict)
     """Per examined store kind, topic and weight."""
+    not_decoded: set[str] = field(default_factory=set)
+    """What must be said of rows that nobody decoded."""
     could_hide: bool = False
     """True if something was not looked at that could hide a finding."""
 
@@ -66,10 +68,16 @@ def expect(world: World) -> Expected:
         pieces = set(_evidence(world, application, store))
         expected.evidence[name] = pieces
         topic = _choose(pieces)
-        expected.sources[name] = topic
+        rivals = set(_rivals(world, application, store, topic, pieces)) if topic is not None else set()
+        expected.sources[name] = None if rivals else topic
+        if "theirs" in rivals:
+            continue  # the topic is another store's, so this one restores from nowhere
+        if rivals:
+            topic = None
         before = len(expected.findings)
         if topic is not None:
             expected.findings.extend(_decided(world, application, store, topic))
+            expected.not_decoded.update(_not_decoded(world, application, store, topic))
             expected.could_hide |= _unreadable(world, topic)
         elif pieces:
             _undecided(world, application, store, sorted({topic for _, topic, _ in pieces}), expected)
@@ -116,6 +124,16 @@ def _stores(world: World, expected: Expected) -> set[tuple[str, str, bool]]:
             continue
         if table.topic in world.topics and f"{owner}-{table.store}{CHANGELOG}" not in world.topics:
             found.setdefault((owner, table.store), False)
+    for folder in world.folders:
+        if world.application not in (None, folder.application):
+            continue
+        for name in _restoring_from_elsewhere(folder):
+            unclaimed = _unclaimed(folder)
+            expected.could_hide |= not unclaimed <= world.topics.keys()  # another cluster's directory?
+            suspicious = unclaimed or folder.topics is None
+            own = f"{folder.application}-{name}{CHANGELOG}"
+            if suspicious and own not in world.topics and world.store in (None, name):
+                found.setdefault((folder.application, name), False)
     for table in world.tables:
         if table.application is None and table.store not in {store for _, store in found}:
             expected.could_hide = True  # whose store is it?
@@ -148,7 +166,18 @@ def _exists(world: World, application: str) -> bool:
         (world.listed is not None and application in world.listed)
         or bool(world.groups.get(application))
         or any(table.application == application for table in world.tables)
+        or any(folder.application == application for folder in world.folders)
     )
+
+
+def _restoring_from_elsewhere(folder: Folder) -> list[str]:
+    """The stores that have no changelog of their own in the checkpoint."""
+    return [store for store in folder.stores if f"{folder.application}-{store}{CHANGELOG}" not in (folder.topics or ())]
+
+
+def _unclaimed(folder: Folder) -> set[str]:
+    """The topics in the checkpoint that are no internal ones of the application."""
+    return {topic for topic in folder.topics or () if not _is_own(topic, folder.application)}
 
 
 # --- evidence -----------------------------------------------------------------------------------------------------
@@ -163,6 +192,12 @@ def _evidence(world: World, application: str, store: str) -> Iterator[tuple[str,
     for table in world.tables:
         if table.store == store and table.application in (None, application) and table.topic in world.topics:
             yield "topology", table.topic, "conclusive" if table.application == application else "strong"
+    for folder in world.folders:
+        left, unclaimed = _restoring_from_elsewhere(folder), _unclaimed(folder)
+        if folder.application == application and store in left:
+            alone = len(left) == 1 and len(unclaimed) == 1
+            for topic in unclaimed & world.topics.keys():
+                yield "state-directory", topic, "conclusive" if alone else "weak"
     named = store.partition(AUTOMATIC)[0]
     if AUTOMATIC in store and named in world.topics:
         yield "store-name", named, "strong"
@@ -218,13 +253,50 @@ def _choose(pieces: set[tuple[str, str, str]]) -> str | None:
     return topics.pop() if len(topics) == 1 else None
 
 
+def _rivals(world: World, application: str, store: str, topic: str, pieces: set[tuple[str, str, str]]) -> Iterator[str]:
+    """Stores of the same task that may restore from the topic that was chosen, for it is one store's only.
+
+    `theirs` where that is certain, `open` where as much speaks for them. Committed offsets speak for them all.
+    """
+
+    def said(by: set[tuple[str, str, str]], weight: str) -> int:
+        return len({kind for kind, of, as_ in by if (of, as_) == (topic, weight) and kind != "committed-offsets"})
+
+    if said(pieces, "conclusive"):
+        return
+    for folder in world.folders:
+        left = _restoring_from_elsewhere(folder)
+        if folder.application != application or store not in left or topic not in _unclaimed(folder):
+            continue
+        for rival in left:
+            theirs = set(_evidence(world, application, rival)) if rival != store else set()
+            if rival == store or any(weight == "conclusive" and of != topic for _, of, weight in theirs):
+                continue
+            if said(theirs, "conclusive"):
+                yield "theirs"
+            elif said(theirs, "strong") >= said(pieces, "strong"):
+                yield "open"
+
+
 # --- what a restore loads, and what is wrong with it --------------------------------------------------------------
 
 
-def _places(world: World, application: str, store: str, topic: str, role: str) -> dict[str, Places]:
-    """Per schema where its records are."""
+@dataclass
+class Rows:
+    """What a restore loads of one partition."""
+
+    partition: int
+    log: Log
+    is_restored: bool
+    """False if the group has no commit there."""
+    live: dict[object, Record]
+    """The latest record of each key before the restore limit."""
+    pending: dict[object, Record]
+    """The same from there on."""
+
+
+def _rows(world: World, application: str, store: str, topic: str) -> Iterator[Rows]:
     everything = any(t.is_global and (t.application, t.store) == (application, store) for t in world.tables)
-    found: dict[str, list[tuple[int, int | None, int, int, int]]] = {}
     for partition, log in enumerate(world.topics[topic]):
         committed = world.groups.get(application, {}).get((topic, partition))
         limit = log.end if everything else None if committed is None else min(log.end, committed)
@@ -238,13 +310,21 @@ def _places(world: World, application: str, store: str, topic: str, role: str) -
                 rows.pop(record.key, None)
             else:
                 rows[record.key] = record
+        yield Rows(partition=partition, log=log, is_restored=limit is not None, live=live, pending=pending)
+
+
+def _places(world: World, application: str, store: str, topic: str, role: str) -> dict[str, Places]:
+    """Per schema where its records are."""
+    found: dict[str, list[tuple[int, int | None, int, int, int]]] = {}
+    for rows in _rows(world, application, store, topic):
+        log = rows.log
         for schema in {s for record in log.records if (s := _schema(record, role)) is not None}:
             carriers = [record for record in log.records if _schema(record, role) == schema]
             found.setdefault(schema, []).append(
                 (
-                    partition,
-                    None if limit is None else sum(_schema(r, role) == schema for r in live.values()),
-                    sum(_schema(r, role) == schema for r in pending.values()),
+                    rows.partition,
+                    sum(_schema(r, role) == schema for r in rows.live.values()) if rows.is_restored else None,
+                    sum(_schema(r, role) == schema for r in rows.pending.values()),
                     carriers[0].offset,
                     carriers[-1].offset,
                 )
@@ -256,6 +336,50 @@ def _schema(record: Record, role: str) -> str | None:
     if role == "key":
         return None if record.key is None else record.key.schema
     return None if record.value in (UNFRAMED, GUID) else record.value
+
+
+def _body(record: Record, role: str) -> str:
+    if role == "key":
+        return WHOLE if record.key is None else record.key.body
+    return record.body
+
+
+def _bad_bodies(
+    world: World, application: str, store: str, topic: str, role: str
+) -> tuple[dict[str, Places], set[str], bool]:
+    """Per schema where live rows do not decode, in which ways, and whether some row was not decoded at all.
+
+    Without `--decode-values` the newest live row of each schema and partition is decoded.
+    """
+    found: dict[str, list[tuple[int, int | None, int, int, int]]] = {}
+    ways: set[str] = set()
+    left_out = False
+    for rows in _rows(world, application, store, topic):
+        for schema in {_schema(record, role) for record in rows.live.values()} - {None, *LOST}:
+            assert schema is not None
+            carriers = sorted((r for r in rows.live.values() if _schema(r, role) == schema), key=lambda r: r.offset)
+            if not world.decode_values:
+                left_out |= len(carriers) > 1
+                carriers = carriers[-1:]
+            bad = [record for record in carriers if _body(record, role) != WHOLE]
+            if bad:
+                ways.update(_body(record, role) for record in bad)
+                place = (rows.partition, len(bad), 0, bad[0].offset, bad[-1].offset)
+                found.setdefault(schema, []).append(place)
+    return {schema: tuple(places) for schema, places in found.items()}, ways, left_out
+
+
+def _looked_at(world: World, application: str, store: str, topic: str) -> Iterator[tuple[str, str]]:
+    """The roles whose serde asks a registry at all: records with ids, or a subject of the store."""
+    for role, phantom in _roles(world, application, store):
+        if phantom in world.subjects or _places(world, application, store, topic, role):
+            yield role, phantom
+
+
+def _not_decoded(world: World, application: str, store: str, topic: str) -> Iterator[str]:
+    for role, _ in _looked_at(world, application, store, topic):
+        if _bad_bodies(world, application, store, topic, role)[2]:
+            yield f"bodies of the {role}s of topic {topic}"
 
 
 def _roles(world: World, application: str, store: str) -> Iterator[tuple[str, str]]:
@@ -303,12 +427,58 @@ def _decided(world: World, application: str, store: str, topic: str) -> Iterator
                 repairable=repairable,
             )
 
+        elsewhere = {s for s in restored - unknown if s not in _held(world, f"{topic}-{role}")}
+        if elsewhere:
+            severity = _severity_of_elsewhere(world, in_neither=bool(elsewhere & missing))
+            yield finding("SRF017", severity, f"{topic}-{role}", elsewhere, repairable=False)
         if missing:
             yield finding("SRF001", _severity(world), phantom, missing, repairable=True)
         if unknown:
             yield finding("SRF011", "broken", f"{topic}-{role}", unknown, repairable=False)
         if restored and not missing and not unknown and _held(world, phantom):
             yield finding("SRF003", "note", phantom, restored, repairable=False)
+
+    for role, phantom in _looked_at(world, application, store, topic):
+        bad, ways, _ = _bad_bodies(world, application, store, topic, role)
+        unframed = role == "value" and any(
+            record.value == UNFRAMED
+            for rows in _rows(world, application, store, topic)
+            for record in rows.live.values()
+        )
+        if bad or unframed:
+            yield ExpectedFinding(
+                code="SRF013",
+                # Java's decoder does not look behind the last field
+                severity="silent wrong results" if ways == {LONG} and not unframed else "broken",
+                application=application,
+                store=store,
+                role=role,
+                subject=phantom,
+                topic=topic,
+                faults=bad,
+                repairable=False,
+            )
+    if world.policies.get(topic, "compact") == "delete":
+        yield ExpectedFinding(
+            code="SRF018",
+            severity="silent wrong results",
+            application=application,
+            store=store,
+            role="value",
+            subject=f"{topic}-value",
+            topic=topic,
+            faults={},
+            repairable=False,
+        )
+
+
+def _severity_of_elsewhere(world: World, *, in_neither: bool) -> str:
+    """Ids that the source's own subject lacks: who asks it now, who asks it second, who will ask it one day."""
+    if world.reader == "plain":
+        return "note"
+    if world.reader == "dual":
+        return "broken" if in_neither else "note"
+    return "broken" if world.streams == "2.7" else "breaks on upgrade"
 
 
 def _undecided(world: World, application: str, store: str, candidates: list[str], expected: Expected) -> None:

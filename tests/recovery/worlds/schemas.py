@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["FIELDS", "KEYS", "LOST", "TEXTS"]
+__all__ = ["BODIES", "FIELDS", "KEYS", "LOST", "TEXTS"]
 
 _RECORDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "User1": ("User", ("userId long",)),
@@ -47,6 +47,21 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "Text": frozenset(),
 }
 """Field names in upper case; none for what is no record."""
+
+BODIES: Final[Mapping[str, bytes]] = {
+    "User1": b"\x02",
+    "User2": b"\x02\x00",
+    "User3": b"\x02u\x02t",
+    "UserRow": b"\x02\x02",
+    "UserRow2": b"\x02\x02\x00",
+    "Order1": b"\x02\x04",
+    "Order2": b"\x02\x04\x00",
+    "OrderRow": b"\x02\x02\x02\x04",
+    "MixedRow": b"\x02\x02\x02\x04",
+    "StrangeRow": b"\x02\x02",
+    "Text": b"\x02t",
+}
+"""A body of each value's schema, by hand: longs are 1 and 2, what may be null is 1 or null."""
 
 KEYS: Final = ("Key1", "Key2")
 """The schemas of keys."""

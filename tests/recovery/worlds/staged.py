@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from uuid import UUID
 
 from requests import PreparedRequest, Response
@@ -17,14 +17,16 @@ from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
 from srfix.recovery.cluster import Cluster, GroupListing, RawRecord
 from srfix.recovery.cluster_answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.diagnosis import Examination, diagnose
+from srfix.recovery.state.checkpoints import Checkpoint, CheckpointEntry
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
 from srfix.recovery.supplied import GivenTopology, Supplied
 from srfix.recovery.survey import Survey
 from srfix.recovery.topology import parse_topologies
 from srfix.serde.registry import RegistryClient, Schema
 from srfix.serde.subjects import Topic
 from srfix.serde.wire import frame_guid, frame_id
-from tests.recovery.worlds.schemas import LOST, TEXTS
-from tests.recovery.worlds.world import GUID, UNFRAMED, Key, Log, Record, World
+from tests.recovery.worlds.schemas import BODIES, LOST, TEXTS
+from tests.recovery.worlds.world import CUT, GARBAGE, GUID, LONG, UNFRAMED, WHOLE, Folder, Key, Log, Record, World
 
 __all__ = ["StagedWorld"]
 
@@ -36,8 +38,9 @@ _BATCH = 3
 class _Cluster(Cluster):
     """Answers from a world."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, ids: Mapping[str, int]) -> None:
         self._world = world
+        self._ids = ids
 
     def topics(self) -> Mapping[Topic, int]:
         return {Topic(topic): len(logs) for topic, logs in sorted(self._world.topics.items())}
@@ -72,15 +75,36 @@ class _Cluster(Cluster):
         return GroupState(group=group, state=None, members=None, problem="not asked")
 
     def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
-        compacted = {"cleanup.policy": "compact"}
-        return {Topic(t): TopicConfigs(topic=Topic(t), values=compacted, problem=None) for t in topics}
+        return {Topic(topic): self._configs(topic) for topic in topics}
+
+    def _configs(self, topic: str) -> TopicConfigs:
+        policy = self._world.policies.get(topic, "compact")
+        if policy is None:
+            return TopicConfigs(topic=Topic(topic), values=None, problem="the cluster does not say")
+        values = {"cleanup.policy": policy, "retention.ms": "604800000", "retention.bytes": "-1"}
+        if policy == "kept":
+            values |= {"cleanup.policy": "delete", "retention.ms": "-1"}
+        return TopicConfigs(topic=Topic(topic), values=values, problem=None)
 
     def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
         logs = self._world.topics[topic]
         return {partition: (logs[partition].start, logs[partition].end) for partition in partitions}
 
-    def record_at(self, topic: str, partition: int, offset: int) -> RawRecord | None:
-        raise NotImplementedError
+    def records_at(
+        self, topic: str, places: Iterable[tuple[int, int]]
+    ) -> Iterator[tuple[tuple[int, int], RawRecord | None]]:
+        for partition, offset in places:
+            yield (partition, offset), next(self.read(topic, partition, offset, offset + 1), None)
+
+    def read(self, topic: str, partition: int, begin: int, end: int) -> Iterator[RawRecord]:
+        for record in self._world.topics[topic][partition].records:
+            if begin <= record.offset < end:
+                yield RawRecord(
+                    partition=partition,
+                    offset=record.offset,
+                    key=_key(record.key, self._ids),
+                    value=_value(record, self._ids),
+                )
 
 
 class _WithoutSockets(BaseAdapter):
@@ -138,10 +162,10 @@ class StagedWorld:
     def survey(self, client: RegistryClient) -> Survey:
         """What the diagnosis asks."""
         return Survey(
-            cluster=_Cluster(self.world),
+            cluster=_Cluster(self.world, self.ids),
             registry=client,
             sources={store: Topic(topic) for store, topic in self.world.sources.items()},
-            supplied=Supplied(topologies=tuple(_topologies(self.world))),
+            supplied=Supplied(topologies=tuple(_topologies(self.world)), state=tuple(map(_state, self.world.folders))),
         )
 
     def examine(self, survey: Survey) -> Examination:
@@ -152,7 +176,14 @@ class StagedWorld:
             reader=Reader(world.reader),
             streams_version=None if world.streams is None else StreamsVersion.parse(world.streams),
         )
-        return diagnose(survey, self, said, application=world.application, store=world.store)
+        return diagnose(
+            survey,
+            self,
+            said,
+            application=world.application,
+            store=world.store,
+            decode_values=world.decode_values,
+        )
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
         """The census engine: the real counting of records in memory."""
@@ -174,29 +205,70 @@ class StagedWorld:
             batch = log.records[at : at + _BATCH]
             run = columns(
                 offsets=[record.offset for record in batch],
-                keys=[self._key(record.key) for record in batch],
-                values=[self._value(record) for record in batch],
+                keys=[_key(record.key, self.ids) for record in batch],
+                values=[_value(record, self.ids) for record in batch],
                 one_partition=True,
             )
             counter.add(run, 0, len(batch))
         return counter.result(partition=partition, start_offset=log.start, end_offset=log.end, committed_offset=offset)
 
-    def _key(self, key: Key | None) -> bytes | None:
-        if key is None:
-            return None
-        body = key.name.encode()
-        return body if key.schema is None else frame_id(self.ids[key.schema], body)
-
-    def _value(self, record: Record) -> bytes | None:
-        if record.value is None:
-            return None
-        if record.value == UNFRAMED:
-            return b'{"id":1}'
-        return frame_guid(_GUID, b"\x02") if record.value == GUID else frame_id(self.ids[record.value], b"\x02")
-
     def schema(self, name: str) -> Schema:
         """A schema as it is sent to the registry."""
         return Schema(text=TEXTS[name])
+
+
+def _key(key: Key | None, ids: Mapping[str, int]) -> bytes | None:
+    if key is None:
+        return None
+    name = key.name.encode()
+    if key.schema is None:
+        return name
+    body = b"\x02" + name if key.schema == "Key2" else name  # one byte: a small number
+    if key.body == CUT:
+        body = body[:-1] + bytes([body[-1] | 0x80])  # a number that goes on
+    return frame_id(ids[key.schema], body + b"\x00" if key.body == LONG else body)
+
+
+def _value(record: Record, ids: Mapping[str, int]) -> bytes | None:
+    if record.value is None:
+        return None
+    if record.value == UNFRAMED:
+        return b'{"id":1}'
+    if record.value == GUID:
+        return frame_guid(_GUID, b"\x02")
+    whole = BODIES.get(record.value, b"")
+    bodies = {WHOLE: whole, CUT: whole[:-1], LONG: whole + b"\x00", GARBAGE: b"\xff" * 12}
+    return frame_id(ids[record.value], bodies[record.body])
+
+
+def _state(folder: Folder) -> ApplicationState:
+    path = f"/state/{folder.application}"
+    entries = [CheckpointEntry(topic=Topic(topic), partition=0, offset=0) for topic in folder.topics or ()]
+    task = Task(
+        name="0_0",
+        path=f"{path}/0_0",
+        subtopology=0,
+        partition=0,
+        stores=tuple(
+            StoreDirectory(name=store, kind=StoreKind.KEY_VALUE, path=f"{path}/0_0/rocksdb/{store}")
+            for store in folder.stores
+        ),
+        checkpoint=None
+        if folder.topics is None
+        else Checkpoint(path=f"{path}/0_0/.checkpoint", entries=tuple(entries)),
+    )
+    return ApplicationState(
+        application=folder.application,
+        path=path,
+        tasks=(task,),
+        traces=Traces(
+            has_process_metadata=False,
+            has_task_locks=False,
+            has_position_files=False,
+            has_offsets_column_families=False,
+        ),
+        is_in_use=False,
+    )
 
 
 def _used(world: World) -> set[str]:

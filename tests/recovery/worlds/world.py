@@ -9,7 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["GUID", "Key", "Log", "Record", "SubjectSetup", "Table", "UNFRAMED", "Version", "World"]
+__all__ = [
+    "CUT",
+    "Folder",
+    "GARBAGE",
+    "GUID",
+    "Key",
+    "LONG",
+    "Log",
+    "Record",
+    "SubjectSetup",
+    "Table",
+    "UNFRAMED",
+    "Version",
+    "WHOLE",
+    "World",
+]
+
+WHOLE = "whole"
+"""A body that its schema's writer wrote."""
+CUT = "cut"
+"""The same without its last byte."""
+LONG = "long"
+"""The same and a byte more."""
+GARBAGE = "garbage"
+"""Bytes that no schema of these worlds begins with."""
 
 UNFRAMED = "unframed"
 """A value that no registry serializer wrote."""
@@ -25,6 +49,8 @@ class Key:
     """What tells keys apart."""
     schema: str | None = None
     """The schema that it carries the id of; None for a key without framing."""
+    body: str = WHOLE
+    """`WHOLE`, `CUT` or `LONG`, if it carries an id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +63,8 @@ class Record:
     """Its key; None for a null key."""
     value: str | None
     """A schema's short name, `UNFRAMED` or `GUID`; None for a tombstone."""
+    body: str = WHOLE
+    """`WHOLE`, `CUT`, `LONG` or `GARBAGE`, if it carries an id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +116,18 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Folder:
+    """The state directory of an application, with one task."""
+
+    application: str
+    """Whose it is."""
+    stores: tuple[str, ...]
+    """Its key-value stores."""
+    topics: tuple[str, ...] | None
+    """The topics in the task's checkpoint; None if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     """All of it."""
 
@@ -99,10 +139,16 @@ class World:
     """The groups that the cluster lists, at least those with commits; None if it lists none and says so."""
     subjects: Mapping[str, SubjectSetup]
     """What the registry holds."""
+    policies: Mapping[str, str | None] = field(default_factory=dict)
+    """Per topic its `cleanup.policy`, `compact` if it is not here; `kept` for `delete` without limits; None if unknown."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """`--source STORE=TOPIC`."""
     tables: tuple[Table, ...] = ()
     """`--topology`."""
+    folders: tuple[Folder, ...] = ()
+    """`--state-dir`."""
+    decode_values: bool = False
+    """`--decode-values`."""
     application: str | None = None
     """`--application`."""
     store: str | None = None
@@ -119,10 +165,12 @@ class World:
 def _lines(world: World) -> Iterator[str]:
     for topic, logs in sorted(world.topics.items()):
         for partition, log in enumerate(logs):
-            yield f"topic {topic}[{partition}] {log.start}…{log.end}"
+            yield f"topic {topic}[{partition}] {log.start}…{log.end} {world.policies.get(topic, 'compact')}"
             for record in log.records:
                 key = "null" if record.key is None else f"{record.key.name}:{record.key.schema or 'plain'}"
-                yield f"  {record.offset}: {key} → {record.value or 'tombstone'}"
+                bad_key = f" ({record.key.body} key)" if record.key is not None and record.key.body != WHOLE else ""
+                bad = "" if record.body == WHOLE else f" ({record.body})"
+                yield f"  {record.offset}: {key}{bad_key} → {record.value or 'tombstone'}{bad}"
     for group, commits in sorted(world.groups.items()):
         offsets = ", ".join(f"{topic}[{p}]={offset}" for (topic, p), offset in sorted(commits.items()))
         yield f"group {group}: {offsets or 'no commits'}"
@@ -136,4 +184,9 @@ def _lines(world: World) -> Iterator[str]:
     for table in world.tables:
         kind = "global table" if table.is_global else "table"
         yield f"--topology of {table.application or 'nobody named'}: {kind} {table.store} of {table.topic}"
+    for folder in world.folders:
+        holds = "no checkpoint" if folder.topics is None else f"a checkpoint of {', '.join(folder.topics)}"
+        yield f"--state-dir of {folder.application} with {', '.join(folder.stores)} and {holds}"
+    if world.decode_values:
+        yield "--decode-values"
     yield f"--application {world.application} --store {world.store} --reader {world.reader} --streams {world.streams}"
