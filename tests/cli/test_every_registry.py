@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -118,6 +117,26 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+class Clock:
+    """Time that passes when the command waits for a registry, and not otherwise."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(Connection, "_retry_policy", lambda _: RetryPolicy(sleep=made.sleep))
+    return made
+
+
 def findings(document: Mapping[str, Any]) -> dict[str, str]:
     return {finding["code"]: finding["severity"] for finding in document["findings"]}
 
@@ -148,7 +167,7 @@ def the_story(parts: Parts, reached: Reached, capture: pytest.CaptureFixture[str
 class TestKinds:
     @pytest.mark.parametrize("name", KINDS)
     def test_the_story_is_the_same(
-        self, name: str, shared_parts: Parts, here: Path, capsys: pytest.CaptureFixture[str]
+        self, name: str, shared_parts: Parts, here: Path, capsys: pytest.CaptureFixture[str], clock: Clock
     ) -> None:
         kind = KINDS[name]
         with FixtureRegistry(
@@ -156,13 +175,26 @@ class TestKinds:
             emulate=kind.emulate,
             habits=kind.habits,
             base_path=kind.base_path,
-            clock=lambda: time.monotonic() * 20,  # 15 s without a leader go by in one
+            clock=clock,
         ) as registry:
             damaged(shared_parts, registry, indent=kind.indent)
             if kind.own is not None:
                 registry.configure(shared_parts.staged.phantom_subject, kind.own)
-            reached = Reached(registry=registry, urls=registry.url, properties=("retries.wait.ms=10",))
-            the_story(shared_parts, reached, capsys)
+            the_story(shared_parts, Reached(registry=registry, urls=registry.url), capsys)
+            assert clock.now >= kind.habits.takes_writes_after_s
+
+
+class TestNothingThere:
+    @pytest.mark.parametrize("habits", [Habits(), KARAPACE, AXONOPS, APICURIO])
+    def test_an_empty_registry_is_empty_whatever_it_says(
+        self, habits: Habits, shared_parts: Parts, here: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """AxonOps says null."""
+        with FixtureRegistry(habits=habits) as registry:
+            run = Told(shared_parts, Reached(registry=registry, urls=registry.url), capsys)
+            assert run("subjects")["subjects"] == []
+            assert run("diagnose")["findings"] == []
+            run("doctor")
 
 
 class TestLevelThatMayBeInherited:
@@ -221,9 +253,8 @@ class TestFollowerAlone:
         shared_parts: Parts,
         here: Path,
         capsys: pytest.CaptureFixture[str],
-        monkeypatch: pytest.MonkeyPatch,
+        clock: Clock,
     ) -> None:
-        monkeypatch.setattr(Connection, "_retry_policy", lambda _: RetryPolicy(sleep=lambda _: None))
         with FixtureRegistry() as leader, leader.follower(code=code) as follower:
             damaged(shared_parts, leader)
             run = Told(shared_parts, Reached(registry=follower, urls=follower.url), capsys)
