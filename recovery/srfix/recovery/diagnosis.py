@@ -14,6 +14,7 @@ from srfix.recovery.checks import CheckContext
 from srfix.recovery.checks._counting import restorable_ids
 from srfix.recovery.circumstances import Circumstances, KnownStore
 from srfix.recovery.evidence.contest import Contest, contest
+from srfix.recovery.evidence.unseen_source import unseen_source
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Evidence, Finding, Skipped, Source, finding_order
 from srfix.recovery.hints import Hint, circumstances_of, gather_hints, observations, with_hints
 from srfix.recovery.playbook import upon_findings
@@ -73,6 +74,10 @@ def diagnose(
             skipped.append(refused)
             continue
         pieces = _evidence(suspect, survey)
+        unseen = unseen_source(suspect, survey, pieces)
+        if unseen is not None:
+            skipped.append(unseen)
+            continue
         hints = gather_hints(suspect, survey)
         context = with_hints(said, hints)
         # What the person names decides, whatever the rest says; the rest is shown all the same.

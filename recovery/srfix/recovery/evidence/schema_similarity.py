@@ -6,7 +6,7 @@ that has a subject.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.internal_topics import parse
@@ -18,18 +18,23 @@ from srfix.serde.formats.avro import field_names
 from srfix.serde.registry.models import SchemaVersion
 from srfix.serde.subjects import Role, Topic
 
-__all__ = ["KIND", "gather"]
+__all__ = ["KIND", "compare", "gather"]
 
 KIND = "schema-similarity"
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     """Yields strong evidence where every field of the internal schema is one of the source's, ignoring case."""
+    yield from compare(store, survey, _topics(store, survey))
+
+
+def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Iterator[Evidence]:
+    """What `gather` yields, of these topics, by name."""
     internal = survey.latest(store.subject(Role.VALUE))
     names = _names(internal)
     if internal is None or not names:
         return
-    for topic in _topics(store, survey):
+    for topic in sorted(topics):
         writer = survey.latest(store.source_subject(topic, Role.VALUE))
         if writer is None:
             continue
@@ -59,7 +64,7 @@ def _topics(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
         read = set()
     subjects = frozenset(survey.subjects())
     chosen = read or {topic for topic in survey.topics() if store.source_subject(topic, Role.VALUE) in subjects}
-    return tuple(sorted(topic for topic in chosen if parse(topic, application=store.application) is None))
+    return tuple(topic for topic in chosen if parse(topic, application=store.application) is None)
 
 
 def _shared(columns: tuple[str, ...], fields: tuple[str, ...]) -> int:
