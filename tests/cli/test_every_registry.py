@@ -69,6 +69,8 @@ class Reached:
     urls: str
     properties: tuple[str, ...] = ()
     """What `-R` gives."""
+    context: str = ""
+    """What stands before the names of its subjects, such as `:.shop:`."""
 
 
 class Told:
@@ -151,7 +153,8 @@ def the_story(parts: Parts, reached: Reached, capture: pytest.CaptureFixture[str
     checks = run("doctor")["checks"]
     assert [check["what"] for check in checks if check["part"] == "registry" and check["outcome"] == "denied"] == []
     [internal] = run("subjects")["subjects"]
-    assert (internal["subject"], internal["class"]) == (parts.staged.phantom_subject, "changelog without a topic")
+    assert internal["subject"] == f"{reached.context}{parts.staged.phantom_subject}"
+    assert internal["class"] == "changelog without a topic"
     assert (registry.dump(), registry.writes) == (before, 0)
 
     applied = run("apply", "p.json", "--yes")
@@ -357,11 +360,18 @@ def a_follower_before_its_leader(parts: Parts, folder: Path) -> Iterator[Reached
 
 
 @contextmanager
-def a_context(parts: Parts, folder: Path) -> Iterator[Reached]:
+def the_url_of_a_context(parts: Parts, folder: Path) -> Iterator[Reached]:
     with FixtureRegistry(emulate="8.2") as registry:
         registry.seed("users-value", '"string"')  # another schema with the same id, in the default context
         damaged(parts, registry, context=":.shop:")
         yield Reached(registry=registry, urls=f"{registry.url}/contexts/.shop")
+
+
+@contextmanager
+def subjects_of_a_context(parts: Parts, folder: Path) -> Iterator[Reached]:
+    with FixtureRegistry() as registry:
+        damaged(parts, registry, context=":.shop:")
+        yield Reached(registry=registry, urls=registry.url, context=":.shop:")
 
 
 WAYS: tuple[Callable[[Parts, Path], AbstractContextManager[Reached]], ...] = (
@@ -371,7 +381,8 @@ WAYS: tuple[Callable[[Parts, Path], AbstractContextManager[Reached]], ...] = (
     a_token_that_changes_while_it_runs,
     the_first_of_two_dead,
     a_follower_before_its_leader,
-    a_context,
+    the_url_of_a_context,
+    subjects_of_a_context,
 )
 
 
