@@ -141,15 +141,6 @@ class TestARefusedPlan:
         assert "The world has changed since the plan was made" in done.stderr
         assert [path.name for path in directory.iterdir()] == ["p.json"]
 
-    def test_leaves_what_was_there_before(self, directory: Path, registry: FixtureRegistry) -> None:
-        assert run("apply", directory, registry).returncode == 0
-        told = journal(directory).read_bytes()
-        changed = json.loads((directory / "p.json").read_text())
-        changed["digest"] = "sha256:0"
-        (directory / "p.json").write_text(json.dumps(changed))
-        assert run("apply", directory, registry).returncode == 2
-        assert journal(directory).read_bytes() == told
-
     @pytest.mark.parametrize("place", ["/dev/null", "/dev/full"])
     def test_a_journal_that_cannot_be_read_back_is_refused(
         self, directory: Path, registry: FixtureRegistry, place: str
@@ -159,3 +150,32 @@ class TestARefusedPlan:
         assert done.stderr == (
             f"srfix: The journal {place} is no file: what is written there cannot be read back. Name a file.\n"
         )
+
+
+class TestManyAtOnce:
+    def test_one_carries_it_out_and_the_others_change_nothing(
+        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
+    ) -> None:
+        command = [SRFIX, "apply", "p.json", "--yes", "--registry", registry.url]
+        runs = [
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment(),
+                cwd=directory,
+            )
+            for _run in range(4)
+        ]
+        ended = [(run.communicate(timeout=TIMEOUT_S), run.returncode) for run in runs]
+        assert [said for said in ended if said[1] == 0]
+        for (out, err), code in ended:
+            if code == 0:
+                assert out.startswith(("Applied\n", "Applied before; nothing was written now\n"))
+            else:
+                assert (code, out, "p.json.journal.jsonl is in use" in err) == (2, "", True), err
+        assert registry.dump() == repaired
+        events = [line["event"] for line in whole_lines(directory)]
+        assert events == ["begun", *["before", "after"] * 6, "finished"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import portalocker
 import pytest
 
 from srfix.fixtures.registry import FixtureRegistry
@@ -90,6 +92,28 @@ class TestOpenJournal:
             directory = len(synced)
             journal.write("remarked")
         assert (directory, len(synced)) == (1, 2)
+
+    def test_a_journal_that_goes_away_before_it_is_locked_is_not_written_to(
+        self, journal_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Another process held it, set it aside and was done, between our opening it and our lock."""
+        aside = journal_path.with_name("aside")
+        lock = portalocker.lock
+
+        def late(*arguments: Any) -> None:
+            if not aside.exists():
+                journal_path.rename(aside)
+            lock(*arguments)
+
+        monkeypatch.setattr("portalocker.lock", late)
+        with open_journal(journal_path, clock) as (journal, _state):
+            journal.write("remarked")
+        assert (aside.read_bytes(), journal_path.read_bytes().count(b"\n")) == (b"", 1)
+
+    def test_one_in_which_nothing_was_begun_is_not_left_behind(self, journal_path: Path) -> None:
+        with open_journal(journal_path, clock):
+            assert journal_path.exists()
+        assert not journal_path.exists()
 
 
 def _no_room(*_args: object) -> None:
