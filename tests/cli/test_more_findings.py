@@ -1,0 +1,203 @@
+"""Findings besides the clean case, through the installed command: SRF013, SRF017, SRF018, 40401, several applications."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.subjects import Role, Subject, changelog_topic, subject_for
+from srfix.serde.wire import frame_id
+from tests.cli.damaged_stores import INTERNAL, WRITER
+from tests.cli.kept_demo import srfix
+
+STORE = "users-store"
+ROW = b"\x02\x06Ada"
+"""userId 1, name Ada."""
+
+
+@dataclass(frozen=True)
+class Estate:
+    """Parts of its own for each test."""
+
+    broker: EmbeddedBroker
+    registry: FixtureRegistry
+
+    def srfix(self, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        parts = {"SRFIX_BOOTSTRAP_SERVERS": self.broker.bootstrap_servers, "SRFIX_REGISTRY": self.registry.url}
+        return srfix(*arguments, env=parts | environment)
+
+    def diagnosis(self, *options: str | Path, code: int, **environment: str) -> dict[str, Any]:
+        """The document; nothing was written for it."""
+        self.registry.forget_requests()
+        done = self.srfix("diagnose", *options, "--output", "json", **environment)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert self.registry.writes == 0
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
+
+    def topic(self, name: str, *values: bytes) -> None:
+        """A topic of one partition with these values, each of a key of its own."""
+        self.broker.create_topic(name, 1)
+        self.broker.produce(
+            ProducedRecord(topic=name, partition=0, key=f"k{number}".encode(), value=value)
+            for number, value in enumerate(values)
+        )
+
+    def reads(self, application: str, topic: str, offset: int) -> Subject:
+        """The application committed that far; answers the phantom subject of its store."""
+        self.broker.commit(application, {(topic, 0): offset})
+        return subject_for(changelog_topic(application, STORE), Role.VALUE)
+
+
+@pytest.fixture
+def estate() -> Iterator[Estate]:
+    with EmbeddedBroker() as broker, FixtureRegistry() as registry:
+        yield Estate(broker=broker, registry=registry)
+
+
+def codes(document: dict[str, Any]) -> list[str]:
+    return [finding["code"] for finding in document["findings"]]
+
+
+def of_code(document: dict[str, Any], code: str) -> dict[str, Any]:
+    [finding] = [finding for finding in document["findings"] if finding["code"] == code]
+    return dict(finding)
+
+
+class TestUnframedValues:
+    def test_live_ones_are_found_and_no_plan_repairs_them(self, estate: Estate) -> None:
+        estate.registry.seed("users-value", WRITER)
+        estate.topic("users", frame_id(1, ROW), b'{"userId": 1}')
+        estate.registry.seed(estate.reads("shop", "users", 2), WRITER)
+        finding = of_code(estate.diagnosis(code=1), "SRF013")
+        assert (finding["severity"], finding["repairable"], finding["schema_ids"]) == ("broken", False, [])
+        assert "1 in partition 0 (from offset 1 on)" in finding["explanation"]
+
+
+class TestBodiesThatDoNotDecode:
+    def test_the_newest_is_decoded_always_and_the_record_can_be_looked_at(self, estate: Estate) -> None:
+        estate.registry.seed("users-value", WRITER)
+        estate.topic("users", frame_id(1, ROW), frame_id(1, ROW[:-1]))
+        estate.registry.seed(estate.reads("shop", "users", 2), WRITER)
+        document = estate.diagnosis(code=1)
+        finding = of_code(document, "SRF013")
+        assert (finding["severity"], finding["repairable"]) == ("broken", False)
+        [fault] = finding["schema_ids"]
+        assert (fault["id"], fault["live_keys"], fault["partial"]) == (1, 1, True)
+        assert [place["first_offset"] for place in fault["partitions"]] == [1]
+        assert "->name" in finding["explanation"]
+        command = finding["next"].partition("See the first one with srfix ")[2].partition(". ")[0]
+        looked = estate.srfix(*shlex.split(command), "--output", "json")
+        assert looked.returncode == 1
+        record = json.loads(looked.stdout)
+        assert (record["offset"], [error["kind"] for error in record["errors"]]) == (1, ["TruncatedBodyError"])
+        words = " ".join(estate.srfix("diagnose").stdout.split())
+        assert "At least, for not every row was decoded" in words
+
+    def test_an_older_one_is_found_when_all_are_decoded_and_not_called_proven_before(self, estate: Estate) -> None:
+        estate.registry.seed("users-value", WRITER)
+        estate.topic("users", frame_id(1, ROW[:-1]), frame_id(1, ROW))
+        estate.registry.seed(estate.reads("shop", "users", 2), WRITER)
+        sampled = estate.diagnosis(code=0)
+        assert codes(sampled) == ["SRF003"]
+        [skipped] = [skipped for skipped in sampled["skipped"] if skipped["what"].startswith("bodies of")]
+        assert "only the newest live one of each schema id and partition was decoded (1 of 2)" in skipped["reason"]
+        for document in (
+            estate.diagnosis("--decode-values", code=1),
+            estate.diagnosis(code=1, SRFIX_DECODE_VALUES="true"),
+        ):
+            assert codes(document) == ["SRF013", "SRF003"]
+            assert not [skipped for skipped in document["skipped"] if skipped["what"].startswith("bodies of")]
+
+
+class TestIdsThatTheSourceSubjectLacks:
+    @pytest.fixture
+    def strategy(self, estate: Estate) -> Estate:
+        """The producer registers by record name."""
+        estate.registry.seed("com.example.User", WRITER)
+        estate.topic("users", frame_id(1, ROW))
+        estate.registry.seed(estate.reads("shop", "users", 1), INTERNAL)
+        return estate
+
+    def test_an_upgrade_breaks_on_them(self, strategy: Estate) -> None:
+        named = ("--source", f"{STORE}=users")
+        document = strategy.diagnosis(*named, code=1)
+        finding = of_code(document, "SRF017")
+        assert (finding["severity"], finding["subject"]) == ("breaks on upgrade", "users-value")
+        assert [fault["id"] for fault in finding["schema_ids"]] == [1]
+        assert "(40401: there is no such subject)" in finding["explanation"]
+        newer = of_code(strategy.diagnosis(*named, "--streams-version", "2.8.0", code=1), "SRF017")
+        assert newer["severity"] == "broken"
+
+    def test_a_plain_reader_does_not_mind(self, strategy: Estate) -> None:
+        document = strategy.diagnosis("--source", f"{STORE}=users", "--reader", "plain", code=0)
+        assert {finding["severity"] for finding in document["findings"]} == {"note"}
+        assert "SRF017" in codes(document)
+
+
+class TestAPolicyThatIsNotKnown:
+    def test_it_is_said_and_hides_nothing(self, estate: Estate) -> None:
+        estate.registry.seed("users-value", WRITER)
+        estate.topic("users", frame_id(1, ROW))
+        estate.registry.seed(estate.reads("shop", "users", 1), WRITER)
+        [skipped] = [s for s in estate.diagnosis(code=0)["skipped"] if s["what"] == "cleanup.policy of topic users"]
+        assert ("SRF018" in skipped["reason"], skipped["could_hide_a_finding"]) == (True, False)
+
+
+class TestAPhantomSubjectThatIsMissingAltogether:
+    """A restore before any put: nothing in the registry points to the store (40401)."""
+
+    def test_it_is_found_when_named_repaired_and_taken_back(self, estate: Estate, tmp_path: Path) -> None:
+        estate.registry.seed("users-value", WRITER)
+        estate.topic("users", frame_id(1, ROW))
+        phantom = estate.reads("shop", "users", 1)
+        named = ("--application", "shop", "--store", STORE)
+        assert estate.diagnosis(code=0)["findings"] == []
+        finding = of_code(estate.diagnosis(*named, code=1), "SRF001")
+        assert (finding["subject"], finding["registered_ids"]) == (phantom, [])
+        assert f"{phantom}, does not exist (40401)" in finding["explanation"]
+        before = estate.registry.dump()
+        plan = tmp_path / "plan.json"
+        assert estate.srfix("plan", *named, "-o", plan).returncode == 0
+        assert estate.srfix("apply", plan, "--yes").returncode == 0
+        assert estate.srfix("verify", plan).returncode == 0
+        assert codes(estate.diagnosis(*named, code=0)) == ["SRF003"]
+        assert estate.srfix("rollback", f"{plan}.journal.jsonl", "--yes").returncode == 0
+        assert estate.registry.dump() == before
+
+
+class TestSeveralApplicationsOnOneTopic:
+    APPLICATIONS = ("billing", "search", "shop")
+
+    def test_one_plan_repairs_them_all_and_one_rollback_takes_it_back(self, estate: Estate, tmp_path: Path) -> None:
+        estate.registry.seed("users-value", WRITER)
+        estate.topic("users", frame_id(1, ROW), frame_id(1, ROW))
+        phantoms = [estate.reads(application, "users", 2) for application in self.APPLICATIONS]
+        for phantom in phantoms:
+            estate.registry.seed(phantom, INTERNAL)
+        named = ("--source", f"{STORE}=users")
+        found = estate.diagnosis(*named, code=1)["findings"]
+        broken = [finding for finding in found if finding["code"] == "SRF001"]
+        assert [(finding["application"], finding["subject"]) for finding in broken] == list(
+            zip(self.APPLICATIONS, phantoms, strict=True)
+        )
+        before = estate.registry.dump()
+        plan = tmp_path / "plan.json"
+        assert estate.srfix("plan", *named, "-o", plan).returncode == 0
+        assert [finding["subject"] for finding in json.loads(plan.read_text())["findings"]] == phantoms
+        assert estate.srfix("verify", plan).returncode == 1
+        assert estate.srfix("apply", plan, "--yes").returncode == 0
+        verified = estate.srfix("verify", plan)
+        assert (verified.returncode, [p for p in phantoms if p not in verified.stdout]) == (0, [])
+        assert codes(estate.diagnosis(*named, code=0)) == ["SRF003"] * 3
+        assert estate.srfix("rollback", f"{plan}.journal.jsonl", "--yes").returncode == 0
+        assert estate.registry.dump() == before
