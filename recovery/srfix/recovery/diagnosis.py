@@ -109,7 +109,8 @@ def diagnose(
         if found_here:
             of_store = KnownStore(name=suspect.name, topic=topic, is_global=_is_global(survey, suspect))
             known.setdefault(suspect.application, _Known()).add(of_store, hints)
-        if suspect.other_applications and not found_here:
+        # A note on the subject's settings alone (SRF012) does not tell that the name was split rightly.
+        if suspect.other_applications and all(finding.code == "SRF012" for finding in found_here):
             skipped.append(_other_split(suspect))
     applications = {
         name: circumstances_of(name, known[name].stores, said, known[name].hints, survey) for name in sorted(known)
