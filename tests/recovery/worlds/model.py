@@ -116,7 +116,10 @@ def _stores(world: World, expected: Expected) -> set[tuple[str, str, bool]]:
             found[owners[-1], splits[owners[-1]]] = len(owners) > 1
     for subject in world.subjects:  # TopicRecordNameStrategy is not examined
         topic, dash, record = subject.rpartition("-")
-        if dash and topic.endswith(CHANGELOG) and record not in ROLES and topic not in world.topics:
+        of_it = world.application is None or (
+            topic.startswith(f"{world.application}-") and len(topic) > len(f"{world.application}-{CHANGELOG}")
+        )
+        if dash and topic.endswith(CHANGELOG) and record not in ROLES and topic not in world.topics and of_it:
             expected.could_hide = True
     for table in world.tables:
         owner = table.application
