@@ -6,7 +6,9 @@ The registry and the embedded broker run in a process of their own, so that time
 broker cannot list groups: the list is a stand-in, the committed offsets are the broker's. Among it all are five stores
 with the incident, 200 stores with a changelog topic, `--gone` subjects of applications that are gone, `--disabled`
 stores without a changelog of applications that run (logging disabled), and one application whose offsets have expired,
-for which every topic may be the source. Exits 1 if a target is missed.
+for which every topic may be the source. Exits 1 if a broken store is not found.
+
+A real broker answers with all of a group's offsets at once: 800 groups side by side took 0.65 s there.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ HEALTHY = 200
 HEALTHY_PER_APPLICATION = 5
 PARTITIONS = 2
 AT_ONCE = 128
+OFFSET_FETCH = 9
+"""Its ApiKey."""
 _NAMED = re.compile(
     r"(?<=/subjects/)[^/?]+|(?<=/config/)[^/?]+|(?<=/mode/)[^/?]+|(?<=/ids/)\d+|(?<=/versions/)\d+|(?<=offset=)\d+"
 )
@@ -128,7 +132,8 @@ def serve(options: argparse.Namespace) -> None:
         print(broker.bootstrap_servers, registry.url, flush=True)
         for _ in sys.stdin:
             kinds = Counter(f"{seen.method} {_NAMED.sub('…', seen.path)}" for seen in registry.requests)
-            print(json.dumps(kinds), flush=True)
+            offset_fetches = broker.requests()[OFFSET_FETCH]
+            print(json.dumps({"registry": kinds, "offset_fetches": offset_fetches}), flush=True)
 
 
 def _read_by(group: str, number: int, options: argparse.Namespace) -> list[int]:
@@ -183,7 +188,7 @@ def main() -> int:
     parser.add_argument("--subjects", type=int, default=10_000)
     parser.add_argument("--topics", type=int, default=2_000)
     parser.add_argument("--groups", type=int, default=500)
-    parser.add_argument("--gone", type=int, default=100)
+    parser.add_argument("--gone", type=int, default=400)
     parser.add_argument("--disabled", type=int, default=10)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -200,13 +205,15 @@ def main() -> int:
             f"{time.perf_counter() - began:.0f} s"
         )
         examination, wall_s, cpu_s, growth_mb = measure(servers, url, options)
-        kinds: dict[str, int] = json.loads(_ask(child))
+        asked = json.loads(_ask(child))
+        kinds: dict[str, int] = asked["registry"]
         child.communicate()
     diagnosis = examination.diagnosis
     broken = [finding for finding in diagnosis.findings if finding.code == "SRF001" and finding.repairable]
     print(f"{len(diagnosis.examined)} stores examined, {len(broken)} broken, {len(diagnosis.skipped)} things skipped")
     for kind, count in sorted(kinds.items(), key=lambda item: -item[1]):
         print(f"{count:8} × {kind}")
+    print(f"{asked['offset_fetches']:8} × OffsetFetch (named in pieces: this broker answers nothing else)")
     _held("registry requests", sum(kinds.values()), MOST_REQUESTS, "")
     _held("wall time", wall_s, MOST_SECONDS, " s")
     _held("CPU time", cpu_s, MOST_SECONDS, " s")
