@@ -36,6 +36,7 @@ class TestCatalogue:
         assert [known.code for known in CATALOGUE if known.checked_since] == [
             "SRF001",
             "SRF003",
+            "SRF004",
             "SRF011",
             "SRF012",
             "SRF013",

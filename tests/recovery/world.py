@@ -126,10 +126,13 @@ class World:
         engine: CensusEngine | None = None,
         application: str | None = None,
         store: str | None = None,
+        streams_version: str | None = None,
     ) -> Plan:
         survey = self.survey()
         return make_plan(
-            self.examine(application=application, store=store, survey=survey, engine=engine),
+            self.examine(
+                application=application, store=store, survey=survey, engine=engine, streams_version=streams_version
+            ),
             survey,
             keep=keep,
             width=width,

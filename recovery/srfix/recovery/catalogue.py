@@ -116,13 +116,16 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "not under the source's: after an upgrade in place they cannot be read."
         ),
         cause="An upgrade across 2.7.0 with the state directories kept.",
-        detection=("Ids in the stores of the state directories, looked up under the subject of the source topic."),
-        remedy=(
-            "Register the internal schema under the source subject first (mind its compatibility level, "
-            "SRF016), or wipe the state when, and only when, the new version starts: the restore then "
-            "brings the source's ids."
+        detection=(
+            "Where Kafka Streams 2.7 or later runs, or is said to (--streams-version): the ids under the phantom subject, "
+            "looked up by content under the subject of the source topic. Rows of state directories are not read."
         ),
-        checked_since=None,
+        remedy=(
+            "Register the internal schema under the source subject (srfix plan --streams-version 2.7 does, soft-deleted, for "
+            "that subject is its producers'; mind SRF016), or wipe the state when, and only when, the new version starts: the "
+            "restore then brings the source's ids."
+        ),
+        checked_since="0.1.0",
     ),
     CatalogueEntry(
         code="SRF005",

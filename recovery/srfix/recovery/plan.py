@@ -134,7 +134,7 @@ def _planned(repair: SubjectRepair) -> PlannedFinding:
     if source is None:
         raise PlanError(f"The source of store {repair.facts.store} is not known; name it with --source.")
     return PlannedFinding(
-        code="SRF001",
+        code=repair.code,
         application=repair.facts.store.application,
         store=repair.facts.store.name,
         role=repair.role.role,

@@ -12,6 +12,8 @@ __all__ = ["price_of"]
 def price_of(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
     """What the repair of one subject changes for others, in sentences."""
     subject = repair.role.subject
+    if not repair.missing:
+        return  # another store's repair of the same subject says it
     yield from _versions(repair)
     yield from _latest(repair)
     yield _users(repair)
@@ -75,14 +77,18 @@ def _latest(repair: SubjectRepair) -> Iterator[str]:
         )
         yield (
             f"Soft-deleted at once: {deleted}. The failing reader asks with deleted=true and finds them; they are no part of "
-            f"{level} checks{'' if live else f', and {latest}'}: the application's next internal schema is accepted as before. "
+            f"{level} checks{'' if live else f', and {latest}'}: {_next_schema(repair)} is accepted as before. "
             "They count towards a registry's limit of schemas."
         )
     if live:
         yield (
-            f"Left live: {live}. The last becomes the latest version of {subject}, and the application's next internal schema "
-            f"is checked against it at {level}."
+            f"Left live: {live}. The last becomes the latest version of {subject}, and {_next_schema(repair)} is checked "
+            f"against it at {level}."
         )
+
+
+def _next_schema(repair: SubjectRepair) -> str:
+    return "the next schema of its producers" if repair.code == "SRF004" else "the application's next internal schema"
 
 
 def _listed(repair: SubjectRepair, *, deleted: bool) -> str:
@@ -95,6 +101,13 @@ def _listed(repair: SubjectRepair, *, deleted: bool) -> str:
 
 
 def _users(repair: SubjectRepair) -> str:
+    if repair.code == "SRF004":
+        topic = repair.facts.source.topic if repair.facts.source is not None else "the source topic"
+        return (
+            f"{repair.role.subject} is the subject of topic {topic} itself: its producers register there, and consumers that "
+            "take the latest version look there. From Kafka Streams 2.7 on the application registers its internal schema there "
+            "by itself too, and may meet 409 (srfix explain SRF016)."
+        )
     alone = f"No topic has the name of {repair.role.subject}, so only the application's own store serde uses it"
     if not repair.also_by:
         return f"{alone}."

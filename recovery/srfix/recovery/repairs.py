@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from srfix.recovery.diagnosis import Examination
+from srfix.recovery.findings import Finding
 from srfix.recovery.foreseen_ids import ForeseenId, foresee_id, inherited_metadata, obstacle_to_exact_ids
 from srfix.recovery.refusals import foreseen_refusals
 from srfix.recovery.stores import Membership, RoleFacts, StoreFacts
@@ -47,12 +48,14 @@ class Width(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectRepair:
-    """What one phantom subject needs."""
+    """What one subject needs."""
 
+    code: str
+    """The finding that it repairs."""
     facts: StoreFacts
     """The store."""
     role: RoleFacts
-    """Its keys or values."""
+    """Its keys or values, and the subject that lacks something: the phantom one, or with SRF004 the source's own."""
     at_fault: tuple[SchemaId, ...]
     """The ids that a reader fails on, ascending; those to be registered where no census tells."""
     missing: tuple[Membership, ...]
@@ -96,31 +99,88 @@ def repairs(
 
     :raises RegistryError: if the registry does not answer.
     """
-    for facts, role, at_fault in _wanted(examination, survey, width):
-        missing = tuple(_missing(facts, role, at_fault, survey, width))
-        if not missing:
-            continue
-        yield from _decide(facts, role, at_fault, missing, survey, keep=keep, exact_ids=exact_ids)
+    planned: dict[Subject, set[SchemaId]] = {}
+    for want in _wanted(examination, survey, width):
+        before = planned.setdefault(want.role.subject, set())
+        missing = tuple(membership for membership in want.missing if membership.schema_id not in before)
+        if missing:
+            for decided in _decide(want, missing, survey, keep=keep, exact_ids=exact_ids):
+                if isinstance(decided, SubjectRepair):
+                    before.update(membership.schema_id for membership in decided.missing)
+                yield decided
+        elif want.missing:  # another store's repair under the same subject covers it
+            yield _nothing(want, survey)
 
 
-def _wanted(
-    examination: Examination, survey: Survey, width: Width
-) -> Iterator[tuple[StoreFacts, RoleFacts, tuple[SchemaId, ...]]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Want:
+    """One subject that lacks schemas."""
+
+    code: str
+    facts: StoreFacts
+    role: RoleFacts
+    """The subject that lacks them, and what stands there: the phantom, or with SRF004 the source's own."""
+    at_fault: tuple[SchemaId, ...]
+    missing: tuple[Membership, ...]
+    known_under: Subject
+    """The other one of the two subjects, which ought to hold them."""
+
+
+def _wanted(examination: Examination, survey: Survey, width: Width) -> Iterator[_Want]:
     if width is Width.ALL_VERSIONS:
         for facts in examination.facts:
             for role in _roles_without_census(facts, survey):
-                yield facts, role, ()
+                yield _of_phantom(facts, role, (), survey, width)
         return
-    by_subject = {
+    by_role = {
         (facts.store.application, facts.store.name, role.subject): facts
         for facts in examination.facts
         for role in facts.roles.values()
     }
     for finding in examination.diagnosis.findings:
-        known = by_subject.get((finding.application, finding.store, finding.subject))
-        if finding.code != "SRF001" or not finding.repairable or known is None:
+        if not finding.repairable or finding.code not in ("SRF001", "SRF004"):
             continue
-        yield known, known.roles[finding.role], tuple(fault.schema_id for fault in finding.schema_ids)
+        ids = tuple(fault.schema_id for fault in finding.schema_ids)
+        known = by_role.get((finding.application, finding.store, finding.subject))
+        if finding.code == "SRF001" and known is not None:
+            yield _of_phantom(known, known.roles[finding.role], ids, survey, width)
+        if finding.code == "SRF004":
+            yield from (_of_source(facts, finding, ids, survey) for facts in _facts_of(examination, finding))
+
+
+def _facts_of(examination: Examination, finding: Finding) -> Iterator[StoreFacts]:
+    for facts in examination.facts:
+        store, source = facts.store, facts.source
+        if source is None or (store.application, store.name) != (finding.application, finding.store):
+            continue
+        if store.source_subject(source.topic, finding.role) == finding.subject:
+            yield facts
+
+
+def _of_phantom(
+    facts: StoreFacts, role: RoleFacts, at_fault: tuple[SchemaId, ...], survey: Survey, width: Width
+) -> _Want:
+    own = facts.store.source_subject(facts.source.topic, role.role) if facts.source is not None else role.subject
+    missing = tuple(_missing(facts, role, at_fault, survey, width))
+    return _Want(code="SRF001", facts=facts, role=role, at_fault=at_fault, missing=missing, known_under=own)
+
+
+def _of_source(facts: StoreFacts, finding: Finding, ids: tuple[SchemaId, ...], survey: Survey) -> _Want:
+    """SRF004: what the phantom subject holds goes under the source's own."""
+    memberships = {schema_id: survey.membership(finding.subject, schema_id) for schema_id in ids}
+    return _Want(
+        code="SRF004",
+        facts=facts,
+        role=RoleFacts(
+            role=finding.role,
+            subject=finding.subject,
+            state=read_subject_state(survey.registry, finding.subject),
+            memberships=memberships,
+        ),
+        at_fault=ids,
+        missing=tuple(membership for membership in memberships.values() if membership.is_missing),
+        known_under=facts.store.subject(finding.role),
+    )
 
 
 def _roles_without_census(facts: StoreFacts, survey: Survey) -> Iterator[RoleFacts]:
@@ -156,10 +216,20 @@ def _missing(
             yield membership
 
 
+def _nothing(want: _Want, survey: Survey) -> SubjectRepair:
+    return SubjectRepair(
+        code=want.code,
+        facts=want.facts,
+        role=want.role,
+        at_fault=want.at_fault,
+        missing=(),
+        level=survey.registry.effective_compatibility(want.role.subject),
+        holders={},
+    )
+
+
 def _decide(
-    facts: StoreFacts,
-    role: RoleFacts,
-    at_fault: tuple[SchemaId, ...],
+    want: _Want,
     missing: tuple[Membership, ...],
     survey: Survey,
     *,
@@ -167,7 +237,7 @@ def _decide(
     exact_ids: bool,
 ) -> Iterator[SubjectRepair | LeftOut]:
     """Which can be registered and how; live or soft-deleted; whether the level has to be relaxed."""
-    registry = survey.registry
+    registry, role, own = survey.registry, want.role, want.known_under
     refusals = foreseen_refusals(registry, role, missing)
     final = {refusal.schema_id: refusal.reason for refusal in refusals if not refusal.is_overcome}
     if final:
@@ -177,7 +247,6 @@ def _decide(
             "again",
         )
     rest = tuple(membership for membership in missing if membership.schema_id not in final)
-    own = facts.store.source_subject(facts.source.topic, role.role) if facts.source is not None else role.subject
     foreseen = {m.schema_id: foresee_id(registry, m.schema_id, m.schema, known_under=own) for m in rest if m.schema}
     inherited = inherited_metadata(registry, role.state) if rest else None
     exact = inherited is not None and exact_ids
@@ -188,13 +257,16 @@ def _decide(
     if not chosen:
         return
     level = registry.effective_compatibility(role.subject)
+    if want.code == "SRF004" and keep is Keep.AUTO:
+        keep = Keep.SOFT_DELETED  # the subject is its producers': nothing of the store's stays live there
     soft_deleted = _soft_deleted(survey, role, chosen, keep, level)
     refused_now = any(refusal.schema_id not in final for refusal in refusals)
     relax = not exact and (refused_now or _refuse_each_other(chosen, soft_deleted, level))
     yield SubjectRepair(
-        facts=facts,
+        code=want.code,
+        facts=want.facts,
         role=role,
-        at_fault=at_fault or tuple(membership.schema_id for membership in chosen),
+        at_fault=want.at_fault or tuple(membership.schema_id for membership in chosen),
         missing=chosen,
         soft_deleted=soft_deleted,
         level=level,
@@ -207,7 +279,7 @@ def _decide(
             if other.schema_id not in (None, schema_id)
         },
         holders={m.schema_id: tuple(_holders(own, m, foreseen[m.schema_id])) for m in chosen},
-        also_by=tuple(_also_by(facts, role, survey)),
+        also_by=tuple(_also_by(want.facts, role, survey)),
     )
 
 

@@ -127,7 +127,9 @@ def _commits(cluster: Cluster, finding: PlannedFinding, partitions: int) -> Mapp
 
 
 def _members(finding: PlannedFinding, census: Census, registry: RegistryClient) -> Iterator[Event]:
-    for schema_id in restorable_ids(census, finding.role):
+    # With SRF004 the ids at fault are in kept state, not in the topic.
+    kept = finding.schema_ids if finding.code == "SRF004" else ()
+    for schema_id in sorted({*restorable_ids(census, finding.role), *kept}):
         membership = ask_membership(registry, finding.subject, schema_id)
         if not membership.is_known:
             yield Problem(

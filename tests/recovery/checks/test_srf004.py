@@ -1,0 +1,112 @@
+"""SRF004: kept rows whose ids only the phantom subject knows, on a Kafka Streams that asks the source's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from srfix.recovery.actions import Register
+from srfix.recovery.checks import Reader
+from srfix.recovery.findings import Severity
+from srfix.recovery.plan_file import Plan
+from srfix.recovery.repairs import Keep
+from srfix.serde.registry import Schema
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
+from tests.recovery.world import World, value, world_of
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """W1 (id 1) under the source and, by a repair, under the phantom; R (id 2) under the phantom alone."""
+    with world_of({"users": 1}) as made:
+        made.registry.seed(SOURCE_SUBJECT, W1)
+        made.registry.seed(PHANTOM, R)
+        made.registry.seed(PHANTOM, W1)
+        made.put("users", ("a", value(1)))
+        made.commit("shop", users=1)
+        yield made
+
+
+class TestTheFinding:
+    def test_names_what_the_phantom_subject_alone_holds(self, world: World) -> None:
+        finding = world.findings(streams_version="2.7")["SRF004"]
+        assert (finding.subject, finding.severity, finding.repairable) == (
+            SOURCE_SUBJECT,
+            Severity.BREAKS_ON_UPGRADE,
+            True,
+        )
+        assert [fault.schema_id for fault in finding.schema_ids] == [2]
+        assert finding.registered_ids == (1,)
+        assert (
+            "Where the state directory was kept over the upgrade, and the reader looks versions up"
+            in finding.explanation
+        )
+
+    @pytest.mark.parametrize("version", [None, "2.6.3", "2.0"])
+    def test_is_not_there_before_2_7(self, world: World, version: str | None) -> None:
+        assert "SRF004" not in world.findings(streams_version=version)
+
+    def test_a_soft_deleted_internal_schema_is_in_kept_rows_too(self, world: World) -> None:
+        world.client().delete_version(PHANTOM, 1)
+        assert [f.schema_id for f in world.findings(streams_version="3.9")["SRF004"].schema_ids] == [2]
+
+    def test_a_soft_deleted_version_under_the_source_satisfies_the_reader(self, world: World) -> None:
+        client = world.client()
+        client.set_config(SOURCE_SUBJECT, {"compatibility": "NONE"})
+        client.register(SOURCE_SUBJECT, Schema(text=R))
+        client.delete_version(SOURCE_SUBJECT, 2)
+        assert "SRF004" not in world.findings(streams_version="2.7")
+
+    @pytest.mark.parametrize("reader", [Reader.PLAIN, Reader.DUAL])
+    def test_is_a_note_for_a_reader_that_does_not_need_it(self, world: World, reader: Reader) -> None:
+        assert world.findings(streams_version="2.7", reader=reader)["SRF004"].severity is Severity.NOTE
+
+
+class TestTheRepair:
+    def plan(self, world: World, *, keep: Keep = Keep.AUTO) -> Plan:
+        return world.plan(keep=keep, streams_version="2.7")
+
+    def test_registers_it_under_the_source_soft_deleted_and_is_undone(self, world: World, tmp_path: Path) -> None:
+        before = world.registry.dump()
+        plan = self.plan(world)
+        assert [(a.kind, a.subject) for a in plan.actions] == [
+            ("set-compatibility", SOURCE_SUBJECT),
+            ("register", SOURCE_SUBJECT),
+            ("soft-delete", SOURCE_SUBJECT),
+            ("restore-compatibility", SOURCE_SUBJECT),
+        ]
+        assert [a.holders for a in plan.actions if isinstance(a, Register)] == [(PHANTOM,)]
+        world.apply(plan, tmp_path / "journal")
+        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
+        assert "SRF004" not in world.findings(streams_version="2.7")
+        assert world.client().register(SOURCE_SUBJECT, Schema(text=W2)) > 0  # the producers' next schema
+        for permanent in (False, True):
+            world.client().delete_version(SOURCE_SUBJECT, 3, permanent=permanent)
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before
+
+    def test_verify_asks_for_the_kept_ids(self, world: World) -> None:
+        plan = self.plan(world)
+        assert [e.what for e in world.verify(plan) if type(e).__name__ == "Problem"] == [
+            "schema id 2 is not registered here (40403); plan and apply again"
+        ]
+
+    def test_the_price_says_whose_subject_it_is(self, world: World) -> None:
+        assert any(
+            "is the subject of topic users itself: its producers register there" in p for p in self.plan(world).price
+        )
+
+    def test_two_stores_over_one_topic_are_repaired_once(self, world: World, tmp_path: Path) -> None:
+        world.registry.seed("tills-users-store-changelog-value", R)
+        world.registry.seed("tills-users-store-changelog-value", W1)
+        world.commit("tills", users=1)
+        before = world.registry.dump()
+        plan = self.plan(world)
+        assert [(f.application, f.store) for f in plan.findings] == [("shop", STORE), ("tills", STORE)]
+        assert [a.kind for a in plan.actions].count("register") == 1
+        world.apply(plan, tmp_path / "journal")
+        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before
