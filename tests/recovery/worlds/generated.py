@@ -141,7 +141,19 @@ def worlds(draw: DrawFn) -> World:
     # Every group with a commit that may be read is listed, for both take the same permission: or none is.
     listed = tuple(sorted(groups)) if _often(draw, 50) else None
     world = World(topics=topics, groups=groups, listed=listed, subjects=subjects)
-    return _with_what_is_said(draw, world, applications, [store for _, store in stores])
+    return _with_what_is_said(draw, _contradicted(draw, world, stores), applications, [store for _, store in stores])
+
+
+def _contradicted(draw: DrawFn, world: World, stores: list[tuple[str, str]]) -> World:
+    """Now and then the application's own topology names one topic where its commits are on another one alone."""
+    if not stores or len(world.topics) < 2 or not _often(draw, 20):
+        return world
+    application, store = draw(st.sampled_from(stores))
+    said, read = draw(st.permutations(sorted(world.topics)))[:2]
+    commits = {(read, partition): log.end for partition, log in enumerate(world.topics[read])}
+    listed = None if world.listed is None else tuple(sorted({*world.listed, application}))
+    table = Table(application=application, store=store, topic=said, is_global=False)
+    return replace(world, groups={**world.groups, application: commits}, listed=listed, tables=(table,))
 
 
 def _with_what_is_said(draw: DrawFn, world: World, applications: list[str], stores: list[str]) -> World:
@@ -150,11 +162,15 @@ def _with_what_is_said(draw: DrawFn, world: World, applications: list[str], stor
         named = {draw(st.sampled_from(stores)): draw(st.sampled_from((*topics, "nowhere")))}
         world = replace(world, sources=named)
     if _often(draw, 30):
-        table = Table(
-            application=draw(st.sampled_from((*applications, None))),
-            store=draw(st.sampled_from((*stores, "u"))),
-            topic=draw(st.sampled_from((*topics, "nowhere"))),
-            is_global=_often(draw, 30),
+        table = (
+            world.tables[0]
+            if world.tables
+            else Table(
+                application=draw(st.sampled_from((*applications, None))),
+                store=draw(st.sampled_from((*stores, "u"))),
+                topic=draw(st.sampled_from((*topics, "nowhere"))),
+                is_global=_often(draw, 30),
+            )
         )
         other = replace(table, topic=draw(st.sampled_from(topics)))
         world = replace(world, tables=(table, other) if _often(draw, 40) else (table,))
