@@ -130,7 +130,7 @@ class TestDiagnose:
         ):
             assert piece in report
         assert report.endswith("  srfix plan -o plan.json\n  srfix apply plan.json\n  srfix verify plan.json\n")
-        assert done.stderr == "1 finding(s), 1 note(s), 1 store(s) examined, 2 thing(s) not looked at.\n"
+        assert done.stderr == "1 finding(s), 1 note(s), 1 store(s) examined, 3 thing(s) not looked at.\n"
         assert not [line for line in report.splitlines() if line != line.rstrip()]
 
     def test_markdown_is_ready_for_a_ticket(self, demo: KeptDemo) -> None:
@@ -150,7 +150,7 @@ class TestDiagnose:
             check=False,
             env=environment(demo.environment),
         )
-        assert done.stdout.endswith("\n}\n1 finding(s), 1 note(s), 1 store(s) examined, 2 thing(s) not looked at.\n")
+        assert done.stdout.endswith("\n}\n1 finding(s), 1 note(s), 1 store(s) examined, 3 thing(s) not looked at.\n")
 
 
 class TestPlan:
