@@ -67,7 +67,7 @@ class TestTheDiagnosis:
             _same_health(diagnosis, expected)
             _same_reservations(diagnosis, expected)
             _told_apart(world, expected)
-            if not any(finding.repairable for finding in expected.findings):
+            if not any(finding.repairable for finding in diagnosis.findings):
                 _nothing_to_repair(examination, survey)
             assert running.writes == 0
             _same_refusals(diagnosis, expected, staged, client)
