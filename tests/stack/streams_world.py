@@ -1,0 +1,156 @@
+"""A Kafka Streams application's surroundings: topics of its own on a broker, a registry, users in Avro."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import fastavro
+from confluent_kafka import Producer
+
+from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.streams import (
+    ProjectedColumn,
+    Row,
+    SerdeCall,
+    SerdeKind,
+    StreamsApplication,
+    StreamsSetup,
+    Topology,
+)
+from srfix.serde.subjects import ChangelogSubject, Role, Subject, Topic, changelog_topic, subject_for
+from srfix.serde.wire import frame_id
+
+__all__ = ["ANN", "ANN_ROW", "COLUMNS", "KEY_COLUMNS", "World", "deserialize", "new_world", "serialize"]
+
+USER_SCHEMA: Final = json.dumps(
+    {
+        "type": "record",
+        "name": "User",
+        "namespace": "com.example.users",
+        "fields": [
+            {"name": "userId", "type": "long"},
+            {"name": "fullName", "type": "string"},
+            {"name": "homeCountry", "type": "string"},
+        ],
+    }
+)
+KEY_SCHEMA: Final = json.dumps({"type": "record", "name": "UserKey", "fields": [{"name": "login", "type": "string"}]})
+COLUMNS: Final = (
+    ProjectedColumn(name="USERID", field="userId", type="INT64"),
+    ProjectedColumn(name="FULLNAME", field="fullName"),
+    ProjectedColumn(name="HOMECOUNTRY", field="homeCountry"),
+)
+KEY_COLUMNS: Final = (ProjectedColumn(name="LOGIN", field="login"),)
+
+ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
+ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann", "HOMECOUNTRY": "NL"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """One application, its topics and its registry."""
+
+    broker: KraftBroker
+    registry: FixtureRegistry
+    setup: StreamsSetup
+    writer_id: int
+    key_writer_id: int
+
+    @property
+    def changelog(self) -> Topic:
+        """The topic that Streams names the store's changelog by, whether or not it exists."""
+        return changelog_topic(self.setup.application, self.setup.store)
+
+    @property
+    def phantom(self) -> Subject:
+        """The subject of that topic's values."""
+        return ChangelogSubject(application=self.setup.application, store=self.setup.store)(
+            self.setup.users, Role.VALUE
+        )
+
+    @property
+    def source(self) -> Subject:
+        """The subject of the source topic's values."""
+        return subject_for(self.setup.users, Role.VALUE)
+
+    def ids(self, subject: str) -> set[int]:
+        """The schema ids of a subject's live versions; none if there is no such subject."""
+        subjects: Any = self.registry.dump()["subjects"]
+        return {version["id"] for version in subjects.get(subject, ()) if not version["deleted"]}
+
+    def start(self, setup: StreamsSetup | None = None) -> StreamsApplication:
+        return StreamsApplication(setup or self.setup, columns=COLUMNS, key_columns=KEY_COLUMNS)
+
+    def produce(self, *users: tuple[str | bytes, dict[str, object] | None], timestamp_ms: int = 0) -> None:
+        """Writes users under the writer's schema; None is a tombstone, a timestamp of 0 is now."""
+        producer = Producer({"bootstrap.servers": self.broker.bootstrap_servers, "partitioner": "murmur2_random"})
+        for key, user in users:
+            value = None if user is None else frame_id(self.writer_id, _avro(USER_SCHEMA, user))
+            producer.produce(self.setup.users, key=key, value=value, timestamp=timestamp_ms)
+        assert producer.flush(30) == 0
+
+    def key(self, login: str) -> bytes:
+        """A key as a producer of Avro keys writes it."""
+        return frame_id(self.key_writer_id, _avro(KEY_SCHEMA, {"login": login}))
+
+
+@contextmanager
+def new_world(
+    broker: KraftBroker,
+    folder: Path,
+    *,
+    version: str = "2.6.3",
+    topology: Topology = Topology.TABLE_JOIN,
+    serde: SerdeKind = SerdeKind.CONNECT_PROJECTED,
+    key_serde: SerdeKind = SerdeKind.TEXT,
+    foreign_key: str = "",
+    config: Mapping[str, str] | None = None,
+    compatibility: str = "BACKWARD",
+) -> Iterator[World]:
+    """A world whose names no other has."""
+    mark = uuid4().hex[:8]
+    users, logins, enriched = (f"{name}-{mark}" for name in ("users", "logins", "enriched"))
+    for topic in (users, logins, enriched):
+        broker.create_topic(topic)
+    with FixtureRegistry(compatibility=compatibility) as registry:
+        writer_id = registry.seed(subject_for(users, Role.VALUE), USER_SCHEMA)
+        key_writer_id = registry.seed(subject_for(users, Role.KEY), KEY_SCHEMA)
+        registry.seed(subject_for(logins, Role.KEY), KEY_SCHEMA)
+        setup = StreamsSetup(
+            application=f"enricher-{mark}",
+            bootstrap_servers=broker.bootstrap_servers,
+            registry=registry.url,
+            state_directory=folder / "state",
+            users=users,
+            logins=logins,
+            enriched=enriched,
+            version=version,
+            topology=topology,
+            serde=serde,
+            key_serde=key_serde,
+            foreign_key=foreign_key,
+            config=config or {},
+        )
+        yield World(broker=broker, registry=registry, setup=setup, writer_id=writer_id, key_writer_id=key_writer_id)
+
+
+def serialize(topic: str) -> SerdeCall:
+    return SerdeCall(operation="serialize", topic=topic)
+
+
+def deserialize(topic: str) -> SerdeCall:
+    return SerdeCall(operation="deserialize", topic=topic)
+
+
+def _avro(schema: str, record: dict[str, object]) -> bytes:
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, fastavro.parse_schema(json.loads(schema)), record)
+    return body.getvalue()
