@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+DOCKER := $(VENV)/.installed-docker
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format stack-smoke jars bench wheel clean
+.PHONY: help demo test lint format stack-smoke jars images docker-test bench wheel clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +40,16 @@ jars: $(STAMP) ## Fetch real Kafka, Kafka Streams and Connect by name (Java 17 a
 
 stack-smoke: jars ## The incident and its repair on real Kafka and Kafka Streams 2.6.3
 	$(BIN)/python -m pytest tests/stack
+
+$(DOCKER): $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable '.[docker]'
+	@touch $@
+
+images: $(DOCKER) ## Have Kafka's and the registry's image: pulled, else stand-ins built from this machine's files
+	$(BIN)/python -m srfix.fixtures.docker images
+
+docker-test: $(DOCKER) ## The incident against Kafka and a registry in containers; starts an engine where none runs
+	$(BIN)/python -m srfix.fixtures.docker run -- $(BIN)/python -m pytest tests/docker
 
 bench: $(STAMP) ## Speed, as ratios against named peers in the same run
 	$(BIN)/python tests/bench/bench_codec.py
