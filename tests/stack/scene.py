@@ -1,0 +1,207 @@
+"""The incident's real parts, what befalls the application on them, and srfix as its user runs it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, Protocol, TypeAlias
+from uuid import uuid4
+
+import fastavro
+import pytest
+from confluent_kafka import Producer
+
+from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.streams import (
+    JavaCause,
+    ProjectedColumn,
+    StreamsApplication,
+    StreamsError,
+    StreamsSetup,
+)
+from srfix.serde.registry.models import Json
+from srfix.serde.subjects import ChangelogSubject, Role, Subject, changelog_topic, subject_for
+from srfix.serde.wire import frame_id
+
+PARTITIONS: Final = 3
+WRITER_SCHEMA: Final = {
+    "type": "record",
+    "name": "User",
+    "namespace": "com.example.users",
+    "fields": [
+        {"name": "userId", "type": "long"},
+        {"name": "fullName", "type": "string"},
+        {"name": "homeCountry", "type": ["null", "string"], "default": None},
+    ],
+}
+COLUMNS: Final = (
+    ProjectedColumn(name="USERID", field="userId", type="INT64"),
+    ProjectedColumn(name="FULLNAME", field="fullName"),
+)
+NEXT_COLUMNS: Final = (*COLUMNS, ProjectedColumn(name="HOMECOUNTRY", field="homeCountry"))
+
+STREAMS_EXCEPTION: Final = "org.apache.kafka.streams.errors.StreamsException"
+DATA_EXCEPTION: Final = "org.apache.kafka.connect.errors.DataException"
+SERIALIZATION_EXCEPTION: Final = "org.apache.kafka.common.errors.SerializationException"
+REST_CLIENT_EXCEPTION: Final = "io.confluent.kafka.schemaregistry.client.rest.exceptions.RestClientException"
+
+Keep: TypeAlias = Literal["auto", "live", "soft-deleted"]
+Undo: TypeAlias = Callable[[], None]
+
+
+class Registry(Protocol):
+    """A registry that a test may look into."""
+
+    @property
+    def url(self) -> str:
+        """Where clients find it."""
+
+    @property
+    def writes(self) -> int:
+        """The requests that would change something, since `forget_requests`."""
+
+    def forget_requests(self) -> None:
+        """Counts `writes` from here on."""
+
+    def seed(self, subject: str, schema_text: str) -> int:
+        """Registers a schema whatever the level of compatibility; returns the id."""
+
+    def dump(self) -> Mapping[str, Json]:
+        """All that it holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """The real parts, and the application that the incident befalls."""
+
+    broker: KraftBroker
+    registry: Registry
+    setup: StreamsSetup
+    writer_id: int
+
+    @property
+    def source_subject(self) -> Subject:
+        """Where the producers' schemas stand."""
+        return subject_for(self.setup.users, Role.VALUE)
+
+    @property
+    def changelog(self) -> str:
+        """The topic that Streams hands to the serde, and that does not exist."""
+        return changelog_topic(self.setup.application, self.setup.store)
+
+    @property
+    def phantom(self) -> Subject:
+        """The subject at fault."""
+        strategy = ChangelogSubject(application=self.setup.application, store=self.setup.store)
+        return strategy(self.setup.users, Role.VALUE)
+
+    def start(self, columns: tuple[ProjectedColumn, ...] = COLUMNS) -> StreamsApplication:
+        return StreamsApplication(self.setup, columns=columns)
+
+    def produce(self, *users: tuple[str, dict[str, object] | None]) -> None:
+        """Writes users under the writer schema; None is a tombstone."""
+        schema = fastavro.parse_schema(WRITER_SCHEMA)
+        producer = Producer({"bootstrap.servers": self.broker.bootstrap_servers, "partitioner": "murmur2_random"})
+        for key, user in users:
+            body = io.BytesIO()
+            if user is not None:
+                fastavro.schemaless_writer(body, schema, user)
+            value = None if user is None else frame_id(self.writer_id, body.getvalue())
+            producer.produce(self.setup.users, key=key, value=value)
+        assert producer.flush(30) == 0
+
+
+def new_scene(broker: KraftBroker, registry: Registry, folder: Path) -> Scene:
+    """Topics and an application of this scene's own on that broker, and the producers' schema in the registry."""
+    name = uuid4().hex[:8]
+    setup = StreamsSetup(
+        application=f"enricher-{name}",
+        bootstrap_servers=broker.bootstrap_servers,
+        registry=registry.url,
+        state_directory=folder / "state",
+        users=f"users-{name}",
+        logins=f"logins-{name}",
+        enriched=f"enriched-{name}",
+    )
+    for topic, partitions in ((setup.users, PARTITIONS), (setup.logins, PARTITIONS), (setup.enriched, 1)):
+        broker.create_topic(topic, partitions)
+    writer_id = registry.seed(subject_for(setup.users, Role.VALUE), json.dumps(WRITER_SCHEMA, separators=(",", ":")))
+    return Scene(broker=broker, registry=registry, setup=setup, writer_id=writer_id)
+
+
+def srfix(scene: Scene, *arguments: str, code: int = 0) -> str:
+    """Runs the installed command, and answers its standard output."""
+    environment = os.environ | {
+        "SRFIX_BOOTSTRAP_SERVERS": scene.broker.bootstrap_servers,
+        "SRFIX_REGISTRY": scene.registry.url,
+    }
+    command = Path(sys.executable).with_name("srfix")
+    ran = subprocess.run(
+        [command, *arguments], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ran.returncode == code, f"srfix {arguments} exited with {ran.returncode}: {ran.stdout}{ran.stderr}"
+    return ran.stdout
+
+
+def repair(scene: Scene, *, keep: Keep, live_keys: int) -> Undo:
+    """Finds the damage, plans its repair, carries it out and verifies it; returns what rolls it back."""
+    plan = scene.setup.state_directory.with_name(f"plan-{uuid4().hex}.json")
+    scene.registry.forget_requests()
+    diagnosis = json.loads(srfix(scene, "diagnose", "--output", "json", code=1))
+    (finding,) = [found for found in diagnosis["findings"] if found["severity"] != "note"]
+    assert (finding["code"], finding["severity"]) == ("SRF001", "broken")
+    assert (finding["application"], finding["store"]) == (scene.setup.application, scene.setup.store)
+    assert finding["subject"] == scene.phantom
+    assert finding["source"] == {"topic": scene.setup.users, "subject": scene.source_subject}
+    assert [fault["id"] for fault in finding["schema_ids"]] == [scene.writer_id]
+    assert finding["schema_ids"][0]["live_keys"] == live_keys
+    srfix(scene, "plan", "-o", str(plan), "--keep", keep)
+    assert scene.registry.writes == 0
+    srfix(scene, "apply", str(plan), "--yes")
+    writes = scene.registry.writes
+    srfix(scene, "verify", str(plan))
+    srfix(scene, "diagnose")
+    assert scene.registry.writes == writes
+    return lambda: void(srfix(scene, "rollback", str(plan), "--yes"))
+
+
+def void(_answer: object) -> None:
+    """Drops an answer."""
+
+
+def read_failure(scene: Scene) -> tuple[JavaCause, ...]:
+    """What the reader of a foreign row dies of: the message of the incident."""
+    return (
+        JavaCause(
+            class_name=DATA_EXCEPTION,
+            message=f"Failed to deserialize data for topic {scene.changelog} to Avro: ",
+        ),
+        JavaCause(
+            class_name=SERIALIZATION_EXCEPTION,
+            message=f"Error retrieving Avro value schema version for id {scene.writer_id}",
+        ),
+        JavaCause(class_name=REST_CLIENT_EXCEPTION, message="Schema not found; error code: 40403"),
+    )
+
+
+def assert_query_fails(scene: Scene, application: StreamsApplication) -> None:
+    with pytest.raises(StreamsError) as caught:
+        application.query("ann")
+    assert caught.value.causes == read_failure(scene)
+    assert application.state == "RUNNING"
+
+
+def assert_join_kills(scene: Scene, application: StreamsApplication) -> None:
+    with pytest.raises(StreamsError) as caught:
+        application.join("ann")
+    outermost, *rest = caught.value.causes
+    assert outermost.class_name == STREAMS_EXCEPTION
+    assert "MeteredKeyValueStore.get" in outermost.message
+    assert tuple(rest) == read_failure(scene)
+    application.wait_for_state("ERROR")
