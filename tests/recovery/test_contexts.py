@@ -9,6 +9,7 @@ import pytest
 
 from srfix.recovery.actions import Register
 from srfix.recovery.verify import Confirmed, Problem
+from srfix.serde.errors import PlanError
 from srfix.serde.registry import Schema
 from srfix.serde.subjects import Topic
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
@@ -113,3 +114,15 @@ class TestTheWholeWay:
         client.register_with_id("twin-value", schema, 2)
         world.roll_back(tmp_path / "journal")
         assert client.lookup(IN_CONTEXT, schema, deleted=True).schema_id == 2
+
+
+class TestTheContextsMode:
+    def test_a_read_only_context_takes_no_repair_and_is_named(self, world: World) -> None:
+        world.client().set_mode(":.eu:", "READONLY")
+        with pytest.raises(PlanError, match=r"\(schema id 2: the context \.eu's mode is READONLY \(42205\)\)"):
+            world.plan()
+
+    def test_the_subjects_own_mode_goes_before_it(self, world: World) -> None:
+        world.client().set_mode(":.eu:", "READONLY")
+        world.client().set_mode(IN_CONTEXT, "READWRITE")
+        assert [action.kind for action in world.plan().actions].count("register") == 1

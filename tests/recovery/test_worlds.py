@@ -27,7 +27,7 @@ from tests.recovery.worlds.schemas import LOST
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import World
 
-MODELLED = {"SRF001", "SRF003", "SRF011", "SRF013", "SRF017", "SRF018"}
+MODELLED = {"SRF001", "SRF003", "SRF004", "SRF011", "SRF013", "SRF017", "SRF018"}
 """The codes that the model speaks of. SRF012 is held against the registry itself."""
 WORLDS = int(os.environ.get("SRFIX_WORLDS", "300"))
 """How many worlds are diagnosed; a soak takes as many as it has time for."""
@@ -84,15 +84,19 @@ class TestTheRepair:
             survey = staged.survey(client)
             examination = staged.examine(survey)
             before = running.dump()
-            to_repair = [finding for finding in expect(world).findings if finding.code == "SRF001"]
-            read_only = any(world.subjects[f.subject].mode for f in to_repair if f.subject in world.subjects)
+            repairable = [finding for finding in expect(world).findings if finding.code in ("SRF001", "SRF004")]
+            read_only = {
+                f.subject for f in repairable if f.subject in world.subjects and world.subjects[f.subject].mode
+            }
+            to_repair = [finding for finding in repairable if finding.subject not in read_only]
             event(f"{len(to_repair)} to repair{', read-only' if read_only else ''}")
-            if read_only:
+            if read_only and not to_repair:
                 with pytest.raises(PlanError, match=r"^No plan: The registry takes no registration under "):
                     make_plan(examination, survey, created_at=clock(), srfix_version="0")
                 return
             plan = make_plan(examination, survey, created_at=clock(), srfix_version="0")
             assert {finding.subject for finding in plan.findings} == {finding.subject for finding in to_repair}
+            assert bool(plan.left_out) == bool(read_only)
             assert running.dump() == before
             journal = Path(folder) / "plan.json.journal.jsonl"
             list(apply_plan(plan, client, journal, clock=clock))
@@ -106,7 +110,9 @@ def _repaired(staged: StagedWorld, repaired: list[ExpectedFinding]) -> None:
     """Asked again with nothing remembered: nothing is missing, and each subject holds each id, as its readers ask."""
     with staged.client() as fresh:
         again = staged.examine(staged.survey(fresh)).diagnosis
-        assert [finding for finding in again.findings if finding.code == "SRF001"] == []
+        repaired_subjects = {finding.subject for finding in repaired}
+        left = [f for f in again.findings if f.code in ("SRF001", "SRF004") and f.subject in repaired_subjects]
+        assert left == []
         for finding in repaired:
             for schema in finding.faults:
                 answer = fresh.lookup(finding.subject, staged.schema(schema), deleted=True)
@@ -134,7 +140,7 @@ def _same_findings(diagnosis: Diagnosis, expected: Expected, staged: StagedWorld
     wanted = [vars(finding) for finding in expected.findings]
     assert sorted(found, key=_place) == sorted(wanted, key=_place)
     for finding in diagnosis.findings:
-        if finding.code in ("SRF001", "SRF003", "SRF013", "SRF017"):
+        if finding.code in ("SRF001", "SRF003", "SRF004", "SRF013", "SRF017"):
             setup = staged.world.subjects.get(finding.subject)
             held = {staged.ids[version.schema] for version in setup.versions} if setup is not None else set()
             assert set(finding.registered_ids) == held

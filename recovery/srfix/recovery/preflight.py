@@ -70,7 +70,7 @@ def _room(plan: Plan, journal_path: Path) -> Iterator[Obstacle]:
 
 def _modes(plan: Plan, registry: RegistryClient) -> Iterator[Obstacle]:
     for subject in sorted(plan.expects):
-        whose, mode = mode_in_force(registry, registry.mode(subject))
+        whose, mode = mode_in_force(registry, subject, registry.mode(subject))
         if mode is not None and mode not in WRITABLE_MODES:
             yield Obstacle(
                 what=f"{whose[0].upper()}{whose[1:]} mode is {mode}, which takes no registration under {subject}. Have it set "

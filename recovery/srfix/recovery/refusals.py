@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from srfix.recovery.stores import Membership, RoleFacts
 from srfix.serde.registry import RegistryClient, schema_references
 from srfix.serde.registry.errors import InvalidSchemaError, SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
 from srfix.serde.wire import SchemaId
 
 __all__ = ["Refusal", "WRITABLE_MODES", "foreseen_refusals", "mode_in_force"]
@@ -46,7 +47,7 @@ def foreseen_refusals(
     if alias:  # seen on Confluent 7.9.9: writes go to the subject that the alias names, and are checked against it
         why = f"{role.subject} is an alias of {alias}, where its writes would go; remove the alias (PUT /config) first"
         return tuple(Refusal(schema_id=each.schema_id, reason=why, is_overcome=False) for each in wanted)
-    whose, mode = mode_in_force(registry, role.state.mode)
+    whose, mode = mode_in_force(registry, role.subject, role.state.mode)
     if mode is not None and mode not in WRITABLE_MODES:
         return tuple(
             Refusal(schema_id=each.schema_id, reason=f"{whose} mode is {mode} (42205)", is_overcome=False)
@@ -110,7 +111,7 @@ def _incompatible(registry: RegistryClient, role: RoleFacts, wanted: tuple[Membe
     return tuple(refusals)
 
 
-def mode_in_force(registry: RegistryClient, own: str | None) -> tuple[str, str | None]:
+def mode_in_force(registry: RegistryClient, subject: Subject, own: str | None) -> tuple[str, str | None]:
     """Whose mode decides over a subject, and which: a global READONLY_OVERRIDE goes before the subject's own.
 
     :param own: the subject's own mode; None if it has none.
@@ -119,4 +120,8 @@ def mode_in_force(registry: RegistryClient, own: str | None) -> tuple[str, str |
     of_all = registry.mode()
     if own is not None and of_all != "READONLY_OVERRIDE":
         return "the subject's", own
-    return "the registry's", of_all
+    context, _name = split_context(subject)
+    if context == DEFAULT_CONTEXT or of_all == "READONLY_OVERRIDE":
+        return "the registry's", of_all
+    effective = registry.effective_mode(subject)
+    return ("the registry's" if effective == of_all else f"the context {context}'s"), effective

@@ -441,6 +441,7 @@ def _decided(world: World, application: str, store: str, topic: str) -> Iterator
         if restored and not missing and not unknown and _held(world, phantom):
             yield finding("SRF003", "note", phantom, restored, repairable=False)
 
+    yield from _kept(world, application, store, topic)
     for role, phantom in _looked_at(world, application, store, topic):
         bad, ways, _ = _bad_bodies(world, application, store, topic, role)
         unframed = role == "value" and any(
@@ -473,6 +474,26 @@ def _decided(world: World, application: str, store: str, topic: str) -> Iterator
             faults={},
             repairable=False,
         )
+
+
+def _kept(world: World, application: str, store: str, topic: str) -> Iterator[ExpectedFinding]:
+    """What 2.6.3 wrote and kept, 2.7 asks of the source's own subject: soft-deleted versions count on both sides."""
+    if world.streams != "2.7":
+        return
+    for role, phantom in _looked_at(world, application, store, topic):
+        absent = _held(world, phantom) - _held(world, f"{topic}-{role}")
+        if absent:
+            yield ExpectedFinding(
+                code="SRF004",
+                severity="note" if world.reader in ("plain", "dual") else "breaks on upgrade",
+                application=application,
+                store=store,
+                role=role,
+                subject=f"{topic}-{role}",
+                topic=topic,
+                faults=dict.fromkeys(absent, ()),
+                repairable=True,
+            )
 
 
 def _severity_of_elsewhere(world: World, *, in_neither: bool) -> str:
