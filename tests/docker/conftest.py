@@ -25,8 +25,8 @@ from srfix.serde.errors import RegistryError
 from srfix.serde.registry import RegistryClient
 from tests.docker.scene import Scene
 
-BOOTSTRAP_SERVERS: Final = f"127.0.0.1:{os.environ.get('KAFKA_PORT', '29092')}"
-REGISTRY: Final = f"http://127.0.0.1:{os.environ.get('REGISTRY_PORT', '28081')}"
+BOOTSTRAP_SERVERS: Final = f"127.0.0.1:{os.environ.get('KAFKA_PORT', '19092')}"
+REGISTRY: Final = f"http://127.0.0.1:{os.environ.get('REGISTRY_PORT', '18081')}"
 READY_TIMEOUT_S: Final = 120.0
 
 
