@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 from uuid import uuid4
 
 import fastavro
@@ -101,18 +101,26 @@ class Scene:
         strategy = ChangelogSubject(application=self.setup.application, store=self.setup.store)
         return strategy(self.setup.users, Role.VALUE)
 
-    def start(self, columns: tuple[ProjectedColumn, ...] = COLUMNS) -> StreamsApplication:
-        return StreamsApplication(self.setup, columns=columns)
+    def start(
+        self, columns: tuple[ProjectedColumn, ...] = COLUMNS, *, setup: StreamsSetup | None = None
+    ) -> StreamsApplication:
+        """Starts the application, or a changed one."""
+        return StreamsApplication(setup or self.setup, columns=columns)
 
-    def produce(self, *users: tuple[str, dict[str, object] | None]) -> None:
-        """Writes users under the writer schema; None is a tombstone."""
-        schema = fastavro.parse_schema(WRITER_SCHEMA)
+    def produce(
+        self,
+        *users: tuple[str, dict[str, object] | None],
+        schema: Mapping[str, object] = WRITER_SCHEMA,
+        schema_id: int | None = None,
+    ) -> None:
+        """Writes users under the writer schema, or another one with its id; None is a tombstone."""
+        parsed = fastavro.parse_schema(dict(schema))
         producer = Producer({"bootstrap.servers": self.broker.bootstrap_servers, "partitioner": "murmur2_random"})
         for key, user in users:
             body = io.BytesIO()
             if user is not None:
-                fastavro.schemaless_writer(body, schema, user)
-            value = None if user is None else frame_id(self.writer_id, body.getvalue())
+                fastavro.schemaless_writer(body, parsed, user)
+            value = None if user is None else frame_id(schema_id or self.writer_id, body.getvalue())
             producer.produce(self.setup.users, key=key, value=value)
         assert producer.flush(30) == 0
 
@@ -149,19 +157,29 @@ def srfix(scene: Scene, *arguments: str, code: int = 0) -> str:
     return ran.stdout
 
 
+def diagnose(scene: Scene, *arguments: str, code: int) -> tuple[dict[str, Any], ...]:
+    """What `srfix diagnose` finds."""
+    return tuple(json.loads(srfix(scene, "diagnose", "--output", "json", *arguments, code=code))["findings"])
+
+
+def make_plan(scene: Scene, *arguments: str) -> Path:
+    """The file that `srfix plan` writes."""
+    plan = scene.setup.state_directory.with_name(f"plan-{uuid4().hex}.json")
+    srfix(scene, "plan", "-o", str(plan), *arguments)
+    return plan
+
+
 def repair(scene: Scene, *, keep: Keep, live_keys: int) -> Undo:
     """Finds the damage, plans its repair, carries it out and verifies it; returns what rolls it back."""
-    plan = scene.setup.state_directory.with_name(f"plan-{uuid4().hex}.json")
     scene.registry.forget_requests()
-    diagnosis = json.loads(srfix(scene, "diagnose", "--output", "json", code=1))
-    (finding,) = [found for found in diagnosis["findings"] if found["severity"] != "note"]
+    (finding,) = [found for found in diagnose(scene, code=1) if found["severity"] != "note"]
     assert (finding["code"], finding["severity"]) == ("SRF001", "broken")
     assert (finding["application"], finding["store"]) == (scene.setup.application, scene.setup.store)
     assert finding["subject"] == scene.phantom
     assert finding["source"] == {"topic": scene.setup.users, "subject": scene.source_subject}
     assert [fault["id"] for fault in finding["schema_ids"]] == [scene.writer_id]
     assert finding["schema_ids"][0]["live_keys"] == live_keys
-    srfix(scene, "plan", "-o", str(plan), "--keep", keep)
+    plan = make_plan(scene, "--keep", keep)
     assert scene.registry.writes == 0
     srfix(scene, "apply", str(plan), "--yes")
     writes = scene.registry.writes

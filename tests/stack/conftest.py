@@ -1,0 +1,82 @@
+"""One real broker for the whole session, and for each test a registry and a scene of its own on it.
+
+Topics and applications have random names, so that no test sees another's. When a test fails, the broker's log is kept and
+its end is in the report; the applications' logs are in the test's `tmp_path`, which pytest keeps.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.registry import FixtureRegistry
+from tests.stack.scene import Scene, new_scene
+
+PROPERTIES: Final = {
+    # A killed application is missed after its session's time-out, for which the broker has a lower limit.
+    "group.min.session.timeout.ms": "1000",
+    # What may be compacted is compacted at once.
+    "log.cleaner.backoff.ms": "100",
+}
+LOG_LINES: Final = 40
+
+_broker: Final = pytest.StashKey[KraftBroker]()
+
+
+@pytest.fixture(scope="session")
+def broker(request: pytest.FixtureRequest) -> Iterator[KraftBroker]:
+    """The broker of the session; a test that kills one starts its own."""
+    with KraftBroker(properties=PROPERTIES) as broker:
+        request.config.stash[_broker] = broker
+        yield broker
+        del request.config.stash[_broker]
+
+
+@pytest.fixture
+def registry() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry() as registry:
+        yield registry
+
+
+@pytest.fixture
+def scene(broker: KraftBroker, registry: FixtureRegistry, tmp_path: Path) -> Scene:
+    """An application that has met nothing yet."""
+    return new_scene(broker, registry, tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left() -> Iterator[None]:
+    """Whatever a test started is gone after it, even when it failed."""
+    before = _children()
+    yield
+    left = {pid: command for pid, command in _children().items() if pid not in before and ".streams.driver" in command}
+    assert not left
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    broker = item.config.stash.get(_broker, None)
+    if report.failed and broker is not None:
+        kept = broker.keep_log()
+        lines = kept.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
+        report.sections.append((f"end of the broker's log, kept in {kept}", "\n".join(lines)))
+    return report
+
+
+def _children() -> dict[int, str]:
+    """The processes that this one started and that are alive, with their command lines."""
+    found = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[:2]
+            if int(parent) == os.getpid() and state != "Z":
+                found[int(stat.parent.name)] = stat.with_name("cmdline").read_text(errors="replace").replace("\0", " ")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
