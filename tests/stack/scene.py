@@ -84,6 +84,8 @@ class Scene:
     registry: Registry
     setup: StreamsSetup
     writer_id: int
+    missing: str
+    """What the registry says of a schema that the phantom subject lacks."""
 
     @property
     def source_subject(self) -> Subject:
@@ -125,8 +127,11 @@ class Scene:
         assert producer.flush(30) == 0
 
 
-def new_scene(broker: KraftBroker, registry: Registry, folder: Path) -> Scene:
-    """Topics and an application of this scene's own on that broker, and the producers' schema in the registry."""
+def new_scene(broker: KraftBroker, registry: Registry, folder: Path, *, missing: str = "Schema not found") -> Scene:
+    """Topics and an application of this scene's own on that broker, and the producers' schema in the registry.
+
+    `missing` is what the registry says of a schema that a subject, `{subject}`, lacks.
+    """
     name = uuid4().hex[:8]
     setup = StreamsSetup(
         application=f"enricher-{name}",
@@ -140,7 +145,9 @@ def new_scene(broker: KraftBroker, registry: Registry, folder: Path) -> Scene:
     for topic, partitions in ((setup.users, PARTITIONS), (setup.logins, PARTITIONS), (setup.enriched, 1)):
         broker.create_topic(topic, partitions)
     writer_id = registry.seed(subject_for(setup.users, Role.VALUE), json.dumps(WRITER_SCHEMA, separators=(",", ":")))
-    return Scene(broker=broker, registry=registry, setup=setup, writer_id=writer_id)
+    phantom = ChangelogSubject(application=setup.application, store=setup.store)(setup.users, Role.VALUE)
+    missing = missing.format(subject=phantom)
+    return Scene(broker=broker, registry=registry, setup=setup, writer_id=writer_id, missing=missing)
 
 
 def srfix(scene: Scene, *arguments: str, code: int = 0) -> str:
@@ -204,7 +211,7 @@ def read_failure(scene: Scene) -> tuple[JavaCause, ...]:
             class_name=SERIALIZATION_EXCEPTION,
             message=f"Error retrieving Avro value schema version for id {scene.writer_id}",
         ),
-        JavaCause(class_name=REST_CLIENT_EXCEPTION, message="Schema not found; error code: 40403"),
+        JavaCause(class_name=REST_CLIENT_EXCEPTION, message=f"{scene.missing}; error code: 40403"),
     )
 
 
