@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -114,6 +115,26 @@ class TestABrokerThatAnswersWithoutNames:
             "Not allowed at the Kafka cluster at 127.0.0.1:9 while reading the committed offsets of the group 'secret': "
             "Broker: Group authorization failed. The ACL to ask for is Describe on group 'secret'."
         )
+
+
+class Beyond:
+    """An entry whose metadata the client library reads beyond its end, as it does when the memory there is not empty."""
+
+    topic, partition, offset, error = "orders", 1, 7, None
+
+    @property
+    def metadata(self) -> str:
+        return b"AQAAAXKk5uYA\xd5p".decode()
+
+
+class TestMetadataWithoutItsEnd:
+    def test_it_is_read_with_what_follows_it_in_memory(self) -> None:
+        broker = Broker({})
+        answer = Future[ConsumerGroupTopicPartitions]()
+        answer.set_result(cast(ConsumerGroupTopicPartitions, SimpleNamespace(topic_partitions=[Beyond()])))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(broker, "list_consumer_group_offsets", lambda *_, **__: {"shop": answer})
+            assert ask(broker, ["shop"]) == {"shop": {("orders", 1): Commit(offset=7, metadata="AQAAAXKk5uYA\ufffdp")}}
 
 
 class TestABrokerThatDoesNot:

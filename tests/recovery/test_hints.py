@@ -38,12 +38,14 @@ class TestFromCommitMetadata:
             ([MAGIC_2], "3.3 or later"),
             ([MAGIC_1, MAGIC_2, ""], "3.3 or later"),
             (["", MAGIC_1], "2.4 to 3.2"),
+            ([MAGIC_1 + "\ufffd=x"], "2.4 to 3.2"),
+            ([MAGIC_1 + MAGIC_2], "2.4 to 3.2"),
         ],
     )
     def test_the_newest_that_was_committed_counts(self, texts: list[str], says: str) -> None:
         assert str(from_commit_metadata(texts)) == says
 
-    @pytest.mark.parametrize("texts", [[], ["hello"], ["\udc80"], ["AA=="]])
+    @pytest.mark.parametrize("texts", [[], ["hello"], ["\udc80"], ["AA=="], ["AQ=="], ["AQAA"]])
     def test_foreign_metadata_and_none_at_all_say_nothing(self, texts: list[str]) -> None:
         assert from_commit_metadata(texts) is None
 

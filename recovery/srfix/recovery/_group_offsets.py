@@ -115,10 +115,19 @@ class GroupOffsets:
         for entry in entries:
             if entry.error is None:
                 if entry.offset >= 0:
-                    found[Topic(entry.topic), entry.partition] = Commit(
-                        offset=entry.offset, metadata=entry.metadata or ""
-                    )
+                    found[Topic(entry.topic), entry.partition] = Commit(offset=entry.offset, metadata=_metadata(entry))
             elif entry.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 where = f"{doing} for {entry.topic}[{entry.partition}]"
                 return group, self._client.failed(where, entry.error, acl=f"Describe on topic {entry.topic!r}")
         return group, found
+
+
+def _metadata(entry: TopicPartition) -> str:
+    """What stands beside an offset, and whatever lies behind it in memory.
+
+    librdkafka copies it without the zero that confluent-kafka looks for (since its pull request 4876).
+    """
+    try:
+        return entry.metadata or ""
+    except UnicodeDecodeError as error:
+        return error.object.decode("utf-8", errors="replace")

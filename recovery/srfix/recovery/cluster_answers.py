@@ -21,7 +21,8 @@ class Commit:
     offset: int
     """The next record that it would read."""
     metadata: str
-    """What it wrote beside: nothing by Kafka Streams up to 2.3, base64 from 2.4 on."""
+    """What it wrote beside: nothing by Kafka Streams up to 2.3, base64 from 2.4 on. Its end is not known: what the client
+    library had in memory behind it may follow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,8 @@ from srfix.recovery.state.directory import Traces
 
 __all__ = ["GenerationHint", "decisive_version", "from_commit_metadata", "from_traces", "version_range"]
 
-_LONGEST: Final = 1 << 16
+_MAGIC_AND_TIMESTAMP: Final = 12
+"""The 9 bytes that every version writes first, in base64. What follows them may not be metadata at all (see `Commit`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +75,10 @@ def _magic(text: str) -> int | None:
     if not text:
         return 0
     try:
-        decoded = base64.b64decode(text[:_LONGEST], validate=True)
+        decoded = base64.b64decode(text[:_MAGIC_AND_TIMESTAMP], validate=True)
     except (binascii.Error, ValueError):
         return None
-    return decoded[0] if decoded and decoded[0] in (1, 2) else None
+    return decoded[0] if len(decoded) == 9 and decoded[0] in (1, 2) else None
 
 
 def from_traces(traces: Traces, *, path: str) -> Iterator[GenerationHint]:
