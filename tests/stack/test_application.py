@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ NOWHERE = "127.0.0.1:9"
 
 _START_AND_HANG = f"""
 import sys
+import tempfile
 from pathlib import Path
 from srfix.fixtures.streams import ProjectedColumn, StreamsApplication, StreamsSetup
 setup = StreamsSetup(
@@ -28,6 +30,7 @@ setup = StreamsSetup(
     state_directory=Path(sys.argv[1]),
 )
 application = StreamsApplication(setup, columns=(ProjectedColumn(name="NAME", field="name"),))
+Path(tempfile.gettempdir(), "here").touch()
 print(application.process_id, application.state, flush=True)
 sys.stdin.read()
 """
@@ -42,7 +45,7 @@ class TestStreamsApplication:
 
     def test_says_so_when_its_process_is_gone(self, tmp_path: Path) -> None:
         with StreamsApplication(_setup(tmp_path), columns=COLUMNS) as application:
-            subprocess.run(("kill", "-KILL", str(application.process_id)), check=True)
+            application.kill()
             with pytest.raises(
                 StreamsError,
                 match=r"^The process of app \(Streams 2\.6\.3\) does not answer 'state';"
@@ -58,8 +61,11 @@ class TestStreamsApplication:
             application.wait_for_state("RUNNING", timeout_s=0.1)
 
     def test_ends_with_the_process_that_started_it_even_when_that_is_killed(self, tmp_path: Path) -> None:
+        temporary = tmp_path / "temporary"
+        temporary.mkdir()
         with subprocess.Popen(
-            (sys.executable, "-c", _START_AND_HANG, str(tmp_path)),
+            (sys.executable, "-c", _START_AND_HANG, str(tmp_path / "state")),
+            env=os.environ | {"TMPDIR": str(temporary)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -72,6 +78,7 @@ class TestStreamsApplication:
         while Path(f"/proc/{process_id}").exists():
             assert time.monotonic() < deadline
             time.sleep(0.02)
+        assert [path.name for path in temporary.iterdir()] == ["here"]
 
 
 def _setup(tmp_path: Path, *, bootstrap_servers: str = NOWHERE) -> StreamsSetup:

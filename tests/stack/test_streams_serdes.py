@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,12 +19,6 @@ from tests.stack.streams_world import (
 )
 
 pytestmark = pytest.mark.stack
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[KraftBroker]:
-    with KraftBroker() as broker:
-        yield broker
 
 
 def process_and_lose_state(world: World) -> None:
