@@ -282,6 +282,20 @@ class TestUponFindings:
         assert len(said) == 1
         assert said[0].startswith("Neither a restart nor wiping the state directory mends what was found")
 
+    def test_the_upgrade_mirror_asks_how_old_the_state_is_and_allows_a_wipe(self) -> None:
+        mirror = finding("SRF004", Severity.BREAKS_ON_UPGRADE, repairable=True)
+        said = list(upon_findings(NOTHING_KNOWN, [mirror]))
+        assert said[0].startswith("Is the state of users-store older than the upgrade of shop to Kafka Streams 2.7? ")
+        assert "or wipe the state once 2.7 or later runs everywhere" in said[0]
+        assert said[1].startswith("After: ")
+        assert len(said) == 2
+
+    def test_no_wipe_is_advised_where_a_restore_could_not_be_read(self) -> None:
+        mirror = finding("SRF004", Severity.BREAKS_ON_UPGRADE, repairable=True)
+        said = list(upon_findings(NOTHING_KNOWN, [mirror, finding("SRF017", Severity.BROKEN)]))
+        assert "wiping it is no way out here" in said[0]
+        assert said[-1].startswith("Neither a restart nor wiping the state directory mends what else was found")
+
 
 class TestUponVerification:
     def test_when_all_holds_restart_and_prevention_are_told(self) -> None:

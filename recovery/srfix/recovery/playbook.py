@@ -77,12 +77,17 @@ def upon_findings(known: Circumstances, findings: Collection[Finding]) -> Iterat
         yield from after_repair(known, when="now")
         yield from prevention(known, codes)
         return
-    if serious:
+    mirrored = [finding for finding in serious if finding.code == "SRF004"]
+    if mirrored:
+        yield from _upon_upgrade(known, mirrored, codes)
+    if len(mirrored) < len(serious):
+        what = "what else was found" if mirrored else "what was found"
         yield (
-            "Neither a restart nor wiping the state directory mends what was found: a restore loads the same records "
-            "again. "
-            "What helps stands at each finding."
+            f"Neither a restart nor wiping the state directory mends {what}: a restore loads the same records again. What "
+            "helps stands at each finding."
         )
+    elif serious:
+        pass
     elif any(fault.is_partial for finding in findings for fault in finding.schema_ids):
         yield (
             "Nothing was found broken in what was read, but the topic was not read to its end: run srfix diagnose "
@@ -95,8 +100,23 @@ def upon_findings(known: Circumstances, findings: Collection[Finding]) -> Iterat
         )
     elif "SRF001" in codes:
         yield f"Nothing to repair and nothing to restart: {_why_nothing_fails(known)}."
-    if codes & {"SRF001", "SRF003"}:
+    if codes & {"SRF001", "SRF003"} and not mirrored:
         yield from prevention(known, codes)
+
+
+def _upon_upgrade(known: Circumstances, mirrored: Collection[Finding], codes: Collection[str]) -> Iterator[str]:
+    """Rows that an older Kafka Streams wrote, before 2.7 or later reads them."""
+    stores = ", ".join(sorted({finding.store for finding in mirrored}))
+    wipe = (
+        "wiping it is no way out here, for what a restore loads cannot be read either (SRF017)"
+        if "SRF017" in codes
+        else "or wipe the state once 2.7 or later runs everywhere: what it restores then carries the source's own ids"
+    )
+    yield (
+        f"Is the state of {stores} older than the upgrade of {known.application} to Kafka Streams 2.7? If not, nothing is "
+        f"to be done. If it is: plan the repair, apply and verify it, and keep the state; {wipe}."
+    )
+    yield f"After: {_restart_query(known, 'now') if known.query is not None else _restart(known, 'now')}"
 
 
 def upon_verification(known: Circumstances, outcome: Verified) -> Iterator[str]:

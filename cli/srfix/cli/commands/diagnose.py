@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib.metadata import version
 
 import click
@@ -32,6 +33,7 @@ from srfix.cli.output.interface import (
     Table,
 )
 from srfix.cli.output.rendering import write_report
+from srfix.recovery.checks import Reader
 from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, Severity, Skipped, diagnosis_document
 from srfix.serde.subjects import Role
 
@@ -64,14 +66,14 @@ def diagnose(
     with open_session(connection, selection, evidence, hurry, decode_values=decode_values) as session:
         diagnosis = session.examine().diagnosis
     document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now())
-    write_report(Report(document=document, blocks=tuple(_blocks(diagnosis))), output)
+    write_report(Report(document=document, blocks=tuple(_blocks(diagnosis, selection))), output)
     click.echo(_summary(diagnosis), err=True)
     if diagnosis.has_findings:
         return ExitCode.FINDINGS
     return ExitCode.REFUSED if diagnosis.is_inconclusive else ExitCode.OK
 
 
-def _blocks(diagnosis: Diagnosis) -> list[Block]:
+def _blocks(diagnosis: Diagnosis, selection: Selection) -> list[Block]:
     blocks: list[Block] = []
     if not diagnosis.findings:
         blocks.append(Paragraph(_nothing_found(diagnosis)))
@@ -86,9 +88,30 @@ def _blocks(diagnosis: Diagnosis) -> list[Block]:
     if any(finding.repairable and finding.severity is not Severity.NOTE for finding in diagnosis.findings):
         blocks += [
             Heading("To repair it", level=2),
-            Commands(("srfix plan -o plan.json", "srfix apply plan.json", "srfix verify plan.json")),
+            Commands(
+                (
+                    f"srfix plan {_said(selection)}-o plan.json",
+                    "srfix apply plan.json",
+                    "srfix verify plan.json",
+                )
+            ),
         ]
     return blocks
+
+
+def _said(selection: Selection) -> str:
+    """What the person chose, for the next command: without it that one would look at something else."""
+    chosen: list[str] = []
+    for option, given in (
+        ("--application", selection.application),
+        ("--store", selection.store),
+        *(("--source", f"{store}={topic}") for store, topic in selection.sources.items()),
+        ("--reader", selection.reader if Reader(selection.reader) is not Reader.UNKNOWN else None),
+        ("--streams-version", selection.streams_version),
+    ):
+        if given is not None:
+            chosen += [option, given]
+    return f"{shlex.join(chosen)} " if chosen else ""
 
 
 def _nothing_found(diagnosis: Diagnosis) -> str:
@@ -126,7 +149,7 @@ def _finding_blocks(finding: Finding) -> list[Block]:
     ]
     if finding.severity is not Severity.NOTE:
         # A note stands beside a finding with the same numbers, or has nothing that anybody must count.
-        if finding.schema_ids:
+        if any(fault.partitions for fault in finding.schema_ids):
             is_partial = any(fault.is_partial for fault in finding.schema_ids)
             blocks.append(
                 Table(
