@@ -1,7 +1,7 @@
 """One real broker for the whole session, and for each test a registry and a scene of its own on it.
 
-Topics and applications have random names, so that no test sees another's. When a test fails, the broker's log is kept and
-its end is in the report; the applications' logs are in the test's `tmp_path`, which pytest keeps.
+Topics and applications have random names, so that no test sees another's. When a test fails, the broker's log (and
+Apicurio's, where it runs) is kept and its end is in the report; the applications' logs are in the test's `tmp_path`, which pytest keeps.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.apicurio import ApicurioRegistry
 from tests.stack.scene import Scene, new_scene
 
 PROPERTIES: Final = {
@@ -26,6 +27,7 @@ PROPERTIES: Final = {
 LOG_LINES: Final = 40
 
 _broker: Final = pytest.StashKey[KraftBroker]()
+_apicurio: Final = pytest.StashKey[ApicurioRegistry]()
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +37,15 @@ def broker(request: pytest.FixtureRequest) -> Iterator[KraftBroker]:
         request.config.stash[_broker] = broker
         yield broker
         del request.config.stash[_broker]
+
+
+@pytest.fixture(scope="session")
+def apicurio(request: pytest.FixtureRequest) -> Iterator[ApicurioRegistry]:
+    """The Apicurio of the session, started for the first test that asks for it; it may hold what other tests left."""
+    with ApicurioRegistry() as registry:
+        request.config.stash[_apicurio] = registry
+        yield registry
+        del request.config.stash[_apicurio]
 
 
 @pytest.fixture
@@ -61,11 +72,12 @@ def no_process_is_left() -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    broker = item.config.stash.get(_broker, None)
-    if report.failed and broker is not None:
-        kept = broker.keep_log()
-        lines = kept.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
-        report.sections.append((f"end of the broker's log, kept in {kept}", "\n".join(lines)))
+    running = {"the broker": item.config.stash.get(_broker, None), "Apicurio": item.config.stash.get(_apicurio, None)}
+    for name, part in running.items():
+        if report.failed and part is not None:
+            kept = part.keep_log()
+            lines = kept.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
+            report.sections.append((f"end of {name}'s log, kept in {kept}", "\n".join(lines)))
     return report
 
 

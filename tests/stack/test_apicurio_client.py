@@ -1,0 +1,558 @@
+"""The client on a real registry of another maker, Apicurio 3.3.3: what it proves, what is different, what it cannot prove.
+
+The suite of `tests/serde/registry/test_implementations.py` runs here as it stands, but for modes. Beside it each row of
+`ROWS`, the table "Differences between implementations" seen through the client, is asked of Confluent's semantics (the
+fixture registry), of Apicurio's as the fixture registry imitates them, and of Apicurio itself. Where Apicurio is not
+like Confluent it cannot prove that srfix is right about Confluent: `TestWhatApicurioCannotProve` expects each such row
+to fail, so that the test report names it with its reason; it turns red the day that Apicurio can.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import pytest
+import requests
+
+from srfix.fixtures.registry import APICURIO, FixtureRegistry, Habits
+from srfix.fixtures.registry.apicurio import ApicurioRegistry
+from srfix.serde.errors import RegistryError
+from srfix.serde.registry import RegistryClient, RetryPolicy, Schema
+from tests.serde.registry.test_implementations import (
+    INTERNAL,
+    PHANTOM,
+    SOURCE,
+    WRITER,
+    Implementation,
+    TestListings,
+    TestRepair,
+)
+
+__all__ = ["TestListings", "TestRepair"]
+
+pytestmark = pytest.mark.stack
+
+NEITHER: Final = '{"type":"record","name":"Neither","fields":[{"name":"nothing","type":"bytes"}]}'
+SPACED: Final = json.dumps(json.loads(WRITER), indent=1)
+COMPATIBLE: Final = '{"type":"record","name":"Order","fields":[{"name":"orderId","type":"string"}]}'
+DOCUMENTED: Final = json.dumps({**json.loads(WRITER), "doc": "An order."}, separators=(",", ":"))
+
+
+class Registry(Protocol):
+    """What the fixture registry and Apicurio have in common."""
+
+    @property
+    def url(self) -> str:
+        """Where clients find it."""
+
+    def seed(self, subject: str, schema_text: str) -> int:
+        """Registers a schema whatever the level of compatibility; returns the id."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A registry that holds nothing yet, and its client."""
+
+    registry: Registry
+    client: RegistryClient
+
+    def raw(self, method: str, path: str, body: Mapping[str, object] | None = None) -> tuple[int, Any]:
+        """Status and answer, without the client's reading of it."""
+        answer = requests.request(method, self.registry.url + path, json=body, timeout=30)
+        return answer.status_code, answer.json() if answer.content else None
+
+
+def told(question: Callable[[], object]) -> object:
+    """The answer, or the name of the error that it is."""
+    try:
+        return question()
+    except RegistryError as error:
+        return type(error).__name__
+
+
+def same_id(asked: Asked, first: str, second: str) -> bool:
+    return asked.registry.seed(SOURCE, first) == asked.registry.seed(PHANTOM, second)
+
+
+def looked_up(asked: Asked, text: str, *, deleted: bool = False) -> object:
+    return told(lambda: asked.client.lookup(PHANTOM, Schema(text=text), deleted=deleted).version)
+
+
+def seeded(asked: Asked, *texts: str) -> list[int]:
+    return [asked.registry.seed(PHANTOM, text) for text in texts]
+
+
+# What is asked, one function for each row
+
+
+def default_level(asked: Asked) -> object:
+    _, was = asked.raw("GET", "/config")
+    asked.raw("DELETE", "/config")
+    try:
+        return asked.raw("GET", "/config")[1]["compatibilityLevel"]
+    finally:
+        asked.raw("PUT", "/config", {"compatibility": was["compatibilityLevel"]})
+
+
+def lookup_of_spaced(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    return looked_up(asked, SPACED)
+
+
+def lookup_of_documented(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    return looked_up(asked, DOCUMENTED)
+
+
+def metadata(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    body = {"schema": WRITER, "metadata": {"properties": {"team": "orders"}}}
+    status, answer = asked.raw("POST", f"/subjects/{PHANTOM}/versions", body)
+    return status, answer["id"] == asked.client.version(PHANTOM, 1).schema_id
+
+
+def unknown(asked: Asked) -> object:
+    before = [looked_up(asked, WRITER, deleted=deleted) for deleted in (False, True)]
+    seeded(asked, INTERNAL)
+    return before + [looked_up(asked, WRITER, deleted=deleted) for deleted in (False, True)]
+
+
+def one_deleted(asked: Asked) -> object:
+    seeded(asked, INTERNAL, WRITER)
+    asked.client.delete_version(PHANTOM, 2)
+    return looked_up(asked, WRITER), looked_up(asked, WRITER, deleted=True)
+
+
+def all_deleted(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    asked.client.delete_subject(PHANTOM)
+    return looked_up(asked, WRITER), looked_up(asked, WRITER, deleted=True)
+
+
+def soft_deleted_version(asked: Asked) -> object:
+    seeded(asked, INTERNAL, WRITER)
+    asked.client.delete_version(PHANTOM, 2)
+    return told(lambda: asked.client.version(PHANTOM, 2)), asked.client.version(PHANTOM, 2, deleted=True).version
+
+
+def subject_in_the_wrong_order(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    permanent_first = told(lambda: asked.client.delete_subject(PHANTOM, permanent=True))
+    asked.client.delete_subject(PHANTOM)
+    return permanent_first, told(lambda: asked.client.delete_subject(PHANTOM))
+
+
+def version_in_the_wrong_order(asked: Asked) -> object:
+    seeded(asked, INTERNAL, WRITER)
+    permanent_first = told(lambda: asked.client.delete_version(PHANTOM, 2, permanent=True))
+    asked.client.delete_version(PHANTOM, 2)
+    return permanent_first, told(lambda: asked.client.delete_version(PHANTOM, 2))
+
+
+def versions_of_unknown_id(asked: Asked) -> object:
+    return told(lambda: asked.client.versions_of_id(987_654))
+
+
+def last_holder_gone(asked: Asked) -> object:
+    (schema_id,) = seeded(asked, NEITHER)
+    asked.raw("GET", f"/schemas/ids/{schema_id}")  # unread before, it is gone from Apicurio too
+    asked.client.delete_subject(PHANTOM)
+    asked.client.delete_subject(PHANTOM, permanent=True)
+    by_id = told(lambda: asked.client.schema_by_id(schema_id).schema_id == schema_id)
+    return by_id, seeded(asked, NEITHER) == [schema_id]
+
+
+def listing(asked: Asked) -> object:
+    (schema_id,) = seeded(asked, WRITER)
+    return told(lambda: [(one.subject, one.version, one.schema_id == schema_id) for one in asked.client.schemas()])
+
+
+def text_of_spaced(asked: Asked) -> object:
+    (schema_id,) = seeded(asked, SPACED)
+    texts = (
+        asked.client.schema_by_id(schema_id).schema.text,
+        asked.client.lookup(PHANTOM, Schema(text=SPACED)).schema.text,
+    )
+    return tuple({WRITER: "compact", SPACED: "as sent"}.get(text) for text in texts)
+
+
+def own_config(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    return asked.client.config(PHANTOM)
+
+
+def own_config_raw(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    return asked.raw("GET", f"/config/{PHANTOM}")[0]
+
+
+def config_without_level(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    return told(lambda: asked.client.set_config(PHANTOM, {"normalize": True}))
+
+
+def config_deleted_twice(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    asked.client.set_config(PHANTOM, {"compatibility": "FULL"})
+    return [told(lambda: asked.client.delete_config(PHANTOM)) for _ in range(2)]
+
+
+def incompatible(asked: Asked) -> object:
+    seeded(asked, INTERNAL)
+    return told(lambda: asked.client.register(PHANTOM, Schema(text=WRITER)))
+
+
+def reasons(asked: Asked) -> object:
+    seeded(asked, INTERNAL)
+    check = asked.client.check_compatibility(PHANTOM, Schema(text=WRITER))
+    return check.is_compatible, bool(check.messages)
+
+
+def check_of_unknown_subject(asked: Asked) -> object:
+    schema = Schema(text=WRITER)
+    return [
+        asked.client.check_compatibility(PHANTOM, schema, version=version).is_compatible for version in ("latest", None)
+    ]
+
+
+def registered_at_none(asked: Asked) -> object:
+    writer_id = asked.registry.seed(SOURCE, WRITER)
+    seeded(asked, INTERNAL)
+    asked.client.set_config(PHANTOM, {"compatibility": "NONE"})
+    same = asked.client.register(PHANTOM, Schema(text=WRITER)) == writer_id
+    asked.client.delete_config(PHANTOM)
+    return (
+        same,
+        asked.client.effective_compatibility(PHANTOM),
+        told(lambda: asked.client.register(PHANTOM, Schema(text=NEITHER))),
+    )
+
+
+def own_mode(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    return asked.client.mode(PHANTOM)
+
+
+def import_over_live_versions(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    return told(lambda: asked.client.set_mode(PHANTOM, "IMPORT"))
+
+
+@contextmanager
+def mode(asked: Asked, value: str) -> Iterator[None]:
+    asked.client.set_mode(PHANTOM, value, force=True)
+    try:
+        yield
+    finally:
+        asked.client.delete_mode(PHANTOM)
+
+
+def new_content_when_read_only(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    with mode(asked, "READONLY"):
+        return told(lambda: bool(asked.client.register(PHANTOM, Schema(text=COMPATIBLE))))
+
+
+def same_content_when_read_only(asked: Asked) -> object:
+    (schema_id,) = seeded(asked, WRITER)
+    with mode(asked, "READONLY"):
+        return told(lambda: asked.client.register(PHANTOM, Schema(text=WRITER)) == schema_id)
+
+
+def explicit_id(asked: Asked) -> object:
+    return told(lambda: asked.client.register_with_id(PHANTOM, Schema(text=COMPATIBLE), 424_242).schema_id == 424_242)
+
+
+def explicit_id_on_import(asked: Asked) -> object:
+    seeded(asked, WRITER)
+    with mode(asked, "IMPORT"):
+        return explicit_id(asked)
+
+
+def prefix(asked: Asked) -> object:
+    asked.registry.seed(SOURCE, WRITER)
+    seeded(asked, WRITER)
+    return sorted(asked.client.subjects(prefix="app-"))
+
+
+def prefix_raw(asked: Asked) -> object:
+    asked.registry.seed(SOURCE, WRITER)
+    seeded(asked, WRITER)
+    return asked.raw("GET", "/subjects?subjectPrefix=app-")[1] == [PHANTOM]
+
+
+def other_context(asked: Asked) -> object:
+    asked.client.register(f":.shop:{PHANTOM}", Schema(text=WRITER))
+    return looked_up(asked, WRITER)
+
+
+def bad_schemas(asked: Asked) -> object:
+    return told(lambda: asked.client.register(PHANTOM, Schema(text='{"type":"record"')))
+
+
+def no_subjects(asked: Asked) -> object:
+    return asked.client.subjects()
+
+
+def path_that_is_not_there(asked: Asked) -> object:
+    status, answer = asked.raw("GET", "/nothing/here")
+    return status, isinstance(answer, dict) and answer["error_code"]
+
+
+def odd_subject(asked: Asked) -> object:
+    subject = "a/b:c%20d e+f#g?h-größe-value"
+    schema_id = asked.client.register(subject, Schema(text=WRITER))
+    return asked.client.subjects() == (subject,), asked.client.version(subject, "latest").schema_id == schema_id
+
+
+def undone(asked: Asked) -> object:
+    writer_id = asked.registry.seed(SOURCE, WRITER)
+    seeded(asked, INTERNAL, WRITER)
+    asked.client.delete_version(PHANTOM, 2)
+    asked.client.delete_version(PHANTOM, 2, permanent=True)
+    again = seeded(asked, WRITER) == [writer_id]
+    return asked.client.schema_by_id(writer_id).schema_id == writer_id, again, asked.client.versions(PHANTOM)
+
+
+def registered_again(asked: Asked) -> object:
+    seeded(asked, INTERNAL, WRITER)
+    asked.client.delete_version(PHANTOM, 2)
+    seeded(asked, WRITER)
+    return asked.client.versions(PHANTOM), asked.client.versions(PHANTOM, deleted=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What the two columns say in answer to a row's question."""
+
+    ask: Callable[[Asked], object]
+    confluent: object
+    apicurio: object
+    unproven: str | None = None
+    """Why Apicurio proves nothing about Confluent here; None where the two agree."""
+    imitated: bool = True
+    """Whether the fixture registry's `APICURIO` answers as Apicurio does."""
+
+
+def alike(ask: Callable[[Asked], object], answer: object) -> Row:
+    return Row(ask=ask, confluent=answer, apicurio=answer)
+
+
+ROWS: Final[Mapping[str, Row]] = {
+    "default level": Row(
+        ask=default_level,
+        confluent="BACKWARD",
+        apicurio="NONE",
+        unproven="the default level: it is NONE",
+        imitated=False,
+    ),
+    "same text, second subject": alike(lambda asked: same_id(asked, WRITER, WRITER), True),
+    "other whitespace / key order": Row(
+        ask=lambda asked: same_id(asked, WRITER, SPACED),
+        confluent=True,
+        apicurio=False,
+        unproven="identity across whitespace: an id belongs to the raw text",
+    ),
+    "doc / aliases differ": alike(lambda asked: same_id(asked, WRITER, DOCUMENTED), False),
+    "metadata": Row(
+        ask=metadata,
+        confluent=(200, False),
+        apicurio=(200, True),
+        unproven="that metadata makes another id: they are ignored",
+        imitated=False,
+    ),
+    "lookup of whitespace/order variant": alike(lookup_of_spaced, 1),
+    "lookup of doc/alias variant": Row(
+        ask=lookup_of_documented,
+        confluent="SchemaNotFoundError",
+        apicurio=1,
+        unproven="that a schema with other documentation is not found: look-ups do not heed it",
+        imitated=False,
+    ),
+    "unknown subject / schema (with or without deleted)": alike(
+        unknown, ["SubjectNotFoundError"] * 2 + ["SchemaNotFoundError"] * 2
+    ),
+    "one version soft-deleted: plain / deleted=true": alike(one_deleted, ("SchemaNotFoundError", 2)),
+    "all soft-deleted: plain / deleted=true": Row(
+        ask=all_deleted,
+        confluent=("SubjectNotFoundError", 1),
+        apicurio=("SchemaNotFoundError", 1),
+        unproven="40401 for a subject whose versions are all soft-deleted: it is 40403",
+    ),
+    "GET a soft-deleted version": alike(soft_deleted_version, ("VersionNotFoundError", 2)),
+    "subject: soft again / permanent first": alike(
+        subject_in_the_wrong_order, ("SubjectNotSoftDeletedError", "SubjectSoftDeletedError")
+    ),
+    "version: permanent first / soft again": alike(
+        version_in_the_wrong_order, ("VersionNotSoftDeletedError", "VersionSoftDeletedError")
+    ),
+    "ids/N/versions, unknown id": alike(versions_of_unknown_id, "SchemaNotFoundError"),
+    "id after hard delete of the last holder / registered again": Row(
+        ask=last_holder_gone,
+        confluent=("SchemaNotFoundError", False),
+        apicurio=(True, True),
+        unproven="that an id dies with its last holder: it lives on",
+        imitated=False,
+    ),
+    "GET /schemas": Row(
+        ask=listing,
+        confluent=[(PHANTOM, 1, True)],
+        apicurio="EndpointNotSupportedError",
+        unproven="ids in GET /schemas: it lists bare schemas",
+    ),
+    "text returned: by id / by look-up": Row(
+        ask=text_of_spaced,
+        confluent=("compact", "compact"),
+        apicurio=("compact", "as sent"),
+        unproven="that a look-up answers the compact text: it answers the one that was registered",
+    ),
+    "GET /config/{s} without one, through the client": alike(own_config, None),
+    "GET /config/{s} without one": Row(
+        ask=own_config_raw, confluent=404, apicurio=200, unproven="40408: a subject without a level of its own is 200"
+    ),
+    "PUT config without level": Row(
+        ask=config_without_level,
+        confluent=None,
+        apicurio="RegistryAnswerError",
+        unproven="a configuration of other fields than the level: it is 500",
+    ),
+    "DELETE config / twice": Row(
+        ask=config_deleted_twice,
+        confluent=[None, "SubjectNotFoundError"],
+        apicurio=[None, None],
+        unproven="40401 for a configuration that is gone: it is 200",
+    ),
+    "incompatible": alike(incompatible, "IncompatibleSchemaError"),
+    "`verbose` messages": Row(
+        ask=reasons,
+        confluent=(False, True),
+        apicurio=(False, False),
+        unproven="the reasons of an incompatibility: it never tells them",
+    ),
+    "compatibility check of an unknown subject, latest / all": alike(check_of_unknown_subject, [True, True]),
+    "level NONE, then register": alike(registered_at_none, (True, "BACKWARD", "IncompatibleSchemaError")),
+    "GET mode without one": Row(
+        ask=own_mode,
+        confluent=None,
+        apicurio="READWRITE",
+        unproven="40409: a subject without a mode of its own has the global one",
+    ),
+    "PUT mode IMPORT over live versions": Row(
+        ask=import_over_live_versions,
+        confluent="OperationNotPermittedError",
+        apicurio=None,
+        unproven="IMPORT: it is accepted over live versions",
+        imitated=False,
+    ),
+    "PUT/DELETE mode": Row(
+        ask=new_content_when_read_only,
+        confluent="OperationNotPermittedError",
+        apicurio=True,
+        unproven="modes: they are accepted, and not enforced",
+    ),
+    "POST with id, not IMPORT": Row(
+        ask=explicit_id,
+        confluent="OperationNotPermittedError",
+        apicurio=False,
+        unproven="IMPORT: an id is ignored without it",
+    ),
+    "POST with id, IMPORT": Row(
+        ask=explicit_id_on_import,
+        confluent=True,
+        apicurio=False,
+        unproven="IMPORT: an id is ignored with it, too",
+    ),
+    "READONLY, existing content": alike(same_content_when_read_only, True),
+    "subjectPrefix, through the client": alike(prefix, [PHANTOM]),
+    "subjectPrefix": Row(ask=prefix_raw, confluent=True, apicurio=False, unproven="subjectPrefix: it is ignored"),
+    "contexts": Row(
+        ask=other_context,
+        confluent=1,
+        apicurio="SubjectNotFoundError",
+        unproven="contexts: a qualified name is a plain one",
+        imitated=False,
+    ),
+    "invalid": alike(bad_schemas, "InvalidSchemaError"),
+    "empty GET /subjects": alike(no_subjects, ()),
+    "404 path": Row(
+        ask=path_that_is_not_there,
+        confluent=(404, 404),
+        apicurio=(404, False),
+        unproven="an error object for a path that is not there: the body is empty",
+    ),
+    # Not in the table: numbers 5, 6 and 11 of "Observed on Confluent".
+    "undo of a registration": alike(undone, (True, True, (1, 2))),
+    "a soft-deleted version registered again": Row(
+        ask=registered_again,
+        confluent=((1, 3), (1, 3)),
+        apicurio=((1, 3), (1, 2, 3)),
+        unproven="that the soft-deleted version of the same id goes: it stays",
+        imitated=False,
+    ),
+    "odd characters in a subject": alike(odd_subject, (True, True)),
+}
+
+
+@pytest.fixture
+def implementation() -> Implementation:
+    """By what the borrowed suite chooses its expectations."""
+    return Implementation("7.9", APICURIO)
+
+
+@pytest.fixture
+def registry(apicurio: ApicurioRegistry) -> ApicurioRegistry:
+    """Apicurio; empty."""
+    apicurio.clear()
+    return apicurio
+
+
+@pytest.fixture
+def client(registry: ApicurioRegistry) -> Iterator[RegistryClient]:
+    with RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as made:
+        yield made
+
+
+class TestRows:
+    @pytest.mark.parametrize("row", ROWS)
+    def test_apicurio_answers_as_its_column_says(
+        self, row: str, registry: ApicurioRegistry, client: RegistryClient
+    ) -> None:
+        assert ROWS[row].ask(Asked(registry=registry, client=client)) == ROWS[row].apicurio
+
+    @pytest.mark.parametrize("row", ROWS)
+    def test_confluent_answers_as_its_column_says(self, row: str) -> None:
+        assert asked_of_the_fixture(row, Habits()) == ROWS[row].confluent
+
+    @pytest.mark.parametrize("row", [name for name, row in ROWS.items() if row.imitated])
+    def test_the_fixture_imitates_apicurio(self, row: str) -> None:
+        assert asked_of_the_fixture(row, APICURIO) == ROWS[row].apicurio
+
+    def test_a_row_says_why_its_columns_differ(self) -> None:
+        assert [
+            name for name, row in ROWS.items() if (row.confluent != row.apicurio) != (row.unproven is not None)
+        ] == []
+
+
+class TestWhatApicurioCannotProve:
+    @pytest.mark.parametrize(
+        "row",
+        [
+            pytest.param(name, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=row.unproven))
+            for name, row in ROWS.items()
+            if row.unproven is not None
+        ],
+    )
+    def test_it_answers_as_confluent(self, row: str, registry: ApicurioRegistry, client: RegistryClient) -> None:
+        assert ROWS[row].ask(Asked(registry=registry, client=client)) == ROWS[row].confluent
+
+
+def asked_of_the_fixture(row: str, habits: Habits) -> object:
+    with (
+        FixtureRegistry(habits=habits) as registry,
+        RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client,
+    ):
+        return ROWS[row].ask(Asked(registry=registry, client=client))
