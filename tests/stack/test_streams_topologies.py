@@ -12,6 +12,7 @@ import pytest
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.jars import STREAMS_VERSIONS
 from srfix.fixtures.streams import SerdeKind, StreamsError, Topology, WindowedRow, lose_state
+from srfix.serde.subjects import Role, subject_for
 from tests.stack.streams_world import ANN, ANN_ROW, deserialize, new_world, serialize
 
 pytestmark = pytest.mark.stack
@@ -232,22 +233,31 @@ class TestSessionAggregation:
 
 class TestForeignKeyJoin:
     @pytest.mark.parametrize("version", ["2.6.3", "4.3.1"])
-    def test_its_serde_is_handed_a_pseudo_topic(self, version: str, broker: KraftBroker, tmp_path: Path) -> None:
-        topology = Topology.FOREIGN_KEY_JOIN
+    def test_its_serdes_are_handed_pseudo_topics(self, version: str, broker: KraftBroker, tmp_path: Path) -> None:
         with new_world(
-            broker, tmp_path, version=version, topology=topology, foreign_key="HOMECOUNTRY", compatibility="NONE"
+            broker,
+            tmp_path,
+            version=version,
+            topology=Topology.FOREIGN_KEY_JOIN,
+            key_serde=SerdeKind.CONNECT_PROJECTED,
+            foreign_key="HOMECOUNTRY",
+            compatibility="NONE",
         ) as world:
-            world.produce(("ann", ANN), ("bob", BOB))
+            world.produce((world.key("ann"), ANN), (world.key("bob"), BOB))
             with world.start() as application:
                 application.wait_for_state("RUNNING")
                 application.wait_for_commit(world.setup.users)
                 assert application.join("BE") == BOB_ROW
-                assert application.rows() == (("ann", ANN_ROW), ("bob", BOB_ROW))
-                calls = set(application.serde_calls)
-            (pseudo,) = {call.topic for call in calls if call.topic.endswith("-topic-vh")}
-            assert pseudo.startswith(f"{world.setup.application}-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-")
-            assert serialize(pseudo) in calls
-            assert world.ids(f"{pseudo}-value")
+                assert application.rows() == (({"LOGIN": "ann"}, ANN_ROW), ({"LOGIN": "bob"}, BOB_ROW))
+                values, keys = set(application.serde_calls), set(application.key_serde_calls)
+            (pseudo,) = {call.topic for call in values if call.topic.endswith("-topic-vh")}
+            registration = pseudo.removesuffix("-vh")
+            assert registration.startswith(f"{world.setup.application}-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-")
+            assert serialize(pseudo) in values
+            assert {serialize(f"{registration}-pk"), deserialize(f"{registration}-pk")} <= keys
+            assert world.ids(subject_for(pseudo, Role.VALUE))
+            assert world.ids(subject_for(f"{registration}-pk", Role.KEY))
+            assert registration in broker.topics
             assert pseudo not in broker.topics
             assert world.changelog not in broker.topics
             assert bool(world.ids(world.phantom)) == (version == "2.6.3")
