@@ -1,7 +1,8 @@
 """One real broker for the whole session, and for each test a registry and a scene of its own on it.
 
 Topics and applications have random names, so that no test sees another's. When a test fails, the broker's log (and
-Apicurio's, where it runs) is kept and its end is in the report; the applications' logs are in the test's `tmp_path`, which pytest keeps.
+Apicurio's, where it runs) is kept and its end is in the report; the applications' logs are in the test's `tmp_path`, which
+pytest keeps.
 """
 
 from __future__ import annotations

@@ -1,0 +1,109 @@
+"""A real Apicurio starts, answers, says what it was asked, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.registry.apicurio import ApicurioRegistry
+from srfix.serde.errors import RegistryError, UsageError
+from srfix.serde.registry import RegistryClient, Schema
+
+pytestmark = pytest.mark.stack
+
+ONE = '{"type":"record","name":"R","fields":[{"name":"one","type":"string"}]}'
+OTHER = '{"type":"record","name":"R","fields":[{"name":"other","type":"string"}]}'
+SUBJECT = "a/b c-value"
+
+_START_AND_HANG = """
+import sys
+from srfix.fixtures.registry.apicurio import ApicurioRegistry
+registry = ApicurioRegistry()
+print(registry.process_id, registry._service.folder, flush=True)
+sys.stdin.read()
+"""
+
+
+class TestApicurioRegistry:
+    def test_what_is_seeded_is_there_whatever_the_level_and_counts_as_no_write(
+        self, apicurio: ApicurioRegistry
+    ) -> None:
+        apicurio.clear()
+        ids = [apicurio.seed(SUBJECT, text) for text in (ONE, OTHER)]
+        with RegistryClient(apicurio.url) as client:
+            assert client.config() is not None
+            client.set_config(SUBJECT, {"compatibility": "FULL"})
+            client.delete_version(SUBJECT, 2)
+            apicurio.forget_requests()
+            ids.append(apicurio.seed(SUBJECT, OTHER.replace("other", "third")))
+            assert apicurio.dump() == {
+                "config": {"compatibility": "BACKWARD"},
+                "configs": {SUBJECT: {"compatibility": "FULL"}},
+                "subjects": {
+                    SUBJECT: [
+                        {"version": 1, "id": ids[0], "deleted": False, "schema": ONE},
+                        {"version": 2, "id": ids[1], "deleted": True, "schema": OTHER},
+                        {"version": 3, "id": ids[2], "deleted": False, "schema": OTHER.replace("other", "third")},
+                    ]
+                },
+            }
+            assert client.subjects() == (SUBJECT,)
+            client.register(SUBJECT, Schema(text=ONE))
+            assert apicurio.write_log == (("POST", "/subjects/a%2Fb%20c-value/versions", 200),)
+            asked = [(seen.method, seen.path.partition("?")[0]) for seen in apicurio.requests]
+            assert asked == [("GET", "/subjects"), ("POST", "/subjects/a%2Fb%20c-value/versions")]
+        apicurio.clear()
+        assert (apicurio.requests, apicurio.dump()["subjects"], apicurio.dump()["configs"]) == ((), {}, {})
+
+    def test_what_it_refuses_cannot_be_seeded(self, apicurio: ApicurioRegistry) -> None:
+        with pytest.raises(UsageError, match=r"^The schema cannot be seeded under 'x-value': Apicurio answered .*422"):
+            apicurio.seed("x-value", '{"type":"record"')
+
+    def test_its_own_level_is_none(self, apicurio: ApicurioRegistry) -> None:
+        """It runs beside the other one: neither has a port that the other wants."""
+        with ApicurioRegistry(compatibility=None) as second:
+            process_id = second.process_id
+            assert second.dump() == {"config": {"compatibility": None}, "configs": {}, "subjects": {}}
+            assert second.url != apicurio.url
+            assert _is_running(process_id)
+        assert not _is_running(process_id)
+        second.close()
+
+    def test_ends_with_the_process_that_started_it_even_when_that_is_killed(self) -> None:
+        with subprocess.Popen(
+            (sys.executable, "-c", _START_AND_HANG), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as owner:
+            assert owner.stdout is not None
+            process_id, folder = owner.stdout.readline().split()
+            assert _is_running(int(process_id))
+            owner.kill()
+        _eventually(lambda: not _is_running(int(process_id)) and not Path(folder).exists())
+
+    def test_keeps_its_log_when_it_does_not_start(self) -> None:
+        with pytest.raises(RegistryError, match=r"^Apicurio on http://\S+ did not answer in time\. Its log ") as caught:
+            ApicurioRegistry(ready_timeout_s=0)
+        (note,) = caught.value.__notes__
+        kept = Path(note.removeprefix("Apicurio's log is kept in ").removesuffix("."))
+        assert kept.is_file()
+        assert not kept.with_suffix("").exists()
+        kept.unlink()
+
+
+def _is_running(process_id: int) -> bool:
+    try:
+        state = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def _eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
