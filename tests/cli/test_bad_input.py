@@ -200,13 +200,14 @@ class TestPlansThatAreRefused:
             srfix("rollback", "notes.txt", cwd=tmp_path)
         )
 
-    def test_a_read_only_registry_gets_no_plan(self, parts: Parts, tmp_path: Path) -> None:
+    def test_a_read_only_registry_gets_no_plan(self, own_parts: Parts, tmp_path: Path) -> None:
+        parts = own_parts
         requests.put(f"{parts.registry.url}/mode", json={"mode": "READONLY"}, timeout=10).raise_for_status()
         parts.registry.forget_requests()
         said = sentence(parts.srfix("plan", "-o", tmp_path / "p.json"))
         assert re.fullmatch(
-            rf"No plan: the registry takes no registration under {parts.staged.phantom_subject} \(.*mode is READONLY.*"
-            r"\)\. Have it made writable for this subject and plan again\.",
+            rf"No plan: The registry takes no registration under {parts.staged.phantom_subject} \(.*mode is READONLY.*"
+            r"\)\. Have that mended and plan again\.",
             said,
         )
         assert parts.registry.writes == 0

@@ -43,6 +43,7 @@ SEAMS = {
     "cli/srfix/cli/commands/_plan_target.py": "what is written into plans, journals and reports",
     "cli/srfix/cli/commands/doctor.py": "compared with the clocks of registries",
     "recovery/srfix/recovery/checkup.py": "the default of that comparison",
+    "fixtures/srfix/fixtures/streams/_stores.py": "the end of the windows that an application is asked for",
     "serde/srfix/serde/registry/probe.py": "the default of that comparison",
     "serde/srfix/serde/registry/retry.py": "a Retry-After date in an answer without a Date",
 }

@@ -32,6 +32,7 @@
     ├── TopologyError                 (recovery) a text that is not a printed topology
     ├── KsqldbError                   (recovery) ksqlDB could not be asked, or answered something else
     ├── FetchError                    (fixtures) the jars of a real part could not be had
+    ├── EngineError                   (fixtures) there is no Docker engine, or it did not do what was asked
     ├── StreamsError                  (fixtures) a real Kafka Streams application failed
     └── UsageError                    what was asked for makes no sense as it stands
 
