@@ -13,13 +13,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any, Final, Literal, Protocol
 
 import pytest
 import requests
 
 from srfix.fixtures.registry import APICURIO, FixtureRegistry, Habits
 from srfix.fixtures.registry.apicurio import ApicurioRegistry
+from srfix.fixtures.registry.request import Request
+from srfix.fixtures.registry.routes import is_write
 from srfix.serde.errors import RegistryError
 from srfix.serde.registry import RegistryClient, RetryPolicy, Schema
 from tests.serde.registry.test_implementations import (
@@ -535,6 +539,79 @@ class TestRows:
         assert [
             name for name, row in ROWS.items() if (row.confluent != row.apicurio) != (row.unproven is not None)
         ] == []
+
+
+@contextmanager
+def cutting_gateway(url: str, cut: Literal["before", "after"]) -> Iterator[str]:
+    """Forwards requests; each write is cut off before, or after, it took effect, and let through when it comes again."""
+    cut_off: set[tuple[str, str]] = set()
+
+    class Gateway(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _forward(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            arrival = (self.command, self.path)
+            is_cut = is_write(Request.parse(*arrival, body)) and arrival not in cut_off
+            if is_cut:
+                cut_off.add(arrival)
+            else:
+                cut_off.discard(arrival)
+            if not (is_cut and cut == "before"):
+                kept = {"Content-Type": self.headers.get("Content-Type", "application/json")}
+                answer = requests.request(self.command, url + self.path, data=body, headers=kept, timeout=30)
+            if is_cut:
+                self.close_connection = True
+                return
+            self.send_response(answer.status_code)
+            self.send_header("Content-Type", answer.headers.get("Content-Type", "application/json"))
+            self.send_header("Content-Length", str(len(answer.content)))
+            self.end_headers()
+            self.wfile.write(answer.content)
+
+        do_GET = do_POST = do_PUT = do_DELETE = _forward
+
+        def log_message(self, *_: object) -> None:
+            """Keeps the test's output clean."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Gateway) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class TestLostAnswers:
+    """As `test_against_the_fixture_registry`; what a write says that was carried out already is Apicurio's own answer."""
+
+    @pytest.mark.parametrize(("cut", "reached"), [("before", 1), ("after", 2)])
+    def test_each_write_takes_effect_once_and_succeeds(
+        self, cut: Literal["before", "after"], reached: int, registry: ApicurioRegistry
+    ) -> None:
+        writer_id = registry.seed(SOURCE, WRITER)
+        registry.seed(PHANTOM, INTERNAL)
+        before = registry.dump()
+        with (
+            cutting_gateway(registry.url, cut) as url,
+            RegistryClient(url, retry=RetryPolicy(sleep=lambda _: None)) as client,
+        ):
+            client.set_config(PHANTOM, {"compatibility": "FULL"})
+            client.delete_config(PHANTOM)
+            client.set_config(PHANTOM, {"compatibility": "NONE"})
+            assert client.register(PHANTOM, Schema(text=WRITER)) == writer_id
+            client.delete_config(PHANTOM)
+            client.delete_version(PHANTOM, 2)
+            client.delete_version(PHANTOM, 2, permanent=True)
+            assert registry.dump() == before
+            assert client.register("new-value", Schema(text=WRITER)) == writer_id
+            client.delete_subject("new-value")
+            client.delete_subject("new-value", permanent=True)
+        assert registry.dump() == before
+        registrations = [seen for seen in registry.write_log if seen.method == "POST"]
+        assert [seen.status for seen in registrations] == [200] * (2 * reached)
 
 
 class TestWhatApicurioCannotProve:
