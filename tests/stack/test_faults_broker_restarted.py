@@ -60,9 +60,11 @@ def undisturbed(broker: KraftBroker) -> Any:
 
 
 @contextmanager
-def scanning(broker: KraftBroker, *more: str, slowly: bool = True) -> Iterator[subprocess.Popen[str]]:
+def scanning(
+    broker: KraftBroker, *more: str, topic: str = "users", slowly: bool = True
+) -> Iterator[subprocess.Popen[str]]:
     slow = ONE_BATCH_AT_A_TIME if slowly else ()
-    command = [SRFIX, "scan", "users", "--output", "json", "--bootstrap-servers", broker.bootstrap_servers]
+    command = [SRFIX, "scan", topic, "--output", "json", "--bootstrap-servers", broker.bootstrap_servers]
     with subprocess.Popen(
         [*command, *slow, *more],
         stdin=subprocess.DEVNULL,
@@ -77,11 +79,11 @@ def scanning(broker: KraftBroker, *more: str, slowly: bool = True) -> Iterator[s
             process.kill()
 
 
-def wait_until_it_reads(stderr: IO[str] | None) -> None:
+def wait_until_it_reads(stderr: IO[str] | None, topic: str = "users") -> None:
     """Returns at the first word of progress, which comes after 2 s, with most of the topic unread."""
     assert stderr is not None
     for line in stderr:
-        if line.startswith("Reading users: "):
+        if line.startswith(f"Reading {topic}: "):
             assert "(100 %)" not in line
             return
     pytest.fail("the scan ended before it said how far it was")
