@@ -1,0 +1,53 @@
+"""Case 6: a plain Confluent deserializer never looks a version up: it makes the phantom subject, and nothing fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.streams import Row, SerdeKind, lose_state
+from tests.stack.scene import Scene, diagnose
+
+pytestmark = pytest.mark.stack
+
+ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
+ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
+
+
+def test_srfix_says_that_it_depends_on_the_reader_and_notes_it_where_that_is_known(
+    scene: Scene, registry: FixtureRegistry
+) -> None:
+    scene = replace(scene, setup=replace(scene.setup, serde=SerdeKind.PLAIN_PROJECTED))
+    scene.produce(("ann", ANN))
+    with scene.start() as application:
+        application.wait_for_state("RUNNING")
+        application.wait_for_commit(scene.setup.users)
+    before = registry.dump()
+    assert scene.phantom in registry.dump()["subjects"]  # type: ignore[operator]
+    lose_state(scene.setup)
+    with scene.start() as application:
+        application.wait_for_state("RUNNING")
+        assert application.query("ann") == ANN_ROW
+        assert application.join("ann") == ANN_ROW
+
+    (note,) = [finding for finding in diagnose(scene, "--reader", "plain", code=0) if finding["code"] == "SRF001"]
+    assert (note["severity"], note["subject"]) == ("note", scene.phantom)
+    assert [fault["id"] for fault in note["schema_ids"]] == [scene.writer_id]
+    assert "As a plain reader does not need that version, nothing fails because of it." in note["explanation"]
+    assert {finding["severity"] for finding in diagnose(scene, "--reader", "plain", code=0)} == {"note"}
+
+    # Nothing tells whose reader it is: the words leave it open, where Connect's converter leaves no doubt.
+    for reader, words in (
+        ("unknown", "If the reader looks the version up under the subject, after"),
+        ("connect", "After"),
+    ):
+        (finding,) = [f for f in diagnose(scene, "--reader", reader, code=1) if f["severity"] != "note"]
+        assert (finding["code"], finding["severity"]) == ("SRF001", "broken")
+        assert (
+            f" {words} a restore those rows cannot be read:"
+            f' "Error retrieving Avro value schema version for id {scene.writer_id}".'
+        ) in finding["explanation"]
+    assert registry.dump() == before
