@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 DOCKER := $(VENV)/.installed-docker
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format stack-smoke jars images docker-test bench wheel clean
+.PHONY: help demo test lint format stack stack-smoke java jars images docker-test bench wheel clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,11 +35,27 @@ format: $(STAMP) ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-jars: $(STAMP) ## Fetch real Kafka, Kafka Streams and Connect by name (Java 17 and Maven)
+java:
+	@missing=; \
+	[ -n "$$JAVA_HOME" ] || command -v java >/dev/null || missing=" openjdk-17-jre-headless"; \
+	command -v mvn >/dev/null || missing="$$missing maven"; \
+	[ -n "$$missing" ] || exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Real Kafka takes Java 17 and Maven. Installing Debian's packages:$$missing"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing; \
+	else \
+		echo "Real Kafka takes Java 17 and Maven. Missing here, by Debian's names:$$missing. Install them (or point" \
+			"JAVA_HOME at a Java 17) and run again." >&2; exit 1; \
+	fi
+
+jars: java $(STAMP) ## Fetch real Kafka, Kafka Streams and Connect by name (Java 17 and Maven)
 	$(BIN)/python -m srfix.fixtures.jars
 
-stack-smoke: jars ## The incident and its repair on real Kafka and Kafka Streams 2.6.3
+stack: jars ## The suite on real Kafka, Kafka Streams, Confluent's serdes and Apicurio
 	$(BIN)/python -m pytest tests/stack
+
+stack-smoke: jars ## Its first case: the incident and its repair on Kafka Streams 2.6.3
+	$(BIN)/python -m pytest tests/stack/test_case_01_incident.py
 
 $(DOCKER): $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docker]'
