@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -97,6 +100,17 @@ class World:
             producer.produce(self.setup.users, key=key, value=value, timestamp=timestamp_ms)
         assert producer.flush(30) == 0
 
+    def diagnose(self, *arguments: str) -> list[tuple[str, str, str]]:
+        """Code, severity and subject of each of what `srfix diagnose` finds."""
+        environment = os.environ | {
+            "SRFIX_BOOTSTRAP_SERVERS": self.broker.bootstrap_servers,
+            "SRFIX_REGISTRY": self.registry.url,
+        }
+        command = (str(Path(sys.executable).with_name("srfix")), "diagnose", "--output", "json", *arguments)
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        assert ran.returncode in (0, 1), ran.stderr
+        return [(found["code"], found["severity"], found["subject"]) for found in json.loads(ran.stdout)["findings"]]
+
     def key(self, login: str) -> bytes:
         """A key as a producer of Avro keys writes it."""
         return frame_id(self.key_writer_id, _avro(KEY_SCHEMA, {"login": login}))
@@ -118,7 +132,8 @@ def new_world(
     """A world whose names no other has."""
     mark = uuid4().hex[:8]
     users, logins, enriched = (f"{name}-{mark}" for name in ("users", "logins", "enriched"))
-    for topic in (users, logins, enriched):
+    broker.create_topic(users, config={"cleanup.policy": "compact"})
+    for topic in (logins, enriched):
         broker.create_topic(topic)
     with FixtureRegistry(compatibility=compatibility) as registry:
         writer_id = registry.seed(subject_for(users, Role.VALUE), USER_SCHEMA)
