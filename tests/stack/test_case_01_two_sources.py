@@ -1,0 +1,58 @@
+"""Case 1 where two topics may be the source: srfix asks instead of guessing, and the application's own word decides."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from srfix.fixtures.streams import Row, lose_state
+from srfix.serde.subjects import Role, subject_for
+from tests.stack.scene import WRITER_SCHEMA, Scene, assert_query_fails, diagnose, make_plan, srfix
+
+pytestmark = pytest.mark.stack
+
+ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
+ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
+LOGIN_SCHEMA: Final = {**WRITER_SCHEMA, "name": "Login"}
+"""Has all fields of the table's rows, so that the schemas do not tell the two topics apart."""
+
+
+def test_the_state_directory_or_the_printed_topology_decides(scene: Scene, tmp_path: Path) -> None:
+    users, logins, store = scene.setup.users, scene.setup.logins, scene.setup.store
+    scene.registry.seed(subject_for(logins, Role.VALUE), json.dumps(LOGIN_SCHEMA))
+    topology, copy = tmp_path / "topology.txt", tmp_path / "copy"
+    scene.produce(("ann", ANN))
+    with scene.start() as application:
+        application.wait_for_state("RUNNING")
+        application.wait_for_commit(users)
+        application.join("ann")
+        application.wait_for_commit(logins)
+        topology.write_text(application.topology)
+    shutil.copytree(scene.setup.state_directory, copy)
+    lose_state(scene.setup)
+
+    with scene.start() as application:
+        application.wait_for_state("RUNNING")
+        assert_query_fails(scene, application)
+        (undecided,) = [finding for finding in diagnose(scene, code=1) if finding["severity"] != "note"]
+        assert (undecided["code"], undecided["source"], undecided["repairable"]) == ("SRF001", None, False)
+        assert f"srfix diagnose --source {store}=TOPIC (candidates: {logins}, {users})" in undecided["next"]
+
+        said_by_itself = (
+            ("--state-dir", str(copy)),
+            ("--topology", str(topology), "--application", scene.setup.application),
+        )
+        for given in said_by_itself:
+            (finding,) = [found for found in diagnose(scene, *given, code=1) if found["severity"] != "note"]
+            assert finding["source"] == {"topic": users, "subject": scene.source_subject}
+            conclusive = {piece["topic"] for piece in finding["evidence"] if piece["weight"] == "conclusive"}
+            assert conclusive == {users}
+
+        plan = make_plan(scene, *said_by_itself[0])
+        srfix(scene, "apply", str(plan), "--yes")
+        srfix(scene, "verify", str(plan))
+        assert application.query("ann") == ANN_ROW
