@@ -191,15 +191,12 @@ class StagedWorld:
         return Census(
             topic=request.topic,
             isolation=request.isolation,
-            partitions=tuple(
-                self._counted(logs[partition], partition, request.committed) for partition in request.partitions
-            ),
+            partitions=tuple(self._counted(logs[partition], partition, request) for partition in request.partitions),
         )
 
-    def _counted(self, log: Log, partition: int, committed: Mapping[int, int | None] | None) -> PartitionCensus:
-        offset = None if committed is None else committed.get(partition)
-        everything = committed is None
-        limit = log.end if everything else None if offset is None else min(log.end, offset)
+    def _counted(self, log: Log, partition: int, request: CensusRequest) -> PartitionCensus:
+        offset = None if request.committed is None else request.committed.get(partition)
+        limit = request.restore_limit(partition, log.end)
         counter, columns = PartitionCounter(restore_limit=limit), ColumnReader()
         for at in range(0, len(log.records), _BATCH):
             batch = log.records[at : at + _BATCH]

@@ -54,6 +54,15 @@ class CensusRequest:
     max_records: int | None = None
     """Records of this topic, all partitions together, after which the read stops likewise; None for no such limit."""
 
+    def restore_limit(self, partition: int, end: int) -> int | None:
+        """Where a restore of a partition stops, exclusive: min(end, committed), the end for a global table; None if nothing
+        is restored, for want of a commit (2.6's `StoreChangelogReader.initializeChangelogs`).
+        """
+        if self.committed is None:
+            return end
+        committed = self.committed.get(partition)
+        return None if committed is None else min(end, committed)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdCount:

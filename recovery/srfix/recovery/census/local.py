@@ -96,7 +96,7 @@ class _Read:
         self._on_progress = on_progress
         self._columns = ColumnReader()
         self._counters = {
-            partition: PartitionCounter(restore_limit=_restore_limit(request, partition, end))
+            partition: PartitionCounter(restore_limit=request.restore_limit(partition, end))
             for partition, (_, end) in watermarks.items()
         }
         self._next = {partition: start for partition, (start, _) in watermarks.items()}
@@ -293,10 +293,3 @@ def _offsets(batch: list[Message]) -> Sequence[int]:
     """The offsets of one partition's messages: without asking each, where nothing is missing in between."""
     first, last = _offset_of(batch[0]), _offset_of(batch[-1])
     return range(first, last + 1) if last - first == len(batch) - 1 else list(map(_offset_of, batch))
-
-
-def _restore_limit(request: CensusRequest, partition: int, end: int) -> int | None:
-    if request.committed is None:
-        return end
-    committed = request.committed.get(partition)
-    return None if committed is None else min(end, committed)
