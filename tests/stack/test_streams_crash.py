@@ -73,3 +73,15 @@ class TestKill:
                 application.kill()
                 application.kill()
             assert not list(temporary.iterdir())
+
+
+class TestClose:
+    @pytest.mark.parametrize("version", ["2.6.3", "3.9.2", "4.3.1"])
+    def test_the_next_start_does_not_wait_for_the_session_of_the_last(
+        self, version: str, broker: KraftBroker, tmp_path: Path
+    ) -> None:
+        config = {"session.timeout.ms": "120000"}
+        with new_world(broker, tmp_path, version=version, config=config, compatibility="NONE") as world:
+            for _ in range(2):
+                with world.start() as application:
+                    application.wait_for_state("RUNNING", timeout_s=60)
