@@ -82,6 +82,9 @@ def diagnose(
         context = with_hints(said, hints)
         # What the person names decides, whatever the rest says; the rest is shown all the same.
         topic = survey.sources.get(suspect.name) or evidence.choose(pieces)
+        if suspect.name not in survey.sources and _is_without_logging(survey, suspect):
+            skipped.append(_from_nowhere(suspect))
+            continue
         if topic is not None:
             match contest(suspect, topic, pieces, survey, partial(_evidence, survey=survey)):
                 case Contest.LOST:
@@ -154,6 +157,25 @@ def _evidence(suspect: SuspectStore, survey: Survey) -> tuple[Evidence, ...]:
 
 def _is_global(survey: Survey, suspect: SuspectStore) -> bool:
     return survey.supplied.is_global(suspect.application, suspect.name)
+
+
+def _is_without_logging(survey: Survey, suspect: SuspectStore) -> bool:
+    """True if a state directory shows it, and none shows anything that it restores from."""
+    found = [
+        on_disk
+        for on_disk in survey.supplied.stores_on_disk()
+        if (on_disk.prefix, on_disk.name) == (suspect.application, suspect.name)
+    ]
+    return any(on_disk.restores_from_nowhere for on_disk in found) and not any(on_disk.sources for on_disk in found)
+
+
+def _from_nowhere(suspect: SuspectStore) -> Skipped:
+    return Skipped(
+        what=f"store {suspect.name} of application {suspect.application}",
+        reason="its state directory says that nothing is restored into it: its logging is disabled, so its subjects have no "
+        f"topic by design (srfix explain SRF007). If that is wrong, name its topic with --source {suspect.name}=TOPIC",
+        could_hide=False,
+    )
 
 
 @dataclass(slots=True)

@@ -134,6 +134,12 @@ class TestTheSubject:
         findings = world.findings(application="tills", store="users-store")
         assert findings["SRF001"].registered_ids == ()
         assert "tills-users-store-changelog-value, does not exist (40401)" in findings["SRF001"].explanation
+        assert findings["SRF001"].explanation.endswith(
+            "If Kafka Streams 2.7 or later runs, that subject is never asked, which would explain that it does not exist: say "
+            "so with --streams-version."
+        )
+        older = world.findings(application="tills", store="users-store", streams_version="2.6")["SRF001"]
+        assert "--streams-version" not in older.explanation
 
     def test_a_soft_deleted_registration_satisfies_the_reader(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
@@ -199,10 +205,15 @@ class TestTheReader:
         assert finding.severity is Severity.BROKEN
         assert "If the reader looks the version up under the subject, after a restore" in finding.explanation
         assert finding.next.startswith("Do not wipe the state directory")
+        assert finding.explanation.endswith(
+            "A store whose logging is disabled looks the same from here, and nothing is restored into that one (srfix explain "
+            "SRF007): --state-dir may tell."
+        )
 
     def test_the_internal_schema_may_tell_that_it_is_connects_converter(self, staged: World) -> None:
         finding = incident(staged)
         assert "if the reader" not in finding.explanation.lower()
+        assert "logging is disabled" not in finding.explanation  # a person has named the source
         assert ("reader", "connect") in {(seen.kind, seen.says) for seen in finding.observations}
 
     def test_connects_converter_makes_it_broken_without_an_if(self, staged: World) -> None:

@@ -43,6 +43,13 @@ class TestGather:
         world.commit("shop", orders=0)
         assert gathered(world) == [("orders", Weight.STRONG)]
 
+    def test_where_no_topic_that_it_reads_has_a_subject_all_topics_count(self, world: World) -> None:
+        """A global table's topic is committed by nobody: the group then reads only what joins the table."""
+        world.registry.seed(PHANTOM, record("USERID"))
+        world.registry.seed("users-value", record("userId"))
+        world.commit("shop", orders=0)
+        assert gathered(world) == [("users", Weight.STRONG)]
+
     def test_a_soft_deleted_phantom_subject_still_tells(self, world: World) -> None:
         world.registry.seed(PHANTOM, record("USERID"))
         world.registry.seed("users-value", record("userId"))

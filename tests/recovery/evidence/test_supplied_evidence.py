@@ -139,6 +139,28 @@ class TestStateDirectory:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "counts", "cache"))
         assert examination.diagnosis.examined == ()
 
+    def test_a_store_whose_checkpoint_names_nothing_for_it_has_its_logging_disabled(
+        self, world: World, tmp_path: Path
+    ) -> None:
+        """Its phantom subject is there by design, and the evidence of the cluster would take `users` for its source."""
+        with_phantom(world)
+        world.commit("shop", users=1)
+        for checkpoint in ("shop-counts-changelog 0 7", ""):
+            folder = tmp_path / f"state-{len(checkpoint)}"
+            examination = examine(world, state(folder, checkpoint, "users-store"))
+            assert examination.diagnosis.findings == ()
+            assert "its logging is disabled, so its subjects have no topic by design" in reasons(examination)
+            assert not any(
+                "logging" in skipped.reason and skipped.could_hide for skipped in examination.diagnosis.skipped
+            )
+
+    def test_a_person_may_say_that_it_restores_all_the_same(self, world: World, tmp_path: Path) -> None:
+        with_phantom(world)
+        examination = examine(
+            world, state(tmp_path, "shop-counts-changelog 0 7", "users-store"), **{"users-store": "users"}
+        )
+        assert source(incident(examination)) == "users"
+
     def test_a_window_store_is_never_made_straight_from_a_topic(self, world: World, tmp_path: Path) -> None:
         (tmp_path / "shop/0_0/window/window.1592262000000").mkdir(parents=True)
         examination = examine(world, state(tmp_path, "users 0 0", "users-store"))

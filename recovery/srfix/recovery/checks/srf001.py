@@ -21,6 +21,10 @@ _MOST_IDS: Final = 10
 """Ids of a subject that are named; the rest is counted."""
 
 
+_TELLS_OF_RESTORES = frozenset({"explicit", "ksqldb", "state-directory"})
+"""Kinds of evidence that say from where a store restores, not only what it is made of."""
+
+
 def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
     """The restorable ids whose schema the registry knows, but not under the phantom subject; ascending."""
     if facts.census is None:
@@ -71,7 +75,7 @@ def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ..
         "bytes of "
         f"topic {facts.source.topic} as they are. They carry {in_words(faults)}.",
         _what_the_subject_lacks(role, faults),
-        _what_happens(role, faults, context),
+        _what_happens(facts, role, faults, context),
     ]
     return " ".join(sentences)
 
@@ -104,7 +108,18 @@ def _some(ids: Sequence[SchemaId]) -> str:
     return listed(ids) if len(ids) <= _MOST_IDS else f"{listed(ids[:_MOST_IDS])} and {len(ids) - _MOST_IDS} more"
 
 
-def _what_happens(role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
+def _unless_without_logging(facts: StoreFacts) -> str:
+    """What evidence of the cluster cannot tell apart; a state directory or a person has said that it restores."""
+    source = facts.source
+    if source is None or any(e.kind in _TELLS_OF_RESTORES and e.topic == source.topic for e in facts.evidence):
+        return ""
+    return (
+        " A store whose logging is disabled looks the same from here, and nothing is restored into that one (srfix explain "
+        "SRF007): --state-dir may tell."
+    )
+
+
+def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
     if context.lookup_severity is Severity.NOTE:
         why = (
             "this Kafka Streams asks the source's subject"
@@ -116,10 +131,15 @@ def _what_happens(role: RoleFacts, faults: tuple[IdAtFault, ...], context: Check
     after = "those rows cannot be read" if any(fault.live_keys for fault in faults) else "its rows could not be read"
     message = f'"Error retrieving Avro {role.role.value} schema version for id {faults[0].schema_id}"'
     sentence = f"{condition}after a restore {after}: {message}."
+    unless = (
+        " If Kafka Streams 2.7 or later runs, that subject is never asked, which would explain that it does not exist: say "
+        "so with --streams-version."
+        if context.streams_version is None and not role.state.versions
+        else ""
+    )
     return (
-        sentence[0].upper()
-        + sentence[1:]
-        + " Whether a restore has happened yet cannot be told from cluster and registry alone; the next one brings it about."
+        f"{sentence[0].upper()}{sentence[1:]} Whether a restore has happened yet cannot be told from cluster and registry "
+        f"alone; the next one brings it about.{unless}{_unless_without_logging(facts)}"
     )
 
 

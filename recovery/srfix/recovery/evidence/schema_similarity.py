@@ -1,7 +1,7 @@
 """The internal schema under the phantom subject is a projection of its source's: the field names tell which.
 
-A candidate is every topic that the application's group reads; where it reads none (its offsets expired), every topic
-that has a subject.
+A candidate is every topic that the application's group reads. Where none of these has a subject of its own, or the group
+reads none (its offsets expired), it is every topic that has one: a global table's topic is committed by nobody.
 """
 
 from __future__ import annotations
@@ -63,7 +63,11 @@ def _topics(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
     except AccessDeniedError:  # a global store is examined all the same
         read = set()
     subjects = frozenset(survey.subjects())
-    chosen = read or {topic for topic in survey.topics() if store.source_subject(topic, Role.VALUE) in subjects}
+
+    def has_subject(topic: Topic) -> bool:
+        return store.source_subject(topic, Role.VALUE) in subjects
+
+    chosen = read if any(map(has_subject, read)) else set(filter(has_subject, survey.topics()))
     return tuple(topic for topic in chosen if parse(topic, application=store.application) is None)
 
 

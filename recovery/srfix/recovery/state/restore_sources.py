@@ -54,6 +54,11 @@ class StoreOnDisk:
     is_silent: bool
     """True if none of its tasks says anything: no checkpoint, and no offsets of the store's own."""
 
+    @property
+    def restores_from_nowhere(self) -> bool:
+        """True if its tasks say what they restore from, and nothing of it is this store's: its logging is disabled."""
+        return not (self.is_silent or self.sources or self.own_changelog is not None)
+
 
 def stores_on_disk(application: ApplicationState) -> tuple[StoreOnDisk, ...]:
     """All stores of an application, by prefix and name; the tasks of a sub-topology together."""
