@@ -52,7 +52,7 @@ jars: java $(STAMP) ## Fetch real Kafka, Kafka Streams and Connect by name (Java
 	$(BIN)/python -m srfix.fixtures.jars
 
 stack: jars ## The suite on real Kafka, Kafka Streams, Confluent's serdes and Apicurio
-	$(BIN)/python -m pytest tests/stack
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/stack
 
 stack-smoke: jars ## Its first case: the incident and its repair on Kafka Streams 2.6.3
 	$(BIN)/python -m pytest tests/stack/test_case_01_incident.py
