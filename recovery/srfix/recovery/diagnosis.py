@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from srfix.recovery import checks, evidence
+from srfix.recovery import checks, evidence, not_looked_at
 from srfix.recovery.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.candidates import find_candidates
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
@@ -83,12 +83,12 @@ def diagnose(
         # What the person names decides, whatever the rest says; the rest is shown all the same.
         topic = survey.sources.get(suspect.name) or evidence.choose(pieces)
         if suspect.name not in survey.sources and _is_without_logging(survey, suspect):
-            skipped.append(_from_nowhere(suspect))
+            skipped.append(not_looked_at.from_nowhere(suspect))
             continue
         if topic is not None:
             match contest(suspect, topic, pieces, survey, partial(_evidence, survey=survey)):
                 case Contest.LOST:
-                    skipped.append(_taken(suspect, topic))
+                    skipped.append(not_looked_at.taken(suspect, topic))
                     continue
                 case Contest.OPEN:
                     topic = None
@@ -97,24 +97,24 @@ def diagnose(
             try:
                 learned = _learn(survey, counter, suspect, topic, pieces, decided=True)
             except AccessDeniedError as error:  # one topic that may not be read hides no other store
-                skipped.append(_not_allowed(suspect, error))
+                skipped.append(not_looked_at.not_allowed(suspect, error))
                 continue
             facts.append(learned)
-            skipped.extend(_skipped(learned))
+            skipped.extend(not_looked_at.of_examined(learned))
             found_here.extend(finding for check in checks.ALL.values() for finding in check(learned, context))
         elif pieces:
             undecided = _undecided(survey, counter, suspect, pieces, context)
             found_here.extend(undecided.findings)
             skipped.extend(undecided.skipped)
         else:
-            skipped.append(_without_source(suspect))
+            skipped.append(not_looked_at.without_source(suspect))
         findings.extend(replace(finding, observations=observations(hints)) for finding in found_here)
         if found_here:
             of_store = KnownStore(name=suspect.name, topic=topic, is_global=_is_global(survey, suspect))
             known.setdefault(suspect.application, _Known()).add(of_store, hints)
         # A note on the subject's settings alone (SRF012) does not tell that the name was split rightly.
         if suspect.other_applications and all(finding.code == "SRF012" for finding in found_here):
-            skipped.append(_other_split(suspect))
+            skipped.append(not_looked_at.other_split(suspect))
     applications = {
         name: circumstances_of(name, known[name].stores, said, known[name].hints, survey) for name in sorted(known)
     }
@@ -167,15 +167,6 @@ def _is_without_logging(survey: Survey, suspect: SuspectStore) -> bool:
         if (on_disk.prefix, on_disk.name) == (suspect.application, suspect.name)
     ]
     return any(on_disk.restores_from_nowhere for on_disk in found) and not any(on_disk.sources for on_disk in found)
-
-
-def _from_nowhere(suspect: SuspectStore) -> Skipped:
-    return Skipped(
-        what=f"store {suspect.name} of application {suspect.application}",
-        reason="its state directory says that nothing is restored into it: its logging is disabled, so its subjects have no "
-        f"topic by design (srfix explain SRF007). If that is wrong, name its topic with --source {suspect.name}=TOPIC",
-        could_hide=False,
-    )
 
 
 @dataclass(slots=True)
@@ -303,13 +294,13 @@ def _undecided(
         try:
             learned = _learn(survey, counter, suspect, topic, pieces, decided=False)
         except AccessDeniedError as error:
-            skipped[_not_allowed(suspect, error)] = None
+            skipped[not_looked_at.not_allowed(suspect, error)] = None
             doubtful.append(topic)
             continue
         for code in ("SRF001", "SRF012"):  # of the latter what an interrupted repair left, whatever the source
             for finding in checks.ALL[code](learned, context):
                 findings.setdefault((code, finding.role), finding)
-        unclear = tuple(_skipped(learned))
+        unclear = tuple(not_looked_at.of_examined(learned))
         skipped |= dict.fromkeys(unclear)
         if unclear or any(not m.is_known for role in learned.roles.values() for m in role.memberships.values()):
             doubtful.append(topic)
@@ -326,44 +317,6 @@ def _undecided(
     return _Undecided(findings=tuple(findings.values()), skipped=tuple(skipped))
 
 
-def _skipped(facts: StoreFacts) -> Iterator[Skipped]:
-    census = facts.census
-    if census is None:
-        return
-    configs = facts.source_configs
-    if configs is not None and configs.is_compacted is None:
-        yield Skipped(
-            what=f"cleanup.policy of topic {configs.topic}",
-            reason=f"{configs.problem or 'the cluster does not name it'}; whether retention deletes rows of store "
-            f"{facts.store.name} was not looked at (SRF018)",
-            could_hide=False,
-        )
-    for role, bodies in facts.bodies.items():
-        yield from _not_decoded(census.topic, role, bodies)
-    for partition in census.partitions:
-        where = f"topic {census.topic}, partition {partition.partition}"
-        if partition.stopped_early is not None:
-            yield Skipped(what=where, reason=partition.stopped_early, could_hide=True)
-        for role in Role:
-            if role is Role.KEY and role not in facts.roles and Role.VALUE in facts.roles:
-                continue  # the key serde asks no registry
-            counted = partition.of(role)
-            if counted.guids:
-                yield Skipped(
-                    what=f"{counted.guids} {role.value}(s) of {where}",
-                    reason="they name their schema by GUID, which this version does not resolve",
-                    could_hide=True,
-                )
-            told = facts.source is not None and role in facts.roles and bool(counted.live_unframed_keys)  # by SRF013
-            if role is Role.VALUE and counted.unframed and not told:
-                yield Skipped(
-                    what=f"{counted.unframed} {role.value}(s) of {where}, the first at offset "
-                    f"{counted.first_unframed_offset}",
-                    reason="they are not framed by a schema registry serializer, so they carry no schema id",
-                    could_hide=True,
-                )
-
-
 def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:
     """What keeps a store from being examined at all: without its group's offsets nobody knows what a restore loads."""
     if _is_global(survey, suspect):
@@ -371,55 +324,5 @@ def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:
     try:
         survey.commits(suspect.application)
     except AccessDeniedError as error:
-        return _not_allowed(suspect, error)
+        return not_looked_at.not_allowed(suspect, error)
     return None
-
-
-def _taken(suspect: SuspectStore, topic: Topic) -> Skipped:
-    return Skipped(
-        what=f"store {suspect.name} of application {suspect.application}",
-        reason=f"the only topic that it may restore from, {topic}, is another store's, so it restores from nowhere "
-        f"(logging disabled, say); if that is wrong, name its topic with --source {suspect.name}=TOPIC",
-        could_hide=False,
-    )
-
-
-def _not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
-    return Skipped(
-        what=f"store {suspect.name} of application {suspect.application}",
-        reason=f"{error} Without it, what a restore loads cannot be told",
-        could_hide=True,
-    )
-
-
-def _not_decoded(topic: Topic, role: Role, bodies: Bodies) -> Iterator[Skipped]:
-    """Rows that nobody decoded. They could hide a finding where all were asked for; else nobody takes them for proven."""
-    what = f"bodies of the {role.value}s of topic {topic}"
-    if bodies.newest_only and bodies.decoded < bodies.live_keys:
-        yield Skipped(
-            what=what,
-            reason=f"only the newest live one of each schema id and partition was decoded ({bodies.decoded} of "
-            f"{bodies.live_keys}); srfix diagnose --decode-values decodes them all (SRF013)",
-            could_hide=False,
-        )
-    for left_out in bodies.left_out:
-        yield Skipped(what=what, reason=f"not decoded: {left_out}", could_hide=not bodies.newest_only)
-
-
-def _other_split(suspect: SuspectStore) -> Skipped:
-    others = ", ".join(suspect.other_applications)
-    return Skipped(
-        what=f"the subjects of {suspect.changelog} as those of {others}",
-        reason=f"the name allows more than one application; it was examined as store {suspect.name} of "
-        f"{suspect.application}. If it is another one's, name both with --application and --store",
-        could_hide=True,
-    )
-
-
-def _without_source(suspect: SuspectStore) -> Skipped:
-    return Skipped(
-        what=f"store {suspect.name} of application {suspect.application}",
-        reason="nothing tells which topic it restores from (no committed offsets, no schema to compare); "
-        f"name it with --source {suspect.name}=TOPIC",
-        could_hide=True,
-    )
