@@ -25,6 +25,14 @@ def parts(shared_parts: Parts) -> Iterator[Parts]:
     assert shared_parts.registry.dump() == before, "the test left the registry changed for those that follow"
 
 
+@pytest.fixture(scope="module")
+def plan(shared_parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The text of a plan for the staged damage."""
+    path = tmp_path_factory.mktemp("plan") / "p.json"
+    assert shared_parts.srfix("plan", "-o", path).returncode == 0
+    return path.read_text()
+
+
 @pytest.fixture
 def own_parts() -> Iterator[Parts]:
     """The damage, for a test that keeps what it changes."""

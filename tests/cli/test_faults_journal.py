@@ -16,14 +16,6 @@ from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix
 
 
-@pytest.fixture(scope="module")
-def plan(shared_parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The text of a plan for the staged damage."""
-    path = tmp_path_factory.mktemp("plan") / "p.json"
-    assert shared_parts.srfix("plan", "-o", path).returncode == 0
-    return path.read_text()
-
-
 @pytest.fixture
 def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
     with registry_like(shared_parts.registry) as copy:

@@ -27,14 +27,6 @@ ONE_TRY = ("-R", "max.retries=0")
 
 
 @pytest.fixture(scope="module")
-def plan(shared_parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The text of a plan for the staged damage."""
-    path = tmp_path_factory.mktemp("plan") / "p.json"
-    assert shared_parts.srfix("plan", "-o", path).returncode == 0
-    return path.read_text()
-
-
-@pytest.fixture(scope="module")
 def damaged(shared_parts: Parts) -> dict[str, Any]:
     """The registry before any repair, as HTTP shows it."""
     return dump_over_http(shared_parts.registry.url)

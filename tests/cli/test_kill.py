@@ -30,14 +30,6 @@ LAST_STEP = "delete the compatibility again: the subject had none of its own"
 REFUSED = Answer(status=422, body=json.dumps({"error_code": 42205, "message": "Subject is in read-only mode"}))
 
 
-@pytest.fixture(scope="module")
-def plan(shared_parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The text of a plan for the staged damage."""
-    path = tmp_path_factory.mktemp("plan") / "p.json"
-    assert shared_parts.srfix("plan", "-o", path).returncode == 0
-    return path.read_text()
-
-
 @pytest.fixture
 def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
     with registry_like(shared_parts.registry) as copy:
