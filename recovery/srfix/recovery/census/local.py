@@ -139,7 +139,8 @@ class _Read:
         return consumer
 
     def _consume(self, consumer: Consumer) -> None:
-        now = last_heard = time.monotonic()
+        now = time.monotonic()
+        silent_s = 0.0
         most, deadline_s = self._request.max_records, self._request.deadline_s
         size, patience_s = _BATCH, _POLL_S
         while self._unread:
@@ -154,10 +155,10 @@ class _Read:
                     self._stop(f"the deadline of {deadline_s:g} s (--deadline) was reached")
                     return
             batch = consumer.consume(size, patience_s)
-            now = time.monotonic()
-            if batch:
-                last_heard = now
-            elif now - last_heard >= self._stall_timeout_s:
+            before, now = now, time.monotonic()
+            # What counts is waiting: while this process is suspended (Ctrl-Z), no broker is slow.
+            silent_s = 0.0 if batch else silent_s + min(now - before, patience_s)
+            if silent_s >= self._stall_timeout_s:
                 self._stalled()
                 return
             # Errors come among the data, with the error's text as their value. They wait until the data is
