@@ -70,10 +70,12 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Values by STRING keys; values may be null."""
+    """Values by keys; values may be null. Formats take STRING keys only, and say so (`require_string_keys`)."""
 
     values: ColumnType
     """The type of the values."""
+    keys: ColumnType = STRING
+    """The type of the keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,19 @@ class Struct:
 ColumnType: TypeAlias = ScalarType | Decimal | Array | Map | Struct
 
 
+class Namespace(Enum):
+    """Which half of a record holds a column (ksqlDB's `Column.Namespace`, with the kind of the key)."""
+
+    VALUE = "VALUE"
+    KEY = "KEY"
+    PRIMARY_KEY = "PRIMARY KEY"
+
+    @property
+    def is_key(self) -> bool:
+        """True for a stream's KEY and a table's PRIMARY KEY."""
+        return self is not Namespace.VALUE
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column, or a field of a STRUCT.
@@ -104,6 +119,8 @@ class Column:
     """The name as declared: upper case unless it was quoted."""
     type: ColumnType
     """Its type."""
+    namespace: Namespace = Namespace.VALUE
+    """Where it stands; a field of a STRUCT is never a key."""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -141,8 +158,9 @@ def _parts(type_: ColumnType) -> Iterator[ColumnType]:
     match type_:
         case Array(items):
             yield items
-        case Map(values):
+        case Map(values, keys):
             yield values
+            yield keys
         case Struct(fields):
             yield from (field.type for field in fields)
 

@@ -25,6 +25,8 @@ class CaseRule(Enum):
 
     UNIQUE = "unique"
     EXACT = "exact"
+    KSQLDB = "ksqldb"
+    KSQLDB_2020 = "ksqldb-2020"
 
 
 def declared_name(identifier: str) -> str:

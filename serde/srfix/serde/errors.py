@@ -12,7 +12,8 @@
     ├── DecodeError                   a body that is not what its schema says
     │   ├── TruncatedBodyError
     │   ├── TrailingBytesError
-    │   └── IncompatibleTypeError     a writer type that cannot feed the column
+    │   ├── IncompatibleTypeError     a writer type that cannot feed the column
+    │   └── CoercionError             a value that does not fit the column that it feeds
     ├── EncodeError                   a row that does not fit its columns
     ├── ResolveError                  a schema id that the policy does not accept
     │   ├── SubjectVersionError       not registered under the one subject (the incident)
@@ -50,6 +51,7 @@ __all__ = [
     "AmbiguousFieldError",
     "CasingError",
     "ClusterError",
+    "CoercionError",
     "ColumnError",
     "DecodeError",
     "DualSubjectError",
@@ -158,6 +160,15 @@ class IncompatibleTypeError(DecodeError):
     """Where, from the root: `->A->ARRAY->B`."""
     writer_type: str
     """The writer's type."""
+    column_type: str
+    """The column's type."""
+
+
+class CoercionError(DecodeError):
+    """A value that does not fit the column that it feeds: too large, not a number, not base64."""
+
+    path: str
+    """Where, from the root: `->A->ARRAY->B`; `$.A[0].B` in JSON."""
     column_type: str
     """The column's type."""
 
