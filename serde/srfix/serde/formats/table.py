@@ -6,9 +6,10 @@ from enum import Enum
 from importlib import import_module
 from typing import cast
 
-from srfix.serde.formats.interface import FormatModule
+from srfix.serde.errors import UsageError
+from srfix.serde.formats.interface import FormatModule, SchemaFormatModule
 
-__all__ = ["Format", "module_of"]
+__all__ = ["Format", "module_of", "schema_module_of"]
 
 
 class Format(Enum):
@@ -31,3 +32,14 @@ _MODULES = {
 def module_of(format_: Format) -> FormatModule:
     """The module of a format, imported when it is asked for."""
     return cast("FormatModule", import_module(f"srfix.serde.formats.{_MODULES[format_]}"))
+
+
+def schema_module_of(format_: Format) -> SchemaFormatModule:
+    """Likewise, of a format with schemas.
+
+    :raises UsageError: if the format has none.
+    """
+    module = module_of(format_)
+    if module.SCHEMA_TYPE is None:
+        raise UsageError(f"The format {format_.value} has no schemas. Those that have are avro and json_sr.")
+    return cast("SchemaFormatModule", module)
