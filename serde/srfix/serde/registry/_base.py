@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from types import TracebackType
 from typing import Self
@@ -106,7 +106,13 @@ class ClientBase:
         self._start(*state)
 
     def _request_if_there(
-        self, method: str, path: str, *, query: dict[str, str] | None = None, body: Json = None, write: bool = False
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | Sequence[str]] | None = None,
+        body: Json = None,
+        write: bool = False,
     ) -> Answer:
         """A request to an endpoint that not every registry has.
 

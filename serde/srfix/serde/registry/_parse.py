@@ -35,6 +35,7 @@ __all__ = [
     "server_version",
     "subject_versions",
     "subjects",
+    "subjects_of_associations",
     "versions",
 ]
 
@@ -100,6 +101,11 @@ def contexts(answer: Answer) -> tuple[str, ...]:
     if not all(isinstance(item, str) for item in items):
         _refuse(answer, "it is a list of something else than contexts")
     return tuple(str(item).strip(":") for item in items)
+
+
+def subjects_of_associations(answer: Answer) -> tuple[Subject, ...]:
+    """`GET /associations/resources/{namespace}/{name}`."""
+    return tuple(_subject(answer, _text(answer, item, "subject")) for item in _objects(answer))
 
 
 def server_version(answer: Answer) -> str:
@@ -170,10 +176,12 @@ def _schema_version(answer: Answer, body: dict[str, Json]) -> SchemaVersion:
 
 
 def _schema(answer: Answer, body: dict[str, Json]) -> Schema:
+    rules = body.get("ruleSet")
     return Schema(
         text=_text(answer, body, "schema"),
         schema_type=_text(answer, body, "schemaType") if body.get("schemaType") is not None else "AVRO",
         references=_references(answer, body.get("references")),
+        rule_set=rules if isinstance(rules, dict) else None,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Literal
 
@@ -13,7 +13,7 @@ from srfix.serde.registry._paging import paged
 from srfix.serde.registry._urls import path_of
 from srfix.serde.registry.errors import EndpointNotSupportedError, SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.registry.models import CompatibilityCheck, RegisteredSchema, Schema, SchemaVersion, SubjectVersion
-from srfix.serde.subjects import Subject, has_prefix
+from srfix.serde.subjects import Role, Subject, has_prefix
 from srfix.serde.wire import SchemaId
 
 __all__ = ["SchemaReads"]
@@ -117,6 +117,30 @@ class SchemaReads(ClientBase):
         """
         path = path_of("subjects", subject, "versions", version)
         return _parse.schema_version(self._transport.request("GET", path, query=flags(deleted=deleted)))
+
+    def latest_with_metadata(
+        self, subject: str, properties: Mapping[str, str], *, deleted: bool = False
+    ) -> SchemaVersion:
+        """The highest version of a subject whose metadata has all of these properties (Confluent 7.4 on).
+
+        :raises SubjectNotFoundError: if there is no such subject.
+        :raises VersionNotFoundError: if none of its versions has them.
+        :raises EndpointNotSupportedError: if the registry does not search by metadata.
+        """
+        query = {**(flags(deleted=deleted) or {}), "key": list(properties), "value": list(properties.values())}
+        return _parse.schema_version(
+            self._request_if_there("GET", path_of("subjects", subject, "metadata"), query=query)
+        )
+
+    def associated_subjects(self, topic: str, role: Role, *, namespace: str = "-") -> tuple[Subject, ...]:
+        """The subjects that are associated with a topic's keys or values (Confluent 8.2 on).
+
+        :param namespace: the Kafka cluster's id; `-` stands for any.
+        :raises EndpointNotSupportedError: if the registry keeps no associations.
+        """
+        query = {"resourceType": "topic", "associationType": role.value}
+        answer = self._request_if_there("GET", path_of("associations", "resources", namespace, topic), query=query)
+        return _parse.subjects_of_associations(answer)
 
     def referenced_by(self, subject: str, version: int | Literal["latest"]) -> tuple[SchemaId, ...]:
         """The ids of the live schemas that refer to a version.

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import requests
@@ -119,7 +119,7 @@ class Transport:
         method: str,
         path: str,
         *,
-        query: Mapping[str, str] | None = None,
+        query: Mapping[str, str | Sequence[str]] | None = None,
         body: Json = None,
         write: bool = False,
     ) -> Answer:
@@ -174,7 +174,12 @@ class Transport:
             session.close()
 
     def _send(
-        self, endpoint: Endpoint, method: str, path: str, query: Mapping[str, str], content: bytes | None
+        self,
+        endpoint: Endpoint,
+        method: str,
+        path: str,
+        query: Mapping[str, str | Sequence[str]],
+        content: bytes | None,
     ) -> _Try:
         session = self._session()
         url = request_url(endpoint, path, query)

@@ -132,9 +132,11 @@ def _segment(text: str) -> str:
     return encoded.replace(".", "%2E") if encoded in (".", "..") else encoded
 
 
-def request_url(endpoint: Endpoint, path: str, query: Mapping[str, str]) -> str:
-    """The whole URL of a request."""
-    return f"{endpoint.url}{path}?{urlencode(query, quote_via=quote, safe='')}" if query else f"{endpoint.url}{path}"
+def request_url(endpoint: Endpoint, path: str, query: Mapping[str, str | Sequence[str]]) -> str:
+    """The whole URL of a request; a key with several values stands in it several times."""
+    if not query:
+        return f"{endpoint.url}{path}"
+    return f"{endpoint.url}{path}?{urlencode(query, doseq=True, quote_via=quote, safe='')}"
 
 
 def without_user_info(url: str) -> str:

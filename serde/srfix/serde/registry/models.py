@@ -49,6 +49,8 @@ class Schema:
     """AVRO, JSON or PROTOBUF."""
     references: tuple[SchemaReference, ...] = ()
     """What the text refers to."""
+    rule_set: Mapping[str, Json] | None = field(default=None, compare=False)
+    """The rules that came with it (Confluent 7.4 on), by their REST names; None if it has none. Never sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
