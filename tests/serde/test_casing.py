@@ -1,18 +1,42 @@
-"""The case rules, as a table: columns, fields, and which field feeds which column.
+"""The case rules, as a table: columns, fields in the writer's order, and which field's value a column gets.
 
-| rule | columns | fields | fed |
-|---|---|---|---|
-| unique | FOO | FOO | FOO ← FOO |
-| unique | FOO | foo | FOO ← foo |
-| unique | foo | FOO | foo ← FOO |
-| unique | FOO | FOO, foo | FOO ← FOO |
-| unique | FOO | foo, Foo | error: foo, Foo |
-| unique | FOO, foo | foo | foo ← foo, FOO ← nothing |
-| unique | FOO, Foo | foo | error: one field, two columns |
-| unique | FOO | bar | FOO ← nothing |
-| unique | STRASSE | straße | STRASSE ← straße |
-| exact | FOO | foo | FOO ← nothing |
-| exact | FOO | FOO, foo | FOO ← FOO |
+| rule | columns | fields | fed | from |
+|---|---|---|---|---|
+| unique | FOO | FOO | FOO ← FOO | ours |
+| unique | FOO | foo | FOO ← foo | ours |
+| unique | foo | FOO | foo ← FOO | ours |
+| unique | FOO | FOO, foo | FOO ← FOO | ours |
+| unique | FOO | foo, Foo | error: foo, Foo | ours |
+| unique | FOO, foo | foo | foo ← foo, FOO ← nothing | ours |
+| unique | FOO, Foo | foo | error: one field, two columns | ours |
+| unique | FOO | bar | FOO ← nothing | ours |
+| unique | STRASSE | straße | STRASSE ← straße | ours |
+| exact | FOO | foo | FOO ← nothing | ours |
+| exact | FOO | FOO, foo | FOO ← FOO | ours |
+| ksqldb | FOO | foo | FOO ← foo | ConnectDataTranslator 0.13 |
+| ksqldb | FOO | FOO, foo | FOO ← foo: the last, over the exact one | ConnectDataTranslator 0.13 |
+| ksqldb | FOO | foo, FOO | FOO ← FOO: the last | ConnectDataTranslator 0.13 |
+| ksqldb | FOO | foo, Foo, fOO | FOO ← fOO: the last | ConnectDataTranslator 0.13 |
+| ksqldb | caseField | CASEFIELD | caseField ← nothing | ConnectDataTranslator 0.13 |
+| ksqldb | caseField | casefield | caseField ← nothing | ConnectDataTranslator 0.13 |
+| ksqldb | foo, FOO | foo | foo ← foo, FOO ← nothing | ConnectDataTranslator 0.13 |
+| ksqldb | foo, FOO | foo, Foo | foo ← foo, FOO ← Foo | ConnectDataTranslator 0.13 |
+| ksqldb | STRASSE | straße | STRASSE ← straße | Java's toUpperCase |
+| ksqldb-2020 | col1 | COL1 | col1 ← COL1 | ConnectDataTranslator 0.10 |
+| ksqldb-2020 | a, A | a | a ← a, A ← a | ConnectDataTranslator 0.10 |
+| ksqldb-2020 | a, A | a, A | a ← A, A ← A: the last | ConnectDataTranslator 0.10 |
+| ksqldb-2020 | FOO | FOO, foo | FOO ← foo: the last | ConnectDataTranslator 0.10 |
+
+Objects of JSON (`match_keys`); unique and exact are as above:
+
+| rule | columns | keys | fed | from |
+|---|---|---|---|---|
+| ksqldb | FOO | FOO, foo | FOO ← FOO: the exact one | KsqlJsonDeserializer |
+| ksqldb | FOO | foo, FOO | FOO ← FOO | KsqlJsonDeserializer |
+| ksqldb | FOO | foo, Foo | FOO ← Foo: the last | KsqlJsonDeserializer |
+| ksqldb | caseField | CASEFIELD | caseField ← nothing | KsqlJsonDeserializerTest |
+| ksqldb | foo, FOO | foo | foo ← foo, FOO ← foo: both | KsqlJsonDeserializer |
+| ksqldb-2020 | the same | | | KsqlJsonDeserializer 0.11 |
 """
 
 from __future__ import annotations
@@ -21,12 +45,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.casing import CaseRule, declared_name, match_fields
+from srfix.serde.casing import CaseRule, declared_name, match_fields, match_keys, placements
 from srfix.serde.errors import AmbiguousFieldError
 from tests.strategies import names
 
-UNIQUE, EXACT = CaseRule.UNIQUE, CaseRule.EXACT
+UNIQUE, EXACT, KSQLDB, KSQLDB_2020 = CaseRule.UNIQUE, CaseRule.EXACT, CaseRule.KSQLDB, CaseRule.KSQLDB_2020
 name_lists = st.lists(names | st.sampled_from(["FOO", "foo", "Foo"]), unique=True, max_size=6)
+"""Names of columns or of fields: some differ only by case."""
 
 
 class TestMatchFields:
@@ -43,6 +68,21 @@ class TestMatchFields:
             (EXACT, ["FOO"], ["foo"], {}),
             (EXACT, ["FOO"], ["FOO", "foo"], {"FOO": "FOO"}),
             (EXACT, ["FOO"], ["foo", "Foo"], {}),
+            (KSQLDB, ["FOO"], ["foo"], {"FOO": "foo"}),
+            (KSQLDB, ["FOO"], ["FOO", "foo"], {"FOO": "foo"}),
+            (KSQLDB, ["FOO"], ["foo", "FOO"], {"FOO": "FOO"}),
+            (KSQLDB, ["FOO"], ["foo", "Foo", "fOO"], {"FOO": "fOO"}),
+            (KSQLDB, ["caseField"], ["CASEFIELD"], {}),
+            (KSQLDB, ["caseField"], ["casefield"], {}),
+            (KSQLDB, ["caseField"], ["caseField"], {"caseField": "caseField"}),
+            (KSQLDB, ["foo", "FOO"], ["foo"], {"foo": "foo"}),
+            (KSQLDB, ["foo", "FOO"], ["foo", "Foo"], {"foo": "foo", "FOO": "Foo"}),
+            (KSQLDB, ["STRASSE"], ["straße"], {"STRASSE": "straße"}),
+            (KSQLDB_2020, ["col1"], ["COL1"], {"col1": "COL1"}),
+            (KSQLDB_2020, ["a", "A"], ["a"], {"a": "a", "A": "a"}),
+            (KSQLDB_2020, ["a", "A"], ["a", "A"], {"a": "A", "A": "A"}),
+            (KSQLDB_2020, ["FOO"], ["FOO", "foo"], {"FOO": "foo"}),
+            (KSQLDB_2020, ["FOO"], ["bar"], {}),
         ],
     )
     def test_the_table_holds(self, rule: CaseRule, columns: list[str], fields: list[str], fed: dict[str, str]) -> None:
@@ -62,8 +102,8 @@ class TestMatchFields:
         ):
             match_fields(["FOO", "Foo"], ["foo"], UNIQUE, where="the row")
 
-    @given(name_lists, name_lists, st.sampled_from(CaseRule))
-    def test_an_exact_field_always_feeds_its_column_and_none_feeds_two(
+    @given(name_lists, name_lists, st.sampled_from([UNIQUE, EXACT]))
+    def test_by_our_rules_an_exact_field_feeds_its_column_and_none_feeds_two(
         self, columns: list[str], fields: list[str], rule: CaseRule
     ) -> None:
         try:
@@ -75,6 +115,64 @@ class TestMatchFields:
         assert len(set(fed.values())) == len(fed)
         assert set(fed) <= set(columns)
         assert set(fed.values()) <= set(fields)
+
+    @given(name_lists, name_lists, st.sampled_from([KSQLDB, KSQLDB_2020]))
+    def test_the_engines_rules_never_fail(self, columns: list[str], fields: list[str], rule: CaseRule) -> None:
+        fed = match_fields(columns, fields, rule, where="the row")
+        assert set(fed) <= set(columns)
+        assert all(field.upper() == column.upper() for column, field in fed.items())
+        assert rule is KSQLDB_2020 or len(set(fed.values())) == len(fed)
+
+
+class TestPlacements:
+    def test_what_is_overwritten_shows_before_what_overwrites_it(self) -> None:
+        # ConnectDataTranslator.toKsqlStruct has validated the type of FOO by the time that foo replaces its value.
+        placed = placements(["FOO", "BAR"], ["FOO", "bar", "foo"], KSQLDB, where="the row")
+        assert placed == (("FOO", "FOO"), ("bar", "BAR"), ("foo", "FOO"))
+
+    def test_in_2020_the_columns_were_walked_and_only_the_last_field_looked_at(self) -> None:
+        placed = placements(["a", "B", "A"], ["A", "b", "a"], KSQLDB_2020, where="the row")
+        assert placed == (("a", "a"), ("b", "B"), ("a", "A"))
+
+
+class TestMatchKeys:
+    @pytest.mark.parametrize("rule", [KSQLDB, KSQLDB_2020])
+    @pytest.mark.parametrize(
+        ("columns", "keys", "fed"),
+        [
+            (["FOO"], ["FOO", "foo"], {"FOO": "FOO"}),
+            (["FOO"], ["foo", "FOO"], {"FOO": "FOO"}),
+            (["FOO"], ["foo", "Foo"], {"FOO": "Foo"}),
+            (["FOO"], ["bar"], {}),
+            (["caseField"], ["CASEFIELD"], {}),
+            (["caseField"], ["caseField"], {"caseField": "caseField"}),
+            (["foo", "FOO"], ["foo"], {"foo": "foo", "FOO": "foo"}),
+            (["foo", "FOO"], ["foo", "fOO"], {"foo": "foo", "FOO": "fOO"}),
+            (["STRASSE"], ["straße"], {"STRASSE": "straße"}),
+        ],
+    )
+    def test_the_table_holds(self, rule: CaseRule, columns: list[str], keys: list[str], fed: dict[str, str]) -> None:
+        assert match_keys(columns, keys, rule, where="the object") == fed
+
+    @given(name_lists, name_lists, st.sampled_from([UNIQUE, EXACT]))
+    def test_our_own_rules_are_the_same_as_for_fields(
+        self, columns: list[str], keys: list[str], rule: CaseRule
+    ) -> None:
+        try:
+            fed = match_fields(columns, keys, rule, where="the object")
+        except AmbiguousFieldError:
+            with pytest.raises(AmbiguousFieldError):
+                match_keys(columns, keys, rule, where="the object")
+            return
+        assert match_keys(columns, keys, rule, where="the object") == fed
+
+    @given(name_lists, name_lists)
+    def test_the_engines_rule_is_its_two_look_ups(self, columns: list[str], keys: list[str]) -> None:
+        upper_cased = {key.upper(): key for key in keys}
+        expected = {
+            name: name if name in keys else upper_cased[name] for name in columns if name in {*keys, *upper_cased}
+        }
+        assert match_keys(columns, keys, KSQLDB, where="the object") == expected
 
 
 class TestDeclaredName:

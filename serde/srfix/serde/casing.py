@@ -4,9 +4,23 @@
 |---|---|
 | `UNIQUE` (default) | exactly its name; else the only one equal ignoring case; several: an error names them |
 | `EXACT` | exactly its name |
+| `KSQLDB` | its name, or one whose upper case is its name; several: the last one of the schema, null or not |
+| `KSQLDB_2020` | any name that equals its own in upper case; several: the last one of the schema |
 
-A field that a column claims by its exact name feeds no other column. Names are compared ignoring case after
-upper-casing, because that is how ksqlDB declares an unquoted name (`ParserUtil.getIdentifierText`).
+`UNIQUE` and `EXACT` are ours: a field that a column claims by its exact name feeds no other column. The other two are
+ksqlDB's, collisions included:
+
+- `KSQLDB` is `ConnectDataTranslator.toKsqlStruct` since 0.13 (ksql#6201). It walks the writer's fields in their order;
+  each goes to the column of exactly its name, else to the column named by its upper case, else nowhere. So the last
+  one wins, even over an exact match, and one field feeds one column at most.
+- `KSQLDB_2020` is the same class from 0.10 to 0.12. It walks the columns and compares upper case with upper case, so
+  one field may feed several columns.
+- Objects of JSON have a rule of their own in both generations (`KsqlJsonDeserializer.enforceFieldTypesForStruct`), which
+  is `match_keys`: the exact key, else the last key of the document whose upper case is the column's name.
+
+Upper case is Python's `str.upper`: Unicode's full, unconditional mapping (ß becomes SS). Java's `toUpperCase()` is the
+same mapping in the JVM's default locale, so an engine that runs in Turkish, Azeri or Lithuanian makes another upper case
+of i; and a JVM of older Unicode tables (Java 11 and Georgian, for one) leaves alone what Python maps.
 """
 
 from __future__ import annotations
@@ -17,16 +31,20 @@ from enum import Enum
 
 from srfix.serde.errors import AmbiguousFieldError
 
-__all__ = ["CaseRule", "declared_name", "match_fields"]
+__all__ = ["CaseRule", "declared_name", "match_fields", "match_keys", "placements"]
 
 
 class CaseRule(Enum):
     """How names of fields and columns are compared."""
 
     UNIQUE = "unique"
+    """Exact, else the only one ignoring case."""
     EXACT = "exact"
+    """Exact."""
     KSQLDB = "ksqldb"
+    """As ksqlDB since 0.13."""
     KSQLDB_2020 = "ksqldb-2020"
+    """As ksqlDB from 0.10 to 0.12."""
 
 
 def declared_name(identifier: str) -> str:
@@ -35,20 +53,66 @@ def declared_name(identifier: str) -> str:
     return identifier.upper()
 
 
+def match_fields(columns: Sequence[str], fields: Sequence[str], rule: CaseRule, *, where: str) -> dict[str, str]:
+    """Column → the field whose value it gets, for formats with a schema. Columns that no field feeds are absent,
+    fields that feed none do not show.
+
+    `fields` stand in the writer's order. `where` says in an error's words what holds them: "the writer schema", "the
+    row".
+
+    :raises AmbiguousFieldError: under `UNIQUE`, if letter case leaves it open which field feeds a column, or one field
+        could feed two columns; `.column` and `.fields` hold the names.
+    """
+    return {column: field for field, column in placements(columns, fields, rule, where=where)}
+
+
+def placements(
+    columns: Sequence[str], fields: Sequence[str], rule: CaseRule, *, where: str
+) -> tuple[tuple[str, str], ...]:
+    """Every (field, column) in the order in which the engine fills its row. A column that comes twice (`KSQLDB`) keeps
+    the later value; the engine has looked at the earlier one's type all the same.
+
+    :raises AmbiguousFieldError: as `match_fields`.
+    """
+    match rule:
+        case CaseRule.KSQLDB:
+            return _placed_by_field(frozenset(columns), fields)
+        case CaseRule.KSQLDB_2020:
+            by_upper = {field.upper(): field for field in fields}
+            return tuple((by_upper[column.upper()], column) for column in columns if column.upper() in by_upper)
+        case CaseRule.UNIQUE | CaseRule.EXACT:
+            matched = _match_unique(columns, fields, rule, where=where)
+            return tuple((field, column) for column, field in matched.items())
+
+
+def match_keys(columns: Sequence[str], keys: Sequence[str], rule: CaseRule, *, where: str) -> dict[str, str]:
+    """Column → the key whose value it gets, for objects of JSON without a schema. Columns that no key feeds are absent.
+
+    `keys` stand in the order of the document, each once. A key counts as found whatever its value is, null too.
+
+    :raises AmbiguousFieldError: under `UNIQUE`, as `match_fields`.
+    """
+    if rule is CaseRule.UNIQUE or rule is CaseRule.EXACT:
+        return _match_unique(columns, keys, rule, where=where)
+    names = frozenset(keys)
+    if names.issuperset(columns):
+        return {column: column for column in columns}
+    by_upper = {key.upper(): key for key in keys}
+    found = ((column, column if column in names else by_upper.get(column)) for column in columns)
+    return {column: key for column, key in found if key is not None}
+
+
+def _placed_by_field(columns: frozenset[str], fields: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    named = ((field, field if field in columns else field.upper()) for field in fields)
+    return tuple((field, column) for field, column in named if column in columns)
+
+
 def _folded(name: str) -> str:
     # upper() first: an unquoted "ß" was declared as "SS", and lower() alone would keep those apart.
     return name.upper().casefold()
 
 
-def match_fields(columns: Sequence[str], fields: Sequence[str], rule: CaseRule, *, where: str) -> dict[str, str]:
-    """Column → the field that feeds it. Columns that no field feeds are absent, fields that feed none do not
-    show.
-
-    `where` says in an error's words what holds the fields: "the writer schema", "the row".
-
-    :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column, or one field could
-        feed two columns; `.column` and `.fields` hold the names.
-    """
+def _match_unique(columns: Sequence[str], fields: Sequence[str], rule: CaseRule, *, where: str) -> dict[str, str]:
     names = set(fields)
     matched = {column: column for column in columns if column in names}
     if rule is CaseRule.EXACT or len(matched) == len(columns):
@@ -65,8 +129,7 @@ def match_fields(columns: Sequence[str], fields: Sequence[str], rule: CaseRule, 
             raise AmbiguousFieldError(
                 f"Column {column!r} could be fed by several fields of {where} that differ only by case: "
                 f"{', '.join(map(repr, candidates))}. Declare the column with the exact name of the one "
-                "that is meant "
-                "(quoted), or use the rule 'exact'.",
+                "that is meant (quoted), or use the rule 'exact'.",
                 column=column,
                 fields=tuple(candidates),
             )
@@ -76,9 +139,8 @@ def match_fields(columns: Sequence[str], fields: Sequence[str], rule: CaseRule, 
         if field in fed:
             raise AmbiguousFieldError(
                 f"The field {field!r} of {where} could feed two columns that differ only by case: "
-                f"{fed[field]!r} and "
-                f"{column!r}. Declare one of them with the field's exact name (quoted), or use the rule "
-                "'exact'.",
+                f"{fed[field]!r} and {column!r}. Declare one of them with the field's exact name (quoted), or use "
+                "the rule 'exact'.",
                 column=column,
                 fields=(field,),
             )
