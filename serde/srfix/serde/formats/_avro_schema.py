@@ -9,7 +9,8 @@ levels kills the process).
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from sys import intern
 from typing import Final, cast
@@ -61,6 +62,8 @@ class AvroField:
     """Its type."""
     default: object
     """Its default as JSON; `MISSING` without one."""
+    doc: str | None = None
+    """Its documentation."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -87,6 +90,10 @@ class AvroNode:
     """Of an array; the values of a map."""
     branches: tuple[AvroNode, ...] = ()
     """Of a union."""
+    doc: str | None = None
+    """The documentation of a record, enum or fixed."""
+    props: Mapping[str, object] = field(default_factory=dict)
+    """The properties that are no part of Avro's own: connect.*, logicalType, scale, precision, an enum's default."""
     is_map_entry: bool = False
     """Connect's stand-in for an entry of a map whose keys are not plain strings (`AvroData`)."""
 
@@ -191,7 +198,12 @@ class _Builder:
                 schema.get("connect.internal.type") == "MapEntry" or name == "io.confluent.connect.avro.MapEntry"
             )
             node.fields = tuple(
-                AvroField(name=intern(part["name"]), node=self.node(part["type"]), default=part.get("default", MISSING))
+                AvroField(
+                    name=intern(part["name"]),
+                    node=self.node(part["type"]),
+                    default=part.get("default", MISSING),
+                    doc=_text(part.get("doc")),
+                )
                 for part in cast("list[dict[str, str]]", schema["fields"])
             )
             names = [part.name for part in node.fields]
@@ -205,6 +217,19 @@ def _set_logical(node: AvroNode, schema: dict[str, object]) -> None:
     node.logical = logical if isinstance(logical, str) else None
     node.precision = precision if isinstance(precision, int) else 0
     node.scale = scale if isinstance(scale, int) else 0
+    node.doc = _text(schema.get("doc"))
+    node.props = {name: value for name, value in schema.items() if name not in _NO_PROPERTIES}
+
+
+# Avro's own words, and the marks of fastavro.
+_NO_PROPERTIES: Final = frozenset(
+    {"type", "name", "namespace", "doc", "aliases", "fields", "items", "values", "symbols", "size"}
+    | {"__fastavro_parsed", "__named_schemas"}
+)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def nullable_branch(node: AvroNode) -> tuple[AvroNode, bool] | None:
