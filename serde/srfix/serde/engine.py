@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias, cast
 
 import fastavro
 
-from srfix.serde.errors import DecodeError, EncodeError, TrailingBytesError
+from srfix.serde.errors import EncodeError, OutOfRangeError, TrailingBytesError
 from srfix.serde.interface import Value
 
 __all__ = [
@@ -91,7 +91,7 @@ def fastavro_decoder(
         except Exception as error:
             explain(payload, body_offset)
             # The bytes are well-formed: a logical type's value is out of Python's range.
-            raise DecodeError(
+            raise OutOfRangeError(
                 f"The body is well-formed, but a value of it cannot be represented ({type(error).__name__}: {error})."
             ) from error
         left = len(payload) - body.tell()

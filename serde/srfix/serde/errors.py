@@ -14,6 +14,7 @@
     │   ├── TrailingBytesError
     │   ├── IncompatibleTypeError     a writer type that cannot feed the column
     │   └── CoercionError             a value that does not fit the column that it feeds
+    │       └── OutOfRangeError       because it is beyond what the column, Python or Arrow can hold
     ├── EncodeError                   a row that does not fit its columns
     ├── ResolveError                  a schema id that the policy does not accept
     │   ├── SubjectVersionError       not registered under the one subject (the incident)
@@ -59,6 +60,7 @@ __all__ = [
     "IncompatibleTypeError",
     "KsqldbError",
     "MalformedHeaderError",
+    "OutOfRangeError",
     "PayloadTooShortError",
     "PlanError",
     "RegistryError",
@@ -171,6 +173,15 @@ class CoercionError(DecodeError):
     """Where, from the root: `->A->ARRAY->B`; `$.A[0].B` in JSON."""
     column_type: str
     """The column's type."""
+
+
+class OutOfRangeError(CoercionError):
+    """A value beyond what can be held: by the column (digits), by Python (the years 1 to 9999), or by Arrow."""
+
+    path: str = ""
+    """Where, from the root; empty where it is not known."""
+    column_type: str = ""
+    """The column's type; empty where it is not known."""
 
 
 class EncodeError(SrfixError, ValueError):
