@@ -10,19 +10,28 @@ from hypothesis import strategies as st
 
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import (
+    ApartFromTopicSubject,
+    Changelog,
     ChangelogSubject,
     FixedSubject,
+    MappedSubject,
+    RecordSubject,
     Role,
+    Subject,
     SubjectStrategy,
+    TemplateSubject,
+    TopicRecordSubject,
     TopicSubject,
     changelog_topic,
     has_prefix,
     join_context,
+    needs_record,
     role_of,
     same_subject,
     split_context,
     split_subject,
     subject_for,
+    subject_of,
     within_context_of,
 )
 
@@ -174,8 +183,156 @@ class TestStrategies:
         with pytest.raises(UsageError, match=r"pass FixedSubject\(key=…\)\.$"):
             FixedSubject(value="v")("orders", Role.KEY)
 
+    def test_changelog_is_short_for_it_and_takes_application_and_store(self) -> None:
+        assert Changelog("app", "store")("orders", Role.VALUE) == "app-store-changelog-value"
+
     @pytest.mark.parametrize(
-        "strategy", [TopicSubject(), FixedSubject(value="v"), ChangelogSubject(application="a", store="s")]
+        "strategy",
+        [
+            TopicSubject(),
+            RecordSubject(),
+            TopicRecordSubject(),
+            FixedSubject(value="v"),
+            ChangelogSubject(application="a", store="s"),
+            TemplateSubject("{topic}-{role}"),
+            MappedSubject(value={"orders": "o"}, fallback=TopicSubject()),
+            ApartFromTopicSubject(FixedSubject(value="v")),
+        ],
     )
     def test_every_strategy_travels_to_another_process(self, strategy: SubjectStrategy) -> None:
-        assert pickle.loads(pickle.dumps(strategy)) == strategy
+        again = pickle.loads(pickle.dumps(strategy))
+        assert again == strategy
+        assert hash(again) == hash(strategy)
+
+
+class TestOfRecords:
+    """RecordNameStrategy and TopicRecordNameStrategy: what `ParsedSchema.name` tells, or a refusal."""
+
+    @pytest.mark.parametrize("role", Role)
+    def test_the_name_is_the_subject(self, role: Role) -> None:
+        assert RecordSubject()("orders", role, "com.example.Order") == "com.example.Order"
+        assert TopicRecordSubject()("orders", role, "com.example.Order") == "orders-com.example.Order"
+
+    @pytest.mark.parametrize("strategy", [RecordSubject(), TopicRecordSubject(), TemplateSubject("x-{record}")])
+    @pytest.mark.parametrize("record", [None, ""])
+    def test_without_a_name_it_is_refused_as_there(
+        self, strategy: RecordSubject | TopicRecordSubject | TemplateSubject, record: str | None
+    ) -> None:
+        with pytest.raises(
+            UsageError,
+            match=r"Subject(\('x-\{record\}'\))? makes the subject of a record's name, and the key of topic 'orders' has "
+            r"none: only an Avro record and a JSON Schema with a title have one\. .* such as TopicSubject\(\)\.$",
+        ):
+            strategy("orders", Role.KEY, record)
+
+
+class TestSubjectOf:
+    def test_a_name_is_asked_for_only_where_it_is_needed(self) -> None:
+        asked: list[str] = []
+
+        def record() -> str:
+            asked.append("asked")
+            return "R"
+
+        def function(topic: str, role: Role) -> Subject:
+            return Subject(topic)
+
+        plain: list[SubjectStrategy] = [TopicSubject(), TemplateSubject("{topic}"), function]
+        assert [subject_of(strategy, "t", Role.KEY, record) for strategy in plain] == ["t-key", "t", "t"]
+        assert asked == []
+        assert subject_of(TopicRecordSubject(), "t", Role.KEY, record) == "t-R"
+
+    @pytest.mark.parametrize(
+        "outer",
+        [
+            MappedSubject(value={"orders": "o"}, fallback=RecordSubject()),
+            ApartFromTopicSubject(RecordSubject()),
+            ApartFromTopicSubject(MappedSubject(fallback=TemplateSubject("{record}"))),
+        ],
+    )
+    def test_a_strategy_around_others_passes_the_name_on(self, outer: SubjectStrategy) -> None:
+        assert needs_record(outer)
+        assert subject_of(outer, "payments", Role.VALUE, lambda: "R") == "R"
+
+
+class TestTemplateSubject:
+    @pytest.mark.parametrize(
+        ("template", "subject"),
+        [
+            ("{topic}-{role}", "orders-value"),
+            (":.staging:{topic}-{role}", ":.staging:orders-value"),
+            ("{record}", "com.R"),
+            ("{{{topic}}}-{{x}}", "{orders}-{x}"),
+            ("fixed", "fixed"),
+        ],
+    )
+    def test_the_placeholders_are_filled_and_doubled_braces_are_braces(self, template: str, subject: str) -> None:
+        assert TemplateSubject(template)("orders", Role.VALUE, "com.R") == subject
+
+    @pytest.mark.parametrize(
+        ("template", "message"),
+        [
+            ("{topik}-value", r"has the placeholder \{topik\}; there are \{topic\}, \{role\} and \{record\}\. Double"),
+            ("{}", r"has the placeholder \{\}; there are"),
+            ("{topic.__class__}", r"has the placeholder \{topic\.__class__\}; there are"),
+            ("{topic:>99}", r"has the placeholder \{topic\} with a format or conversion; there are"),
+            ("{topic!r}", r"has the placeholder \{topic\} with a format or conversion; there are"),
+            ("{topic", r"cannot be read \(.+\)\. Double the braces"),
+            ("a}b", r"cannot be read \(.+\)\. Double the braces"),
+            ("", r"is empty\. Give one, such as"),
+        ],
+    )
+    def test_anything_else_is_refused_when_it_is_made(self, template: str, message: str) -> None:
+        with pytest.raises(UsageError, match=message):
+            TemplateSubject(template)
+
+    @given(st.text().filter(lambda text: text != ""), topics, roles)
+    def test_any_text_with_its_braces_doubled_is_itself(self, text: str, topic: str, role: Role) -> None:
+        assert TemplateSubject(text.replace("{", "{{").replace("}", "}}"))(topic, role) == text
+
+
+class TestMappedSubject:
+    def test_a_table_for_each_half(self) -> None:
+        strategy = MappedSubject(value={"orders": "shop-order"}, key={"orders": "shop-order-id"})
+        assert strategy("orders", Role.VALUE) == "shop-order"
+        assert strategy("orders", Role.KEY) == "shop-order-id"
+
+    def test_a_function_says_none_where_it_has_none(self) -> None:
+        strategy = MappedSubject(value=lambda topic: f"internal-{topic}" if topic == "orders" else None)
+        assert strategy("orders", Role.VALUE) == "internal-orders"
+        with pytest.raises(UsageError):
+            strategy("payments", Role.VALUE)
+
+    @pytest.mark.parametrize(("topic", "role"), [("payments", Role.VALUE), ("orders", Role.KEY)])
+    def test_what_is_not_mapped_is_refused(self, topic: str, role: Role) -> None:
+        with pytest.raises(
+            UsageError,
+            match=rf"^No subject is mapped for the {role.value} of topic '{topic}'\. Add the topic to "
+            rf"MappedSubject\({role.value}=…\), or pass a fallback such as TopicSubject\(\)\.$",
+        ):
+            MappedSubject(value={"orders": "o"})(topic, role)
+
+    def test_or_is_the_fallbacks(self) -> None:
+        strategy = MappedSubject(value={"orders": "o"}, fallback=TopicSubject())
+        assert strategy("orders", Role.KEY) == "orders-key"
+
+    def test_the_table_is_a_copy(self) -> None:
+        table = {"orders": "o"}
+        strategy = MappedSubject(value=table)
+        table["orders"] = "changed"
+        assert strategy("orders", Role.VALUE) == "o"
+
+
+class TestApartFromTopicSubject:
+    def test_another_subject_passes(self) -> None:
+        strategy = ApartFromTopicSubject(ChangelogSubject("app", "store"))
+        assert strategy("orders", Role.VALUE) == "app-store-changelog-value"
+
+    @pytest.mark.parametrize(
+        "strategy", [TopicSubject(), FixedSubject(value="orders-value"), FixedSubject(value=":.:orders-value")]
+    )
+    def test_the_topics_own_is_refused(self, strategy: SubjectStrategy) -> None:
+        with pytest.raises(
+            UsageError, match=r"orders-value' is the own subject of topic 'orders', whose values others write too\. Map"
+        ):
+            ApartFromTopicSubject(strategy)("orders", Role.VALUE)

@@ -2,9 +2,19 @@
 
 Strategies are picklable callables `(topic, role) -> Subject`:
 
-- `TopicSubject()`               `<topic>-key` / `<topic>-value` (TopicNameStrategy, the default everywhere)
-- `FixedSubject(key=…, value=…)` whatever the topic
-- `ChangelogSubject(application=…, store=…)` the subject of a store's changelog, existing or not
+| strategy | subject |
+|---|---|
+| `TopicSubject()` | `<topic>-key` / `<topic>-value` (TopicNameStrategy, the default everywhere) |
+| `RecordSubject()` | the record's full name (RecordNameStrategy) |
+| `TopicRecordSubject()` | `<topic>-<the record's full name>` (TopicRecordNameStrategy) |
+| `FixedSubject(key=…, value=…)` | the same, whatever the topic |
+| `ChangelogSubject(application, store)` | of a store's changelog, whether that exists or not; `Changelog` for short |
+| `TemplateSubject("{topic}-{role}")` | a text with `{topic}`, `{role}`, `{record}` |
+| `MappedSubject(value=…, key=…, fallback=…)` | by a table or a function; other topics are refused, or the fallback's |
+| `ApartFromTopicSubject(strategy)` | the strategy's, refused where it is the topic's own |
+
+Those that make it of the record's name (`needs_record`) are asked when the schema is known: by readers after the id was
+resolved, by writers for the schema that is written. `subject_of` asks any strategy, `record_name` tells the name.
 
 From Confluent 7.0 on a subject may stand in a context: `:.<context>:<name>`. The default context is `.`, and its
 subjects are written without it (`io.confluent.kafka.schemaregistry.utils.QualifiedSubject`). `:*:` means every
@@ -13,174 +23,72 @@ context; only searches take it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
-from typing import NewType, TypeAlias
+from typing import Final
 
-from srfix.serde.errors import UsageError
+from srfix.serde._subject_names import (
+    CHANGELOG_SUFFIX,
+    DEFAULT_CONTEXT,
+    EVERY_CONTEXT,
+    Role,
+    Subject,
+    SubjectStrategy,
+    Topic,
+    changelog_topic,
+    has_prefix,
+    join_context,
+    role_of,
+    same_subject,
+    split_context,
+    split_subject,
+    subject_for,
+    within_context_of,
+)
+from srfix.serde._subject_strategies import (
+    ApartFromTopicSubject,
+    ChangelogSubject,
+    FixedSubject,
+    MappedSubject,
+    RecordSubject,
+    RecordSubjectStrategy,
+    SubjectTable,
+    TemplateSubject,
+    TopicRecordSubject,
+    TopicSubject,
+    needs_record,
+    subject_of,
+)
 
 __all__ = [
+    "ApartFromTopicSubject",
     "CHANGELOG_SUFFIX",
+    "Changelog",
     "ChangelogSubject",
     "DEFAULT_CONTEXT",
     "EVERY_CONTEXT",
     "FixedSubject",
+    "MappedSubject",
+    "RecordSubject",
+    "RecordSubjectStrategy",
     "Role",
     "Subject",
     "SubjectStrategy",
+    "SubjectTable",
+    "TemplateSubject",
     "Topic",
+    "TopicRecordSubject",
     "TopicSubject",
     "changelog_topic",
     "has_prefix",
     "join_context",
+    "needs_record",
     "role_of",
     "same_subject",
     "split_context",
     "split_subject",
     "subject_for",
+    "subject_of",
     "within_context_of",
 ]
 
-Subject = NewType("Subject", str)
-Topic = NewType("Topic", str)
-
-CHANGELOG_SUFFIX = "-changelog"
-"""What Kafka Streams puts behind a store's name (`ProcessorStateManager.storeChangelogTopic`)."""
-DEFAULT_CONTEXT = "."
-"""The context of a subject that names none."""
-EVERY_CONTEXT = "*"
-"""What a search's prefix names to mean all contexts."""
-
-
-class Role(Enum):
-    """Which half of a record a schema describes."""
-
-    KEY = "key"
-    VALUE = "value"
-
-
-SubjectStrategy: TypeAlias = Callable[[str, Role], Subject]
-
-
-def role_of(field: str | Role) -> Role:
-    """The role that a `confluent_kafka` message field (`"key"`, `"value"`) names.
-
-    :raises UsageError: if it names neither.
-    """
-    try:
-        return Role(field)
-    except ValueError:
-        raise UsageError(
-            f"A serde is called for the field {field!r}; it knows 'key' and 'value' (confluent_kafka's MessageField)."
-        ) from None
-
-
-def subject_for(topic: str, role: Role) -> Subject:
-    """The subject of a topic's keys or values: TopicNameStrategy, and ksqlDB's
-    `KsqlConstants.getSRSubject`."""
-    return Subject(f"{topic}-{role.value}")
-
-
-def split_subject(subject: str) -> tuple[Topic, Role] | None:
-    """Topic and role of a TopicNameStrategy subject; None if the subject has another form."""
-    for role in Role:
-        suffix = f"-{role.value}"
-        if subject.endswith(suffix) and len(subject) > len(suffix):
-            return Topic(subject[: -len(suffix)]), role
-    return None
-
-
-def changelog_topic(application: str, store: str) -> Topic:
-    """The changelog topic's name, whether or not the topic exists
-    (`ProcessorStateManager.storeChangelogTopic`)."""
-    return Topic(f"{application}-{store}{CHANGELOG_SUFFIX}")
-
-
-def split_context(subject: str) -> tuple[str, str]:
-    """Context and name of a subject: `:.ctx:a` is `(".ctx", "a")`, `a` is `(".", "a")`.
-
-    A colon alone makes no context: `:a` is a name. `:.ctx` without a second colon is the context and no name.
-    """
-    if subject.startswith(f":{DEFAULT_CONTEXT}"):
-        context, _, name = subject[1:].partition(":")
-        return context, name
-    if subject.startswith(f":{EVERY_CONTEXT}:"):
-        return EVERY_CONTEXT, subject.removeprefix(f":{EVERY_CONTEXT}:")
-    return DEFAULT_CONTEXT, subject
-
-
-def join_context(context: str, name: str) -> Subject:
-    """The subject of that name in that context; the inverse of `split_context`.
-
-    :raises UsageError: if the context has a colon, or does not begin with a dot (and is not `*`).
-    """
-    if ":" in context or not (context.startswith(DEFAULT_CONTEXT) or context == EVERY_CONTEXT):
-        raise UsageError(
-            f"{context!r} is no registry context: it begins with a dot and has no colon, as .staging does."
-        )
-    if context == DEFAULT_CONTEXT and split_context(name) == (DEFAULT_CONTEXT, name):
-        return Subject(name)
-    return Subject(f":{context}:{name}")
-
-
-def within_context_of(parent: str, subject: str) -> Subject:
-    """The subject that a schema under `parent` refers to as `subject`: one that names no context is in the parent's
-    (`QualifiedSubject.qualifySubjectWithParent`).
-    """
-    context, name = split_context(subject)
-    return join_context(split_context(parent)[0] if context == DEFAULT_CONTEXT else context, name)
-
-
-def same_subject(one: str, other: str) -> bool:
-    """True if both are one subject: `a` and `:.:a` are, `a` and `:.ctx:a` are not."""
-    return split_context(one) == split_context(other)
-
-
-def has_prefix(subject: str, prefix: str) -> bool:
-    """Whether a registry's search for `subjectPrefix` finds the subject: one without a context searches the default one
-    only, `:*:` searches all.
-    """
-    context, name = split_context(subject)
-    wanted, beginning = split_context(prefix)
-    return wanted in (EVERY_CONTEXT, context) and name.startswith(beginning)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicSubject:
-    """`<topic>-key` / `<topic>-value`."""
-
-    def __call__(self, topic: str, role: Role) -> Subject:
-        return subject_for(topic, role)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedSubject:
-    """The same subject for every topic."""
-
-    value: str | None = None
-    """The subject of values; None where values are not expected."""
-    key: str | None = None
-    """The subject of keys; None where keys are not expected."""
-
-    def __call__(self, topic: str, role: Role) -> Subject:
-        subject = self.value if role is Role.VALUE else self.key
-        if subject is None:
-            raise UsageError(
-                f"No fixed subject was given for the {role.value} of topic {topic!r}: pass "
-                f"FixedSubject({role.value}=…)."
-            )
-        return Subject(subject)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangelogSubject:
-    """The subject of a Kafka Streams store's changelog: the phantom one where the source topic is reused."""
-
-    application: str
-    """The `application.id`."""
-    store: str
-    """The store's name."""
-
-    def __call__(self, topic: str, role: Role) -> Subject:
-        return subject_for(changelog_topic(self.application, self.store), role)
+Changelog: Final = ChangelogSubject
+"""`Changelog(application_id, store)`: `ChangelogSubject` for short."""
