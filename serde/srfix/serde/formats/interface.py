@@ -3,31 +3,30 @@
 | name | what |
 |---|---|
 | `SCHEMA_TYPE` | the schemaType that registries know the format by; None for a format without schemas |
-| `decoder(schema_text, *, columns, case_rule, references, wrapped) -> Decode` | a plan for reading bodies |
-| `encoder(schema_text, *, columns, case_rule, references, wrapped) -> Encode` | a plan for writing rows |
+| `decoder(schema_text, *, columns, case_rule, …) -> Decode` | a plan for reading bodies of one writer schema |
+| `encoder(schema_text, *, columns, case_rule, …) -> Encode` | a plan for writing rows under one schema |
 
-and where it has schemas, too (avro, json_schema):
+and those with schemas (`SchemaFormatModule`) also:
 
 | name | what |
 |---|---|
-| `internal_schema(columns, *, role, wrapped, generation, written_by, …) -> str` | the schema of columns |
-| `encoder_under(schema_text, *, columns, references) -> Encode` | a plan for writing columns under a schema that exists |
+| `internal_schema(columns, *, …) -> str` | the schema that columns are written under |
+| `encoder_under(schema_text, *, columns, …) -> Encode` | a plan for writing columns under a schema that exists |
 
-With columns a row is always a dict of all of them, in their order; `wrapped=False` says that the bytes hold the bare
-value of the only one.
+`columns` are those of one half of a record, key or value. With columns a row is always a dict of all of them, in their
+order, also where `wrapped=False` says that the body is the bare value of the only one. `references` are the texts that a
+schema refers to, directly or not, none before those that it refers to itself.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from srfix.serde._column_types import Columns
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.generations import Generation, WrittenBy
-from srfix.serde.subjects import Role
 
-__all__ = ["DecoderFactory", "EncoderFactory", "FormatModule", "InternalSchema", "SchemaFormatModule", "UnderFactory"]
+__all__ = ["DecoderFactory", "EncoderFactory", "EncoderUnder", "FormatModule", "SchemaFormatModule"]
 
 
 class DecoderFactory(Protocol):
@@ -42,7 +41,13 @@ class DecoderFactory(Protocol):
         references: tuple[str, ...] = (),
         wrapped: bool = True,
     ) -> Decode:
-        """A decoder; made once per writer schema."""
+        """A decoder; made once per writer schema.
+
+        :raises SchemaError: if the text is not a schema of the format.
+        :raises ColumnError: if the format cannot hold the columns.
+        :raises CasingError: if letter case leaves the match between fields and columns undecided.
+        :raises IncompatibleTypeError: if a writer's type cannot feed its column.
+        """
 
 
 class EncoderFactory(Protocol):
@@ -57,46 +62,49 @@ class EncoderFactory(Protocol):
         references: tuple[str, ...] = (),
         wrapped: bool = True,
     ) -> Encode:
-        """An encoder; made once per schema."""
+        """An encoder; made once per schema.
+
+        :raises SchemaError: if the text is not a schema of the format.
+        :raises ColumnError: if the format cannot hold the columns.
+        """
 
 
-class UnderFactory(Protocol):
-    """`encoder_under` of a format module with schemas."""
+class EncoderUnder(Protocol):
+    """`encoder_under` of a format module with schemas: ksqlDB's writing with a SCHEMA_ID."""
 
     def __call__(self, schema_text: str, *, columns: Columns, references: tuple[str, ...] = ()) -> Encode:
-        """An encoder; made once per schema."""
+        """An encoder of columns under a schema that exists: exact names, its defaults filled in.
 
-
-class InternalSchema(Protocol):
-    """`internal_schema` of a format module with schemas."""
-
-    def __call__(
-        self,
-        columns: Columns,
-        *,
-        role: Role = Role.VALUE,
-        wrapped: bool = True,
-        generation: Generation = Generation.UP_TO_0_28,
-        written_by: WrittenBy = WrittenBy.SERIALIZER,
-    ) -> str:
-        """The text, the same one for the same columns."""
+        :raises SchemaError: if the text is not a schema of the format, or misses a column, or needs what no column has.
+        """
 
 
 class FormatModule(Protocol):
-    """A format."""
+    """A format module."""
 
-    SCHEMA_TYPE: str | None
-    """Its schemaType; None for a format without schemas."""
-    decoder: DecoderFactory
-    """Makes decoders."""
-    encoder: EncoderFactory
-    """Makes encoders."""
+    @property
+    def SCHEMA_TYPE(self) -> str | None:
+        """The schemaType that registries know the format by; None for a format without schemas."""
+
+    @property
+    def decoder(self) -> DecoderFactory:
+        """Makes decoders."""
+
+    @property
+    def encoder(self) -> EncoderFactory:
+        """Makes encoders."""
 
 
 class SchemaFormatModule(FormatModule, Protocol):
-    """A format with schemas."""
+    """A format module whose format has schemas."""
 
-    internal_schema: InternalSchema
-    """The schema of columns."""
-    encoder_under: UnderFactory
-    """Makes encoders under a schema that exists."""
+    @property
+    def encoder_under(self) -> EncoderUnder:
+        """Makes encoders under schemas that exist."""
+
+    def internal_schema(self, columns: Columns, **options: Any) -> str:
+        """The schema of columns as ksqlDB writes it. Options: `role`, `wrapped`, `generation`, `written_by`; Avro also
+        has `full_name`.
+
+        :raises ColumnError: if the format cannot hold the columns.
+        """

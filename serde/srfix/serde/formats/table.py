@@ -1,45 +1,57 @@
-"""The formats, by the words that ksqlDB's WITH clause has for them."""
+"""The formats by name, each module loaded when it is asked for."""
 
 from __future__ import annotations
 
 from enum import Enum
 from importlib import import_module
-from typing import cast
+from typing import Final, cast
 
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.formats.interface import FormatModule, SchemaFormatModule
 
-__all__ = ["Format", "module_of", "schema_module_of"]
+__all__ = ["Format", "format_of", "module_of", "schema_module_of"]
 
 
 class Format(Enum):
-    """A format of keys or values (`FormatFactory`)."""
+    """What bodies are written in, by ksqlDB's names in lower case."""
 
     AVRO = "avro"
-    JSON = "json"
     JSON_SR = "json_sr"
+    JSON = "json"
     KAFKA = "kafka"
 
 
-_MODULES = {
-    Format.AVRO: "avro",
-    Format.JSON: "json",
-    Format.JSON_SR: "json_schema",
-    Format.KAFKA: "kafka",
-}
+_MODULES: Final = {Format.AVRO: "avro", Format.JSON_SR: "json_schema", Format.JSON: "json", Format.KAFKA: "kafka"}
+_BY_SCHEMA_TYPE: Final = {"AVRO": Format.AVRO, "JSON": Format.JSON_SR}
 
 
 def module_of(format_: Format) -> FormatModule:
-    """The module of a format, imported when it is asked for."""
-    return cast("FormatModule", import_module(f"srfix.serde.formats.{_MODULES[format_]}"))
+    """The module of a format."""
+    return cast("FormatModule", import_module(f"{__package__}.{_MODULES[format_]}"))
 
 
 def schema_module_of(format_: Format) -> SchemaFormatModule:
-    """Likewise, of a format with schemas.
+    """The module of a format that has schemas.
 
     :raises UsageError: if the format has none.
     """
-    module = module_of(format_)
-    if module.SCHEMA_TYPE is None:
-        raise UsageError(f"The format {format_.value} has no schemas. Those that have are avro and json_sr.")
-    return cast("SchemaFormatModule", module)
+    if format_ not in _BY_SCHEMA_TYPE.values():
+        raise UsageError(
+            f"The format {format_.value} has no schemas. Those that have: "
+            f"{', '.join(known.value for known in _BY_SCHEMA_TYPE.values())}."
+        )
+    return cast("SchemaFormatModule", module_of(format_))
+
+
+def format_of(schema_type: str) -> Format:
+    """The format of a registry's schemaType.
+
+    :raises SchemaError: if there is no serde for it (PROTOBUF).
+    """
+    known = _BY_SCHEMA_TYPE.get(schema_type)
+    if known is None:
+        raise SchemaError(
+            f"The schema is of the type {schema_type}, for which there is no serde here; there are those of "
+            f"{' and '.join(_BY_SCHEMA_TYPE)}."
+        )
+    return known

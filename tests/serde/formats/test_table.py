@@ -1,0 +1,42 @@
+"""The formats by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from srfix.serde.errors import SchemaError, UsageError
+from srfix.serde.formats import avro
+from srfix.serde.formats.table import Format, format_of, module_of, schema_module_of
+
+
+class TestModuleOf:
+    def test_a_format_has_a_module_of_its_name(self) -> None:
+        assert module_of(Format.AVRO).decoder is avro.decoder
+
+    @pytest.mark.parametrize(("schema_type", "format_"), [("AVRO", Format.AVRO), ("JSON", Format.JSON_SR)])
+    def test_a_schema_type_is_that_of_its_module(self, schema_type: str, format_: Format) -> None:
+        assert format_of(schema_type) is format_
+        assert schema_type == schema_module_of(format_).SCHEMA_TYPE
+
+    @pytest.mark.parametrize("format_", [Format.JSON, Format.KAFKA])
+    def test_formats_without_schemas_say_so(self, format_: Format) -> None:
+        assert module_of(format_).SCHEMA_TYPE is None
+        with pytest.raises(
+            UsageError, match=rf"^The format {format_.value} has no schemas\. Those that have: avro, json_sr\.$"
+        ):
+            schema_module_of(format_)
+
+    def test_a_schema_type_without_a_serde_is_named(self) -> None:
+        with pytest.raises(
+            SchemaError, match=r"^The schema is of the type PROTOBUF, for which there is no serde here; "
+        ):
+            format_of("PROTOBUF")
+
+
+def test_the_table_loads_no_format() -> None:
+    code = "import sys, srfix.serde.formats.table; print('srfix.serde.formats.avro' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "False"
