@@ -1,8 +1,7 @@
-"""Columns as text, and inferred from Avro."""
+"""Columns as text."""
 
 from __future__ import annotations
 
-import json
 import pickle
 
 import pytest
@@ -27,13 +26,11 @@ from srfix.serde.columns import (
     Decimal,
     Map,
     Struct,
-    columns_from_avro,
     parse_columns,
     print_columns,
 )
-from srfix.serde.errors import ColumnError, SchemaError
-from srfix.serde.formats.avro import internal_schema
-from tests.strategies import avro_columns, columns
+from srfix.serde.errors import ColumnError
+from tests.strategies import columns
 
 
 class TestParseColumns:
@@ -140,94 +137,3 @@ class TestColumn:
     @given(columns)
     def test_columns_travel_to_another_process(self, declared: Columns) -> None:
         assert pickle.loads(pickle.dumps(declared)) == declared
-
-
-def _record(*types: object) -> str:
-    fields = [{"name": f"f{number}", "type": type_} for number, type_ in enumerate(types)]
-    return json.dumps({"type": "record", "name": "R", "namespace": "n", "fields": fields})
-
-
-def _entries(key: object, value: object, **properties: object) -> object:
-    fields = [{"name": "key", "type": key}, {"name": "value", "type": value}]
-    return {"type": "array", "items": {"type": "record", "name": "E", "fields": fields, **properties}}
-
-
-ENTRY = {"connect.internal.type": "MapEntry"}
-
-
-class TestColumnsFromAvro:
-    @pytest.mark.parametrize(
-        ("avro", "type_"),
-        [
-            ("boolean", BOOLEAN),
-            ("int", INTEGER),
-            ("long", BIGINT),
-            ("float", DOUBLE),
-            ("double", DOUBLE),
-            ("string", STRING),
-            ("bytes", BYTES),
-            (["null", "int"], INTEGER),
-            (["int", "null"], INTEGER),
-            ({"type": "string", "avro.java.string": "String"}, STRING),
-            ({"type": "string", "logicalType": "uuid"}, STRING),
-            ({"type": "enum", "name": "E", "symbols": ["A"]}, STRING),
-            ({"type": "fixed", "name": "F", "size": 4}, BYTES),
-            ({"type": "int", "logicalType": "date"}, DATE),
-            ({"type": "int", "logicalType": "time-millis"}, TIME),
-            ({"type": "long", "logicalType": "timestamp-millis"}, TIMESTAMP),
-            ({"type": "long", "logicalType": "timestamp-micros"}, BIGINT),
-            ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, Decimal(4, 2)),
-            ({"type": "bytes", "logicalType": "decimal"}, Decimal(64, 0)),
-            ({"type": "array", "items": ["null", "long"]}, Array(BIGINT)),
-            ({"type": "map", "values": "string"}, Map(STRING)),
-            (_entries(["null", "string"], ["null", "int"], **ENTRY), Map(INTEGER)),
-            (_entries("string", "int"), Array(Struct((Column("KEY", STRING), Column("VALUE", INTEGER))))),
-        ],
-    )
-    def test_it_knows_each_type(self, avro: object, type_: ColumnType) -> None:
-        assert columns_from_avro(_record(avro)) == (Column("F0", type_),)
-
-    def test_names_can_be_kept(self) -> None:
-        assert columns_from_avro(_record("int"), names="keep") == (Column("f0", INTEGER),)
-
-    @given(avro_columns)
-    def test_it_undoes_the_internal_schema(self, declared: Columns) -> None:
-        assert columns_from_avro(internal_schema(declared), names="keep") == declared
-
-    @pytest.mark.parametrize(
-        ("avro", "message"),
-        [
-            ("null", r"^The field ->f0 is a null, which fits no column type\."),
-            (["null", "int", "string"], r"^The field ->f0 is a union of null, int, string, which fits no column"),
-            ({"type": "array", "items": ["int", "string"]}, r"^The field ->f0->ARRAY is a union of int, string"),
-            ({"type": "map", "values": "null"}, r"^The field ->f0->MAP_VAL is a null"),
-            (["null", "R"], r"^The schema nests deeper than 64 levels at ->f0->f0->.*is it recursive\?"),
-        ],
-    )
-    def test_what_fits_no_column_is_named_with_its_path(self, avro: object, message: str) -> None:
-        with pytest.raises(ColumnError, match=message):
-            columns_from_avro(_record(avro))
-
-    def test_two_fields_that_meet_in_upper_case_are_an_error(self) -> None:
-        fields = [{"name": "foo", "type": "int"}, {"name": "FOO", "type": "int"}]
-        text = json.dumps({"type": "record", "name": "R", "fields": fields})
-        with pytest.raises(ColumnError, match=r"^Two fields of the schema become the column 'FOO' in upper case\."):
-            columns_from_avro(text)
-        assert [column.name for column in columns_from_avro(text, names="keep")] == ["foo", "FOO"]
-
-    def test_a_root_that_is_no_record_is_refused(self) -> None:
-        with pytest.raises(ColumnError, match=r"^Columns can only be inferred from an Avro record"):
-            columns_from_avro('"string"')
-
-    def test_a_schema_that_multiplies_is_bounded(self) -> None:
-        schema: object = {"type": "record", "name": "L0", "fields": [{"name": "a", "type": "int"}]}
-        for level in range(1, 30):
-            twice = [{"name": "x", "type": schema}, {"name": "y", "type": f"L{level - 1}"}]
-            schema = {"type": "record", "name": f"L{level}", "fields": twice}
-        with pytest.raises(SchemaError, match=r"types multiply to more than 100,000 parts"):
-            columns_from_avro(json.dumps(schema))
-
-    @pytest.mark.parametrize("text", ["", "{", "[]x", '{"type": "record"}', '"nonsense"', "7", "null", '{"type": {}}'])
-    def test_what_is_no_avro_schema_is_a_schema_error(self, text: str) -> None:
-        with pytest.raises(SchemaError, match=r"^The schema text is not "):
-            columns_from_avro(text)

@@ -28,7 +28,8 @@ from srfix.serde._column_types import (
     ScalarType,
     Struct,
 )
-from srfix.serde.formats._avro_columns import columns_from_avro
+from srfix.serde._connect_columns import Dropped, Inferred
+from srfix.serde.formats._avro_columns import columns_from_avro, infer_avro
 
 __all__ = [
     "Array",
@@ -41,7 +42,9 @@ __all__ = [
     "DATE",
     "DOUBLE",
     "Decimal",
+    "Dropped",
     "INTEGER",
+    "Inferred",
     "MAX_NESTING",
     "Map",
     "STRING",
@@ -50,6 +53,7 @@ __all__ = [
     "TIME",
     "TIMESTAMP",
     "columns_from_avro",
+    "infer_avro",
     "parse_columns",
     "print_columns",
 ]

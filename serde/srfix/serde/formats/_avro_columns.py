@@ -1,8 +1,7 @@
-"""Columns inferred from an Avro schema, as ksqlDB infers them (`ConnectKsqlSchemaTranslator`)."""
+"""Columns inferred from an Avro schema, as ksqlDB infers them: through Connect's schema (`AvroSchemaTranslator`,
+`ConnectKsqlSchemaTranslator`)."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 from srfix.serde._column_types import (
     BIGINT,
@@ -11,29 +10,19 @@ from srfix.serde._column_types import (
     DATE,
     DOUBLE,
     INTEGER,
-    MAX_NESTING,
     STRING,
     TIME,
     TIMESTAMP,
-    Array,
-    Column,
     Columns,
-    ColumnType,
     Decimal,
-    Map,
     ScalarType,
-    Struct,
-    usable_columns,
 )
-from srfix.serde.casing import declared_name
-from srfix.serde.errors import ColumnError
-from srfix.serde.formats._avro_schema import AvroNode, describe, load, nullable_branch
+from srfix.serde._connect_columns import NO_PRECISION, Inferred, NameRule, columns_of
+from srfix.serde.formats._avro_connect import connect_schema
+from srfix.serde.formats._avro_schema import AvroNode
+from srfix.serde.subjects import Role
 
-__all__ = ["NO_PRECISION", "columns_from_avro", "map_entry_types", "scalar_of"]
-
-_MAX_COLUMNS = 10_000
-NO_PRECISION = 64
-"""The precision of a decimal that names none (`AvroData.CONNECT_AVRO_DECIMAL_PRECISION_DEFAULT`)."""
+__all__ = ["NO_PRECISION", "columns_from_avro", "infer_avro", "map_entry_types", "scalar_of"]
 
 _LOGICAL = {"date": DATE, "time-millis": TIME, "timestamp-millis": TIMESTAMP}
 _SCALARS = {
@@ -72,75 +61,35 @@ def map_entry_types(node: AvroNode) -> tuple[AvroNode, AvroNode] | None:
     return (fields["key"], fields["value"]) if fields.keys() == {"key", "value"} else None
 
 
-def columns_from_avro(
-    text: str, *, names: Literal["upper", "keep"] = "upper", references: tuple[str, ...] = ()
-) -> Columns:
-    """The columns of a record schema: `upper` names them as unquoted identifiers would, `keep` as the fields
-    are named.
+def infer_avro(
+    text: str,
+    *,
+    names: NameRule = "upper",
+    references: tuple[str, ...] = (),
+    role: Role = Role.VALUE,
+    wrapped: bool = True,
+) -> Inferred:
+    """The columns of an Avro schema, and the fields that no column type holds.
 
-    Nullable or not makes no difference: every column may be null. Unlike ksqlDB, which drops what it cannot
-    hold, a field that no column type fits is an error.
+    Nullable or not makes no difference: every column may be null. A union of several types is a STRUCT of its branches,
+    an enum a STRING, a fixed type BYTES; a logical type that Connect does not know (timestamp-micros, uuid, …) is its
+    underlying type. What is left out is in maps whose keys are floating-point numbers, bytes or have parts.
 
+    :param names: `upper` names columns as unquoted identifiers would, `keep` as the fields are named.
     :param references: the texts that the schema refers to, in the order of registration.
-    :raises SchemaError: if the text is not an Avro schema.
-    :raises ColumnError: if the root is not a record, a field's type fits no column (with its path), two
-        fields get the same name, or the types nest too deep (a recursive schema does).
+    :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
+    :param wrapped: False takes the whole schema as the type of one column, as the engine does for every key.
+    :raises SchemaError: if the text is not an Avro schema, or one that Connect refuses (a null by itself, …).
+    :raises ColumnError: if the root is not a record and `wrapped` is True, no field is left, two fields get the same
+        name, a decimal's scale does not fit its precision, or the schema is recursive, too deep or too large.
     """
-    branch = nullable_branch(load(text, references))
-    if branch is None or branch[0].kind != "record":
-        raise ColumnError("Columns can only be inferred from an Avro record; this schema's root is something else.")
-    return usable_columns(_Inference(upper=names == "upper").fields(branch[0], path="", depth=1))
+    return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
 
 
-class _Inference:
-    def __init__(self, *, upper: bool) -> None:
-        self._upper = upper
-        self._count = 0
+def columns_from_avro(text: str, *, names: NameRule = "upper", references: tuple[str, ...] = ()) -> Columns:
+    """The columns of a record schema, without a word about the fields that are left out: see `infer_avro`.
 
-    def fields(self, record: AvroNode, *, path: str, depth: int) -> Columns:
-        columns: dict[str, Column] = {}
-        for field in record.fields:
-            name = declared_name(field.name) if self._upper else field.name
-            self._count += 1
-            if self._count > _MAX_COLUMNS:
-                raise ColumnError(
-                    f"The schema has more than {_MAX_COLUMNS:,} fields, references followed. Name the columns."
-                )
-            if name in columns:
-                raise ColumnError(
-                    f"Two fields of {path or 'the schema'} become the column {name!r} in upper case. "
-                    "Infer with names='keep', or name the columns."
-                )
-            columns[name] = Column(name, self._type(field.node, path=f"{path}->{field.name}", depth=depth))
-        return tuple(columns.values())
-
-    def _type(self, node: AvroNode, *, path: str, depth: int) -> ColumnType:
-        if depth > MAX_NESTING:
-            raise ColumnError(
-                f"The schema nests deeper than {MAX_NESTING} levels at {path}; is it recursive? Name the columns."
-            )
-        branch = nullable_branch(node)
-        if branch is None:
-            raise ColumnError(
-                f"The field {path} is a {describe(node)}, which fits no column type. Name the columns and leave it out."
-            )
-        value = branch[0]
-        scalar = scalar_of(value)
-        if scalar is not None:
-            return scalar
-        if value.kind == "record":
-            return Struct(self.fields(value, path=path, depth=depth + 1))
-        entry = map_entry_types(value)
-        if entry is not None and _is_string(entry[0]):
-            return Map(self._type(entry[1], path=f"{path}->MAP_VAL", depth=depth + 1))
-        if value.kind not in ("array", "map") or value.items is None:
-            # A union within a union, or an array of entries whose keys are not strings.
-            raise ColumnError(f"The field {path} is a {describe(value)}, which fits no column type. Leave it out.")
-        step = "ARRAY" if value.kind == "array" else "MAP_VAL"
-        part = self._type(value.items, path=f"{path}->{step}", depth=depth + 1)
-        return Array(part) if value.kind == "array" else Map(part)
-
-
-def _is_string(node: AvroNode) -> bool:
-    branch = nullable_branch(node)
-    return branch is not None and branch[0].kind == "string"
+    :raises SchemaError: if the text is not an Avro schema, or one that Connect refuses.
+    :raises ColumnError: if it gives no columns.
+    """
+    return infer_avro(text, names=names, references=references).columns
