@@ -1,0 +1,262 @@
+"""What a column takes from a writer's Connect type: ksqlDB's `ConnectDataTranslator`, for Avro and JSON_SR.
+
+| column | Connect type | accepted writer types |
+|---|---|---|
+| BOOLEAN | boolean | boolean |
+| INTEGER, DATE, TIME | int32 | int8, int16, int32 |
+| BIGINT, TIMESTAMP | int64 | int8, int16, int32, int64 |
+| DOUBLE | float64 | float32, float64 |
+| STRING | string | int8 … int64, float32, float64, boolean, string |
+| BYTES, DECIMAL | bytes | bytes |
+| ARRAY, MAP, STRUCT | array, map, struct | the same |
+
+`validateSchema` compares types only, and before it looks whether the value is null: `refusal`. What then becomes of a value
+that is there is `coercion`. A writer's Date, Time or Timestamp is first reduced to its number (`maybeConvertLogicalType`), so
+any of them feeds a BIGINT, a STRING or each other; the number is what a coercion is called with:
+
+| writer | value |
+|---|---|
+| int8 … int64, Date, Time, Timestamp | int: the number, days, milliseconds of the day, milliseconds since 1970 |
+| float32, float64 | float (a float32 widened as it is, like Java's) |
+| boolean, string, bytes | bool, str, bytes |
+| Decimal | decimal.Decimal |
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable
+from typing import Final, TypeAlias, cast
+
+from srfix.serde._column_types import Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
+from srfix.serde._connect_schema import DECIMAL_NAME, TIME_NAME, ConnectType
+from srfix.serde._java_text import double_text, float_text, plain_decimal_text
+from srfix.serde.errors import CoercionError, IncompatibleTypeError
+from srfix.serde.interface import Value
+
+__all__ = ["Coerce", "coercion", "connect_type_of", "ensure_fit", "incompatible", "refusal"]
+
+Coerce: TypeAlias = Callable[[Value], Value]
+"""A writer's value that is not null → the column's value. Raises a DecodeError if it does not fit."""
+
+_COLUMN_TYPES: Final = {
+    ScalarType.BOOLEAN: ConnectType.BOOLEAN,
+    ScalarType.INTEGER: ConnectType.INT32,
+    ScalarType.BIGINT: ConnectType.INT64,
+    ScalarType.DOUBLE: ConnectType.FLOAT64,
+    ScalarType.STRING: ConnectType.STRING,
+    ScalarType.BYTES: ConnectType.BYTES,
+    ScalarType.DATE: ConnectType.INT32,
+    ScalarType.TIME: ConnectType.INT32,
+    ScalarType.TIMESTAMP: ConnectType.INT64,
+}
+_INT32: Final = frozenset({ConnectType.INT8, ConnectType.INT16, ConnectType.INT32})
+_INT64: Final = _INT32 | {ConnectType.INT64}
+_FLOAT64: Final = frozenset({ConnectType.FLOAT32, ConnectType.FLOAT64})
+_ACCEPTED: Final = {
+    ConnectType.INT32: _INT32,
+    ConnectType.INT64: _INT64,
+    ConnectType.FLOAT64: _FLOAT64,
+    ConnectType.STRING: _INT64 | _FLOAT64 | {ConnectType.BOOLEAN, ConnectType.STRING},
+}
+
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
+_DAY_MS: Final = 86_400_000
+
+
+def connect_type_of(column: ColumnType) -> ConnectType:
+    """The Connect type of a column (`SchemaConverters.sqlToConnectConverter`)."""
+    match column:
+        case ScalarType():
+            return _COLUMN_TYPES[column]
+        case Decimal():
+            return ConnectType.BYTES
+        case Array():
+            return ConnectType.ARRAY
+        case Map():
+            return ConnectType.MAP
+        case Struct():
+            return ConnectType.STRUCT
+
+
+def refusal(writer: ConnectType, column: ColumnType, path: str) -> IncompatibleTypeError | None:
+    """Why a column does not take values of that type, null or not; None if it does (`validateSchema`).
+
+    :param path: where, as the engine has it: `->A->ARRAY->B`, empty at the root.
+    """
+    wanted = connect_type_of(column)
+    return None if writer in _ACCEPTED.get(wanted, {wanted}) else incompatible(writer.word, column, path)
+
+
+def incompatible(writer: str, column: ColumnType, path: str) -> IncompatibleTypeError:
+    """The error for a writer's type, by its Connect word, that cannot feed a column."""
+    wanted = connect_type_of(column).word
+    return IncompatibleTypeError(
+        f"The writer's type {writer} cannot be read as type {wanted}, at {path or 'the root'}, by a column of the type "
+        f"{type_name(column)}. Declare the column as a type that takes it, or leave it out.",
+        path=path,
+        writer_type=writer,
+        column_type=wanted,
+    )
+
+
+def coercion(writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str) -> Coerce | None:
+    """What makes the column's value of a writer's value that is not null; None if it is it already.
+
+    Called with types that `refusal` lets pass.
+
+    :param name: the name of the writer's Connect schema; of a logical type it counts.
+    """
+    if name == TIME_NAME and writer is ConnectType.INT32:
+        # `Time.toLogical` and `Time.fromLogical` have looked at it before ksqlDB sees it.
+        to_column = _of_number(column, path)
+        return _within_a_day(to_column, column, path)
+    if writer is ConnectType.BYTES:
+        return _of_bytes(name, column, path)
+    if writer in _INT64:
+        return _of_number(column, path)
+    if column is not ScalarType.STRING:
+        return None
+    return _TEXTS.get(writer)
+
+
+def _of_number(column: ScalarType | Decimal, path: str) -> Coerce | None:
+    match column:
+        case ScalarType.STRING:
+            return _integer_text
+        case ScalarType.DATE:
+            return _to_date(path)
+        case ScalarType.TIME:
+            return _to_time(path)
+        case ScalarType.TIMESTAMP:
+            return _to_timestamp(path)
+        case _:
+            return None
+
+
+def _integer_text(value: Value) -> Value:
+    return str(value)
+
+
+def _boolean_text(value: Value) -> Value:
+    return "true" if value else "false"
+
+
+def _double_text(value: Value) -> Value:
+    return double_text(cast("float", value))
+
+
+def _float_text(value: Value) -> Value:
+    return float_text(cast("float", value))
+
+
+_TEXTS: Final[dict[ConnectType, Coerce]] = {
+    ConnectType.BOOLEAN: _boolean_text,
+    ConnectType.FLOAT32: _float_text,
+    ConnectType.FLOAT64: _double_text,
+}
+
+
+def _misfit(value: object, what: str, column: ScalarType | Decimal, path: str) -> CoercionError:
+    return CoercionError(
+        f"The value {value} at {path or 'the root'} does not fit the column type {type_name(column)}: {what}.",
+        path=path,
+        column_type=type_name(column),
+    )
+
+
+def _within_a_day(to_column: Coerce | None, column: ScalarType | Decimal, path: str) -> Coerce:
+    def coerce(value: Value) -> Value:
+        # 24:00 is in: Connect's bound is inclusive.
+        if not 0 <= cast("int", value) <= _DAY_MS:
+            raise _misfit(value, "the writer's type is Time, which is 0 to 86400000 milliseconds", column, path)
+        return value if to_column is None else to_column(value)
+
+    return coerce
+
+
+def _to_date(path: str) -> Coerce:
+    def coerce(value: Value) -> Value:
+        try:
+            return datetime.date.fromordinal(cast("int", value) + _EPOCH_ORDINAL)
+        except (ValueError, OverflowError) as error:
+            what = (
+                "so many days since 1970-01-01 are outside of the years 1 to 9999, which are all that Python's date has"
+            )
+            raise _misfit(value, what, ScalarType.DATE, path) from error
+
+    return coerce
+
+
+def _to_time(path: str) -> Coerce:
+    def coerce(value: Value) -> Value:
+        ms = cast("int", value)
+        if not 0 <= ms < _DAY_MS:
+            what = "Python's time has the milliseconds 0 to 86399999 of a day"
+            raise _misfit(value, what, ScalarType.TIME, path)
+        seconds, ms = divmod(ms, 1000)
+        minutes, seconds = divmod(seconds, 60)
+        hours, minutes = divmod(minutes, 60)
+        return datetime.time(hours, minutes, seconds, ms * 1000)
+
+    return coerce
+
+
+def _to_timestamp(path: str) -> Coerce:
+    def coerce(value: Value) -> Value:
+        try:
+            return _EPOCH + datetime.timedelta(milliseconds=cast("int", value))
+        except OverflowError as error:
+            what = (
+                "so many milliseconds since 1970 are outside of the years 1 to 9999, which are all that Python's "
+                "datetime has"
+            )
+            raise _misfit(value, what, ScalarType.TIMESTAMP, path) from error
+
+    return coerce
+
+
+def _of_bytes(name: str | None, column: ScalarType | Decimal, path: str) -> Coerce | None:
+    is_decimal = name == DECIMAL_NAME
+    if is_decimal and isinstance(column, Decimal):
+        return ensure_fit(column, path)
+    if is_decimal or isinstance(column, Decimal):
+        # Both are bytes to `validateSchema`; `Struct.put` refuses the object of the other class, and has nothing against null.
+        def refuse(_: Value) -> Value:
+            raise incompatible(ConnectType.BYTES.word, column, path)
+
+        return refuse
+    return None
+
+
+def ensure_fit(column: Decimal, path: str) -> Coerce:
+    """`DecimalUtil.ensureFit`: a decimal with exactly the column's scale. It never rounds.
+
+    The result refuses, by a CoercionError, what has more digits in front of the point than the column, and then what would
+    lose digits behind it; zeros there are no digits.
+    """
+    precision, scale = column.precision, column.scale
+    unit = decimal.Decimal((0, (1,), -scale))
+    bound = decimal.Decimal((0, (1,), precision - scale))
+    exact = decimal.Context(prec=precision, traps=[decimal.Inexact, decimal.InvalidOperation])
+
+    def coerce(value: Value) -> Value:
+        number = cast("decimal.Decimal", value)
+        if not -bound < number < bound:
+            what = (
+                f"numeric field overflow, a field with precision {precision} and scale {scale} must have an absolute "
+                f"value less than 10^{precision - scale}"
+            )
+            raise _misfit(plain_decimal_text(number), what, column, path)
+        if number.same_quantum(unit):
+            return number
+        try:
+            return number.quantize(unit, context=exact)
+        except (decimal.Inexact, decimal.InvalidOperation) as error:
+            digits, exponent = number.as_tuple()[1:]
+            what = f"it cannot be held without rounding, it requires {len(digits)},{-int(exponent)}"
+            raise _misfit(plain_decimal_text(number), what, column, path) from error
+
+    return coerce
