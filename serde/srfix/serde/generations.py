@@ -17,7 +17,7 @@ from enum import Enum
 
 from srfix.serde.errors import UsageError
 
-__all__ = ["Generation", "WrittenBy"]
+__all__ = ["Generation", "WrittenBy", "has_connect_properties"]
 
 
 class Generation(Enum):
@@ -53,3 +53,8 @@ class WrittenBy(Enum):
 
     CREATE = "create"
     SERIALIZER = "serializer"
+
+
+def has_connect_properties(generation: Generation, written_by: WrittenBy) -> bool:
+    """Whether an Avro schema has Connect's properties (`connect.meta.data`): see the table above."""
+    return generation is Generation.FROM_0_29 or written_by is WrittenBy.CREATE

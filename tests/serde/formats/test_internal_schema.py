@@ -115,12 +115,19 @@ class TestInternalSchema:
         [
             ("`2Bad` INT", r"^The column '2Bad' is not compatible with Avro: illegal initial character '2'\."),
             ("`a b` INT", r"^The column 'a b' is not compatible with Avro: illegal character ' '\."),
-            ("`ä` INT", r"^The column 'ä' is not compatible with Avro: illegal initial character 'ä'\."),
+            ("`€` INT", r"^The column '€' is not compatible with Avro: illegal initial character '€'\."),
+            ("`𝔘` INT", r"^The column '𝔘' is not compatible with Avro: illegal initial character '𝔘'\."),
+            ("`a²` INT", r"^The column 'a²' is not compatible with Avro: illegal character '²'\."),
+            ("`a.` STRUCT<B INT>", r"^The column 'a\.' is not compatible with Avro: empty name\."),
             ("A STRUCT<`b-c` INT>", r"^The column 'b-c' is not compatible with Avro: illegal character '-'\."),
             ("`a.2` STRUCT<B INT>", r"^The column 'a\.2' is not compatible with Avro: illegal initial character '2'"),
             ("`a.b` INT, `a_b` INT", r"^The columns 'a\.b' and 'a_b' both become the Avro field 'a_b'\."),
             (
-                "A STRUCT<B STRUCT<C INT>>, A_B STRUCT<C INT>",
+                "A STRUCT<B STRUCT<C INT>>, A_B STRUCT<D INT>",
+                r"^The columns 'B' and 'A_B' both need a nested record named 'n\.R_A_B'\.",
+            ),
+            (
+                "A STRUCT<B STRUCT<C INT>>, A_B MAP<STRING, INT>",
                 r"^The columns 'B' and 'A_B' both need a nested record named 'n\.R_A_B'\.",
             ),
         ],

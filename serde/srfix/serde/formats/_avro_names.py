@@ -1,15 +1,29 @@
-"""Avro names of columns, as ksqlDB makes them."""
+"""Avro names of columns and of the records in them, as ksqlDB and Avro's Java library have them."""
 
 from __future__ import annotations
 
-import re
+import unicodedata
+from collections.abc import Callable
+from typing import Final
 
 from srfix.serde._column_types import Column, Columns
 from srfix.serde.errors import ColumnError
 
-__all__ = ["avro_fields", "check_name"]
+__all__ = ["KSQLDB_FULL_NAME", "avro_fields", "check_name", "key_full_name", "split_full_name"]
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAMESPACE: Final = "io.confluent.ksql.avro_schemas"
+KSQLDB_FULL_NAME: Final = f"{_NAMESPACE}.KsqlDataSourceSchema"
+"""The record name that ksqlDB writes under where nothing else is said (`AvroProperties`)."""
+
+
+def key_full_name(source_name: str) -> str:
+    """The record name that CREATE and C*AS give an Avro key of a source or sink without KEY_SCHEMA_FULL_NAME
+    (`AvroFormat.getKeySchemaName`): MY_TABLE gives `io.confluent.ksql.avro_schemas.MyTableKey`.
+
+    Guava's CaseFormat knows the letters of ASCII only, so no others change.
+    """
+    words = source_name.split("_")
+    return f"{_NAMESPACE}.{''.join(_ascii(word[:1], str.upper) + _ascii(word[1:], str.lower) for word in words)}Key"
 
 
 def avro_fields(columns: Columns) -> dict[str, Column]:
@@ -31,13 +45,34 @@ def avro_fields(columns: Columns) -> dict[str, Column]:
 
 
 def check_name(name: str, *, column: str) -> str:
-    """:raises ColumnError: unless Avro allows the name."""
-    if not _NAME.fullmatch(name):
-        character = next((c for i, c in enumerate(name) if not _NAME.fullmatch(c if i == 0 else f"_{c}")), "")
-        where = "initial character" if name[:1] == character else "character"
-        raise ColumnError(
-            f"The column {column!r} is not compatible with Avro: illegal {where} {character!r}. Avro names "
-            "have the letters "
-            "A to Z, digits and _, and do not start with a digit."
-        )
+    """:raises ColumnError: unless Avro's Java library allows the name (`Schema.validateName`): letters and digits are
+    Unicode's, outside of surrogate pairs.
+    """
+    if not name:
+        raise ColumnError(f"The column {column!r} is not compatible with Avro: empty name. Give it another one.")
+    for index, character in enumerate(name):
+        if not (_is_letter(character) or character == "_" or (index > 0 and _is_digit(character))):
+            where = "initial character" if index == 0 else "character"
+            raise ColumnError(
+                f"The column {column!r} is not compatible with Avro: illegal {where} {character!r}. Avro names "
+                "have letters, digits and _, and do not start with a digit."
+            )
     return name
+
+
+def split_full_name(full_name: str) -> tuple[str, str]:
+    """Namespace, which may be empty, and name."""
+    namespace, _, name = full_name.rpartition(".")
+    return namespace, name
+
+
+def _is_letter(character: str) -> bool:
+    return ord(character) <= 0xFFFF and unicodedata.category(character).startswith("L")
+
+
+def _is_digit(character: str) -> bool:
+    return ord(character) <= 0xFFFF and unicodedata.category(character) == "Nd"
+
+
+def _ascii(text: str, change: Callable[[str], str]) -> str:
+    return "".join(change(character) if character.isascii() else character for character in text)

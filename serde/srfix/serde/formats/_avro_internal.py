@@ -1,0 +1,113 @@
+"""The Avro schema that ksqlDB registers for columns: `ConnectSchemas`, then `AvroSchemas`, then AvroData."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from srfix.serde._column_halves import check_key_columns, require_string_keys
+from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._connect_columns import connect_of
+from srfix.serde._connect_schema import ConnectField, ConnectSchema, ConnectType, map_of, optional
+from srfix.serde.errors import ColumnError
+from srfix.serde.formats._avro_from_connect import avro_text
+from srfix.serde.formats._avro_names import KSQLDB_FULL_NAME, check_name, split_full_name
+from srfix.serde.generations import Generation, WrittenBy, has_connect_properties
+from srfix.serde.subjects import Role
+
+__all__ = ["avro_compatible", "internal_schema"]
+
+
+def internal_schema(
+    columns: Columns,
+    *,
+    full_name: str | None = None,
+    role: Role = Role.VALUE,
+    wrapped: bool = True,
+    generation: Generation = Generation.UP_TO_0_28,
+    written_by: WrittenBy = WrittenBy.SERIALIZER,
+) -> str:
+    """The Avro schema of columns as ksqlDB registers it: compact, always the same text for the same columns.
+
+    Every field is nullable with the default null; nested records are named by their path, joined with "_"; a MAP is an
+    array of `MapEntry` records. Unless told otherwise it is the one that the runtime serializer wrote up to 0.28:
+    without Connect's properties, but for `connect.internal.type`.
+
+    :param full_name: the root's name with its namespace; None is `KSQLDB_FULL_NAME`. For keys see `key_full_name`.
+    :param role: which half of a record it is for: a key holds no MAP.
+    :param wrapped: False for a single column without a record around it; its type is the schema then, not nullable.
+    :param generation: the engine that wrote it, which decides on Connect's properties together with `written_by`.
+    :raises ColumnError: if a name is not one that Avro allows, two columns get the same name, two nested records that
+        differ do, a MAP has other keys than STRING or is in a key, several columns are to be un-wrapped, or the columns
+        cannot be used at all.
+    """
+    usable_columns(columns)
+    require_string_keys(columns, "Avro")
+    if role is Role.KEY:
+        check_key_columns(columns)
+    schema = avro_compatible(connect_of(columns, wrapped=wrapped), full_name or KSQLDB_FULL_NAME)
+    return avro_text(schema, meta_data=has_connect_properties(generation, written_by))
+
+
+def avro_compatible(schema: ConnectSchema, full_name: str) -> ConnectSchema:
+    """`AvroSchemas.getAvroCompatibleConnectSchema`: STRUCTs and MAPs get names, fields names that Avro allows, and the
+    root is not optional.
+
+    :raises ColumnError: if a name is not one that Avro allows, or two fields or two differing records get the same.
+    """
+    return _Names().root(schema, full_name)
+
+
+class _Names:
+    def __init__(self) -> None:
+        self._named: dict[str, tuple[str, ConnectSchema]] = {}
+
+    def root(self, schema: ConnectSchema, full_name: str) -> ConnectSchema:
+        if schema.type.is_primitive:
+            # The engine builds the root anew from type, name and parameters: the version of a logical type is lost.
+            return replace(schema, optional=False, version=None) if schema.optional else schema
+        return optional(self._type(schema, full_name, "the root"), optional=False)
+
+    def _type(self, schema: ConnectSchema, path: str, column: str) -> ConnectSchema:
+        match schema.type:
+            case ConnectType.STRUCT:
+                return self._struct(schema, path, column)
+            case ConnectType.ARRAY:
+                return replace(schema, value_schema=self._type(schema.values, path, column))
+            case ConnectType.MAP:
+                keys = self._type(schema.keys, f"{path}_MapKey", column)
+                values = self._type(schema.values, f"{path}_MapValue", column)
+                named = replace(map_of(keys, values, optional=schema.optional), name=path)
+                return self._claim(named, column)
+            case _:
+                return schema
+
+    def _struct(self, schema: ConnectSchema, path: str, column: str) -> ConnectSchema:
+        fields: dict[str, tuple[str, ConnectField]] = {}
+        for part in schema.fields:
+            name = part.name.replace(".", "_")
+            if name in fields:
+                raise ColumnError(
+                    f"The columns {fields[name][0]!r} and {part.name!r} both become the Avro field "
+                    f"{name!r}. Rename one of them."
+                )
+            # The path of a nested record has the name as declared, not the one with "." replaced.
+            type_ = self._type(part.schema, f"{path}_{part.name}", part.name)
+            check_name(name, column=part.name)
+            fields[name] = part.name, ConnectField(name, type_)
+        named = replace(schema, name=path, fields=tuple(field for _, field in fields.values()))
+        return self._claim(named, column)
+
+    def _claim(self, schema: ConnectSchema, column: str) -> ConnectSchema:
+        """Two nested types may share a name if they are equal: the second refers to the first then."""
+        full_name = schema.name or ""
+        namespace, name = split_full_name(full_name)
+        for part in (*filter(None, namespace.split(".")), name):
+            check_name(part, column=column)
+        required = optional(schema, optional=False)
+        other, claimed = self._named.setdefault(full_name, (column, required))
+        if claimed != required:
+            raise ColumnError(
+                f"The columns {other!r} and {column!r} both need a nested record named {full_name!r}. "
+                "Rename one of them."
+            )
+        return schema
