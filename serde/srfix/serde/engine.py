@@ -7,18 +7,26 @@ callable; what it owes its caller is in the two protocols.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from io import BytesIO
-from typing import Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 import fastavro
 
 from srfix.serde.errors import EncodeError, OutOfRangeError, TrailingBytesError
 from srfix.serde.interface import Value
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from srfix.serde.batches import BadRow, Contexts
+
 __all__ = [
+    "BatchDecode",
     "BodyCheck",
     "Decode",
+    "DecodedBatch",
     "Encode",
     "ParsedSchema",
     "fastavro_decoder",
@@ -129,3 +137,40 @@ def fastavro_encoder(
         return out.getvalue()
 
     return encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodedBatch:
+    """Payloads, decoded into columns."""
+
+    rows: pa.RecordBatch
+    """As many rows as payloads, in their order, of `arrow_schema(columns)`. A tombstone and a bad row are null in every
+    column."""
+    bad: tuple[BadRow, ...]
+    """The rows that could not be read, by ascending position."""
+
+
+class BatchDecode(Protocol):
+    """Payloads → typed columns: the seam for a compiled kernel. Made for one set of columns, used for many batches."""
+
+    def __call__(self, payloads: Sequence[bytes | None] | pa.Array | pa.ChunkedArray, ctx: Contexts, /) -> DecodedBatch:
+        """The rows of framed payloads, of any mixture of schema ids.
+
+        The payloads are bytes, or an Arrow array of a binary type: possibly sliced, chunked, empty, or with nulls,
+        which are tombstones.
+
+        What a kernel owes its caller is what the row-wise way gives, row for row:
+
+        - the values that the deserializer's rows hold: its columns, its case rule, its coercions; a schema or column
+          that the kernel cannot read exactly goes the row-wise way, never an approximate one;
+        - every payload resolved through the deserializer's resolver, once for each id: it may refuse the id;
+        - bounds checked before memory is taken (no length in a body is believed), work bounded by the payload's size,
+          bytes left over noticed, text checked to be UTF-8;
+        - a `BadRow` with the same reason for every payload that the deserializer refuses, with its position and bytes,
+          and no other row disturbed;
+        - a value that the column's Arrow type cannot hold is a bad row too (`OVERFLOW`), never another value;
+        - nothing kept of the payloads: the batch owns its memory.
+
+        :raises RegistryError: if the registry could not be asked: no row is at fault then.
+        :raises UsageError: if a column's values of this batch are more than one Arrow array can hold.
+        """

@@ -1,0 +1,193 @@
+"""Columns as an Arrow schema, and back.
+
+| column | Arrow, written | Arrow, read too |
+|---|---|---|
+| BOOLEAN | `bool` | |
+| INTEGER | `int32` | `int8`, `int16`, `uint8`, `uint16` |
+| BIGINT | `int64` | `uint32` |
+| DOUBLE | `double` | `halffloat`, `float` |
+| STRING | `string` | `large_string`, `string_view` |
+| BYTES | `binary` | `large_binary`, `binary_view`, `fixed_size_binary` |
+| DECIMAL(p, s) | `decimal128`, from 39 digits on `decimal256` | `decimal32`, `decimal64` |
+| DATE | `date32` | `date64` |
+| TIME | `time32[ms]` | the other units |
+| TIMESTAMP | `timestamp[ms, tz=UTC]` | the other units, any zone; none is refused |
+| ARRAY | `list` | `large_list`, `fixed_size_list`, `list_view`, `large_list_view` |
+| MAP | `map` | |
+| STRUCT | `struct` | |
+
+All of it may be null, but a map's keys. Dictionary-encoded, run-end-encoded and extension types are read as what they
+hold. Spark knows every written type but `decimal256`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, assert_never
+
+from srfix.serde._column_types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Column,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    ScalarType,
+    Struct,
+    usable_columns,
+)
+from srfix.serde.arrow._pyarrow import pyarrow
+from srfix.serde.batches import OnError
+from srfix.serde.errors import ColumnError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ReasonFields", "arrow_schema", "arrow_type", "columns_from_arrow", "reason_fields"]
+
+_DECIMAL128_DIGITS: Final = 38
+_DECIMAL256_DIGITS: Final = 76
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonFields:
+    """What the fields about bad rows are called."""
+
+    reason: str
+    """A `Reason`'s word; null where there is a row."""
+    message: str
+    """The error's words; null where there is none."""
+    payload: str
+    """The bytes of a bad row as they came; null where there is a row, or a tombstone."""
+
+
+def reason_fields(columns: Columns) -> ReasonFields:
+    """Names that no column has, in whatever letter case: `_srfix_reason` and so on, with one more underscore in front
+    than any column that looks like them."""
+    underscores = (re.match(r"(_*)srfix", column.name, re.IGNORECASE) for column in columns)
+    front = "_" * max((len(found[1]) + 1 for found in underscores if found), default=1)
+    return ReasonFields(reason=f"{front}srfix_reason", message=f"{front}srfix_message", payload=f"{front}srfix_payload")
+
+
+def arrow_schema(columns: Columns, *, on_error: OnError = "fail", with_reason: bool = False) -> pa.Schema:
+    """The schema of what `to_arrow` makes.
+
+    :raises ColumnError: if the columns cannot be used, or a DECIMAL has more than 76 digits.
+    :raises UsageError: if pyarrow is not installed.
+    """
+    pa = pyarrow()
+    fields = [pa.field(column.name, arrow_type(column.type, column.name)) for column in usable_columns(columns)]
+    names = reason_fields(columns)
+    if with_reason or on_error == "quarantine":
+        fields.append(pa.field(names.reason, pa.string()))
+    if on_error == "quarantine":
+        fields += [pa.field(names.message, pa.string()), pa.field(names.payload, pa.binary())]
+    return pa.schema(fields)
+
+
+def arrow_type(type_: ColumnType, column: str) -> pa.DataType:
+    """A column's type.
+
+    :raises ColumnError: if it is a DECIMAL of more than 76 digits.
+    """
+    pa = pyarrow()
+    match type_:
+        case ScalarType():
+            return _SCALARS[type_](pa)
+        case Decimal(precision, scale):
+            if precision > _DECIMAL256_DIGITS:
+                raise ColumnError(
+                    f"The column {column!r} holds a DECIMAL of {precision} digits; Arrow's have {_DECIMAL256_DIGITS} at "
+                    "most. Declare it smaller, or as STRING."
+                )
+            return (pa.decimal128 if precision <= _DECIMAL128_DIGITS else pa.decimal256)(precision, scale)
+        case Array(items):
+            return pa.list_(arrow_type(items, column))
+        case Map(values, keys):
+            return pa.map_(arrow_type(keys, column), arrow_type(values, column))
+        case Struct(fields):
+            return pa.struct([pa.field(field.name, arrow_type(field.type, column)) for field in fields])
+        case _:
+            assert_never(type_)
+
+
+_SCALARS: Final = {
+    BOOLEAN: lambda pa: pa.bool_(),
+    INTEGER: lambda pa: pa.int32(),
+    BIGINT: lambda pa: pa.int64(),
+    DOUBLE: lambda pa: pa.float64(),
+    STRING: lambda pa: pa.string(),
+    BYTES: lambda pa: pa.binary(),
+    DATE: lambda pa: pa.date32(),
+    TIME: lambda pa: pa.time32("ms"),
+    TIMESTAMP: lambda pa: pa.timestamp("ms", tz="UTC"),
+}
+
+
+def columns_from_arrow(schema: pa.Schema) -> Columns:
+    """The columns that hold what such batches hold, by the fields' names as they stand.
+
+    :raises ColumnError: if a field's type is no column's, or names are not distinct.
+    :raises UsageError: if pyarrow is not installed.
+    """
+    return usable_columns(tuple(Column(field.name, _column_type(field.type, field.name)) for field in schema))
+
+
+def _column_type(type_: pa.DataType, path: str) -> ColumnType:
+    pa = pyarrow()
+    types = pa.types
+    for kind, tests in _TESTS.items():
+        if any(getattr(types, test, _never)(type_) for test in tests):
+            return kind
+    if types.is_decimal(type_) and 0 <= type_.scale <= type_.precision:
+        return Decimal(type_.precision, type_.scale)
+    if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
+        return _column_type(type_.value_type, path)
+    if isinstance(type_, pa.BaseExtensionType):
+        return _column_type(type_.storage_type, path)
+    if types.is_timestamp(type_):
+        if type_.tz is None:
+            raise _refused(
+                type_, path, 'A time without zone is no instant: cast it to timestamp("ms", tz="UTC") first.'
+            )
+        return TIMESTAMP
+    if types.is_map(type_):
+        keys = _column_type(type_.key_type, f"{path}->MAP_KEY")
+        return Map(_column_type(type_.item_type, f"{path}->MAP_VAL"), keys)
+    if any(getattr(types, test, _never)(type_) for test in _LISTS):
+        return Array(_column_type(type_.value_type, f"{path}->ARRAY"))
+    if types.is_struct(type_):
+        return Struct(tuple(Column(field.name, _column_type(field.type, f"{path}->{field.name}")) for field in type_))
+    raise _refused(type_, path, "Cast it to a type that a column has, or leave it out.")
+
+
+_LISTS: Final = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
+_TESTS: Final[dict[ScalarType, tuple[str, ...]]] = {
+    BOOLEAN: ("is_boolean",),
+    INTEGER: ("is_int8", "is_int16", "is_int32", "is_uint8", "is_uint16"),
+    BIGINT: ("is_int64", "is_uint32"),
+    DOUBLE: ("is_floating",),
+    STRING: ("is_string", "is_large_string", "is_string_view"),
+    BYTES: ("is_binary", "is_large_binary", "is_binary_view", "is_fixed_size_binary"),
+    DATE: ("is_date",),
+    TIME: ("is_time",),
+}
+"""The functions of `pyarrow.types`, by name: older versions lack the newest."""
+
+
+def _never(_: object) -> bool:
+    return False
+
+
+def _refused(type_: pa.DataType, path: str, advice: str) -> ColumnError:
+    return ColumnError(f"The Arrow type {type_}, at {path!r}, is no column's type. {advice}")

@@ -1,0 +1,254 @@
+"""Many payloads at a time, with bad rows as values.
+
+| reason | of the error |
+|---|---|
+| `TOMBSTONE` | none: a null payload is a row's deletion, not an error |
+| `TOO_SHORT`, `BAD_MAGIC`, `BAD_FRAMING` | `PayloadTooShortError`, `UnknownMagicByteError`, other `WireError` |
+| `UNKNOWN_ID`, `NOT_UNDER_SUBJECT` | `ResolveError`; `SubjectVersionError` and `DualSubjectError` |
+| `BAD_SCHEMA`, `AMBIGUOUS_CASE` | `SchemaError`, `CasingError` |
+| `TRUNCATED`, `TRAILING_BYTES`, `DECODE_FAILED` | `TruncatedBodyError`, `TrailingBytesError`, other `DecodeError` |
+| `TYPE_MISMATCH`, `BAD_VALUE`, `OVERFLOW` | `IncompatibleTypeError`, `CoercionError`, `OutOfRangeError` |
+| `ENCODE_FAILED` | `EncodeError` |
+
+Every other error, above all a registry that cannot be asked, says nothing about the row: it is raised, never kept.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import repeat
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+
+from srfix.serde.errors import (
+    CasingError,
+    CoercionError,
+    DecodeError,
+    DualSubjectError,
+    EncodeError,
+    IncompatibleTypeError,
+    OutOfRangeError,
+    PayloadTooShortError,
+    ResolveError,
+    SchemaError,
+    SrfixError,
+    SubjectVersionError,
+    TrailingBytesError,
+    TruncatedBodyError,
+    UnknownMagicByteError,
+    UsageError,
+    WireError,
+)
+from srfix.serde.interface import Context, Value
+from srfix.serde.wire import parse, prefix_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "BadRow",
+    "Contexts",
+    "Deserialize",
+    "OnError",
+    "Payloads",
+    "Reason",
+    "Serialize",
+    "contexts_of",
+    "deserialize_many",
+    "error_at",
+    "reason_of",
+]
+
+OnError: TypeAlias = Literal["fail", "quarantine"]
+"""What a bad row does: raise its error, saying its position; or become a `BadRow`."""
+Contexts: TypeAlias = "Context | Sequence[Context]"
+"""One context for all rows, or one for each (topics or headers that differ)."""
+
+Payloads: TypeAlias = "Sequence[bytes | None] | pa.Array | pa.ChunkedArray"
+"""Payloads; None, or null, is a tombstone. An Arrow array is of a binary type."""
+
+_AT_A_TIME: Final = 1000
+"""As many payloads of an Arrow array become Python's bytes together."""
+
+
+class Deserialize(Protocol):
+    """A deserializer: any callable of that shape."""
+
+    def __call__(self, payload: bytes | None, ctx: Context, /) -> Value:
+        """The row; None for a tombstone."""
+
+
+class Serialize(Protocol):
+    """A serializer: any callable of that shape."""
+
+    def __call__(self, row: object, ctx: Context, /) -> bytes | None:
+        """The payload; None for None."""
+
+
+class Reason(Enum):
+    """Why a row is not there. The words are stable: they are written to tables and counted."""
+
+    TOMBSTONE = "TOMBSTONE"
+    TOO_SHORT = "TOO_SHORT"
+    BAD_MAGIC = "BAD_MAGIC"
+    BAD_FRAMING = "BAD_FRAMING"
+    UNKNOWN_ID = "UNKNOWN_ID"
+    NOT_UNDER_SUBJECT = "NOT_UNDER_SUBJECT"
+    BAD_SCHEMA = "BAD_SCHEMA"
+    AMBIGUOUS_CASE = "AMBIGUOUS_CASE"
+    TRUNCATED = "TRUNCATED"
+    TRAILING_BYTES = "TRAILING_BYTES"
+    TYPE_MISMATCH = "TYPE_MISMATCH"
+    BAD_VALUE = "BAD_VALUE"
+    OVERFLOW = "OVERFLOW"
+    DECODE_FAILED = "DECODE_FAILED"
+    ENCODE_FAILED = "ENCODE_FAILED"
+
+    @property
+    def is_error(self) -> bool:
+        """False for `TOMBSTONE` alone."""
+        return self is not Reason.TOMBSTONE
+
+
+# A child stands before its parent: the first that fits is the reason.
+_REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
+    (PayloadTooShortError, Reason.TOO_SHORT),
+    (UnknownMagicByteError, Reason.BAD_MAGIC),
+    (WireError, Reason.BAD_FRAMING),
+    (SubjectVersionError, Reason.NOT_UNDER_SUBJECT),
+    (DualSubjectError, Reason.NOT_UNDER_SUBJECT),
+    (ResolveError, Reason.UNKNOWN_ID),
+    (SchemaError, Reason.BAD_SCHEMA),
+    (CasingError, Reason.AMBIGUOUS_CASE),
+    (TruncatedBodyError, Reason.TRUNCATED),
+    (TrailingBytesError, Reason.TRAILING_BYTES),
+    (IncompatibleTypeError, Reason.TYPE_MISMATCH),
+    (OutOfRangeError, Reason.OVERFLOW),
+    (CoercionError, Reason.BAD_VALUE),
+    (DecodeError, Reason.DECODE_FAILED),
+    (EncodeError, Reason.ENCODE_FAILED),
+)
+
+
+def reason_of(error: SrfixError) -> Reason | None:
+    """The word for an error that is about a row; None for one that is not, which must be raised."""
+    return next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadRow:
+    """A row that could not be read, or written."""
+
+    position: int
+    """Where it stands in the batch, from 0."""
+    reason: Reason
+    """Why, in one stable word."""
+    error: SrfixError
+    """Why, in full."""
+    payload: bytes | None = None
+    """The bytes as they came; None where a row was to be written."""
+
+
+def error_at(error: SrfixError, position: int) -> SrfixError:
+    """The same error, saying which row of the batch it is about; `.position` has the number."""
+    located = copy.copy(error)
+    located.args = (f"Row {position} of the batch: {error.message}", *error.args[1:])
+    located.position = position  # type: ignore[attr-defined]
+    return located
+
+
+def contexts_of(ctx: Contexts, rows: int) -> Iterable[Context]:
+    """A context for each row.
+
+    :raises UsageError: if there are several, and not as many as rows.
+    """
+    if not isinstance(ctx, Sequence):
+        return repeat(ctx, rows)
+    if len(ctx) != rows:
+        raise UsageError(f"There are {len(ctx)} contexts for {rows} rows. Pass one for all of them, or one for each.")
+    return ctx
+
+
+def deserialize_many(
+    payloads: Payloads, ctx: Contexts, deserializer: Deserialize, *, on_error: OnError = "fail"
+) -> Iterator[Value | BadRow]:
+    """The rows of payloads, in order and one by one; None for a tombstone.
+
+    With `on_error="quarantine"` a row that cannot be read comes as a `BadRow`. A schema id that was refused is not
+    asked for again until the payloads are through, so garbage costs one question for each id. Keep no more rows than
+    you need: many thousands of dicts at a time are slow, because Python's garbage collector walks them.
+
+    :raises UsageError: if there are several contexts, and not as many as payloads.
+    :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
+    :raises SrfixError: what the deserializer raises, with the row's position (`.position`), unless in quarantine.
+    """
+    contexts = contexts_of(ctx, len(payloads))
+    return _deserialize(_each_of(payloads), contexts, deserializer, is_kept=on_error == "quarantine")
+
+
+def _each_of(payloads: Payloads) -> Iterable[bytes | None]:
+    if isinstance(payloads, Sequence):
+        yield from payloads
+        return
+    for start in range(0, len(payloads), _AT_A_TIME):
+        yield from payloads.slice(start, _AT_A_TIME).to_pylist()
+
+
+def _deserialize(
+    payloads: Iterable[bytes | None], contexts: Iterable[Context], deserialize: Deserialize, *, is_kept: bool
+) -> Iterator[Value | BadRow]:
+    refused = _Refused()
+    for position, (payload, ctx) in enumerate(zip(payloads, contexts, strict=True)):
+        # Empty unless an id was refused, so that good batches pay nothing.
+        if refused.by_prefix and payload is not None and (known := refused.get(payload, ctx)) is not None:
+            yield replace(known, position=position, payload=payload)
+            continue
+        try:
+            row = deserialize(payload, ctx)
+        except SrfixError as error:
+            reason = reason_of(error)
+            if reason is None:
+                raise
+            if not is_kept:
+                raise error_at(error, position) from error
+            bad = BadRow(position=position, reason=reason, error=_without_frames(error), payload=payload)
+            if isinstance(error, ResolveError | SchemaError):  # both are about the id alone
+                refused.put(bad, ctx)
+            yield bad
+        else:
+            yield row
+
+
+class _Refused:
+    """What was said of the schema ids and GUIDs that were refused."""
+
+    def __init__(self) -> None:
+        self.by_prefix: dict[tuple[bytes, str, str], dict[bytes, BadRow]] = {}
+
+    def get(self, payload: bytes, ctx: Context) -> BadRow | None:
+        if ctx.headers:  # they may name another schema
+            return None
+        framings = self.by_prefix.get((prefix_of(payload), ctx.topic, ctx.field), {})
+        return next((bad for framing, bad in framings.items() if payload.startswith(framing)), None)
+
+    def put(self, bad: BadRow, ctx: Context) -> None:
+        if bad.payload is None or ctx.headers:
+            return
+        try:
+            frame = parse(bad.payload)
+        except WireError:
+            return  # it was no framing that named the schema
+        if frame is not None:
+            framings = self.by_prefix.setdefault((prefix_of(bad.payload), ctx.topic, ctx.field), {})
+            framings[bad.payload[: frame.body_offset]] = bad
+
+
+def _without_frames(error: SrfixError) -> SrfixError:
+    """The error without tracebacks: those of a thousand bad rows would keep a thousand stacks alive."""
+    part: BaseException | None = error
+    while part is not None:
+        part.__traceback__ = None
+        part = part.__cause__ or part.__context__
+    return error
