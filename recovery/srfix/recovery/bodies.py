@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
+from uuid import UUID
 
 from srfix.recovery.census.interface import Census, CensusProgress, IdCount, PartitionCensus
 from srfix.recovery.cluster import Cluster
@@ -314,6 +315,9 @@ class _Remembering:
         if resolved.schema.schema_type == "AVRO" and _is_bytes(resolved.schema.text):
             self.raw_bytes.add(schema_id)
         return resolved
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        return self._by_id.resolve_guid(guid, topic=topic, role=role)
 
 
 def _is_bytes(schema_text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
@@ -119,7 +119,8 @@ class RecordDecoder:
             value = deserializer(payload, SerdeContext(topic, role, record.headers))
         except _ABOUT_THE_RECORD as error:
             problem = error
-        resolved = None if schema_id is None else self._resolver.found.get((schema_id, role))
+        identity = guid if schema_id is None else schema_id
+        resolved = None if identity is None else self._resolver.found.get((identity, role))
         return DecodedPart(
             payload=payload,
             is_decoded=problem is None,
@@ -137,19 +138,25 @@ class _Noting:
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
-        self._refused: dict[tuple[int, Role], ResolveError] = {}
-        self.found: dict[tuple[int, Role], ResolvedSchema] = {}
+        self._refused: dict[tuple[int | UUID, Role], ResolveError] = {}
+        self.found: dict[tuple[int | UUID, Role], ResolvedSchema] = {}
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        refused = self._refused.get((schema_id, role))
+        return self._noted((schema_id, role), lambda: self._resolver.resolve(schema_id, topic=topic, role=role))
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        return self._noted((guid, role), lambda: self._resolver.resolve_guid(guid, topic=topic, role=role))
+
+    def _noted(self, key: tuple[int | UUID, Role], resolve: Callable[[], ResolvedSchema]) -> ResolvedSchema:
+        refused = self._refused.get(key)
         if refused is not None:
             raise refused.with_traceback(None)
         try:
-            resolved = self._resolver.resolve(schema_id, topic=topic, role=role)
+            resolved = resolve()
         except ResolveError as error:
-            self._refused[schema_id, role] = error
+            self._refused[key] = error
             raise
-        self.found[schema_id, role] = resolved
+        self.found[key] = resolved
         return resolved
 
 

@@ -46,6 +46,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 __all__ = [
     "AccessDeniedError",
@@ -198,8 +199,10 @@ class ResolveError(SrfixError):
 class SubjectVersionError(ResolveError):
     """The schema behind the id is not registered under the one subject that was asked: the incident."""
 
-    schema_id: int
-    """The id that the payload carries."""
+    schema_id: int | None
+    """The id that the payload carries; None if it carries a GUID."""
+    guid: UUID | None = None
+    """The GUID that it carries instead."""
     subject: str
     """The subject that was asked."""
     error_code: int
@@ -209,8 +212,10 @@ class SubjectVersionError(ResolveError):
 class DualSubjectError(ResolveError):
     """The schema behind the id is registered under neither of the two subjects."""
 
-    schema_id: int
-    """The id that the payload carries."""
+    schema_id: int | None
+    """The id that the payload carries; None if it carries a GUID."""
+    guid: UUID | None = None
+    """The GUID that it carries instead."""
     first_error: SubjectVersionError
     """What the first subject's reader fails with."""
     second_error: SubjectVersionError

@@ -6,20 +6,24 @@ import datetime
 import decimal
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
+from srfix.serde.registry.models import RegisteredSchema, Registration, Schema, SchemaVersion
 from srfix.serde.subjects import Role
 from srfix.serde.wire import Headers, SchemaId
 
 __all__ = [
     "Context",
+    "Deserializer",
+    "GuidSource",
     "Row",
     "SchemaLookup",
+    "SchemaPublisher",
     "SchemaRegistrar",
     "SchemaSource",
     "SerdeContext",
     "SerdeRegistry",
+    "Serializer",
     "Value",
 ]
 
@@ -69,6 +73,20 @@ class SerdeContext:
         return f"SerdeContext({self.topic!r}, {self.field!r})"
 
 
+class Serializer(Protocol):
+    """What every serializer is: a callable as confluent_kafka's `SerializingProducer` calls it."""
+
+    def __call__(self, row: object, ctx: Context, /) -> bytes | None:
+        """The payload; None for None (a tombstone, a null key)."""
+
+
+class Deserializer(Protocol):
+    """What every deserializer is: a callable as confluent_kafka's `DeserializingConsumer` calls it."""
+
+    def __call__(self, payload: bytes | None, ctx: Context, /) -> Value:
+        """The row; None for a tombstone."""
+
+
 class SchemaSource(Protocol):
     """A registry that gives schemas by id, and those that they refer to. `srfix.serde.registry.RegistryClient` is one."""
 
@@ -83,6 +101,26 @@ class SchemaLookup(SchemaSource, Protocol):
     """A registry that also says whether a schema is registered under a subject."""
 
     def lookup(self, subject: str, schema: Schema, *, deleted: bool = False) -> SchemaVersion:
+        """The version of the subject that holds this content."""
+
+
+@runtime_checkable
+class GuidSource(Protocol):
+    """A registry that also gives schemas by GUID (Confluent 8.0 on)."""
+
+    def schema_by_guid(self, guid: str) -> Schema:
+        """The schema behind a GUID."""
+
+
+@runtime_checkable
+class SchemaPublisher(Protocol):
+    """A registry that says all that it knows of a schema that it takes, or has: writers that need GUIDs or
+    normalisation, or that do not register, ask it."""
+
+    def register_version(self, subject: str, schema: Schema, *, normalize: bool = False) -> Registration:
+        """Registers, and gives id, version and GUID. Never answered from a cache."""
+
+    def lookup(self, subject: str, schema: Schema, *, deleted: bool = False, normalize: bool = False) -> SchemaVersion:
         """The version of the subject that holds this content."""
 
 

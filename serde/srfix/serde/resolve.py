@@ -1,4 +1,4 @@
-"""Schema id → writer schema, and under which subject: three policies.
+"""Schema id or GUID → writer schema, and under which subject: three policies.
 
 | policy | asks | behaves as |
 |---|---|---|
@@ -10,27 +10,32 @@ Membership is asked by content with `deleted=True`, as `AbstractKafkaAvroDeseria
 version counts, and another id for the same content counts too (`ResolvedSchema.registered_id` says which came
 back). What was found is remembered per id and subjects; what was not found never is, so a reader reads right
 after a repair.
+
+Where the payload carries a GUID instead of an id (Confluent 8.0 on), the schema is asked for by that, and everything
+else is the same: membership is asked by content anyway.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
+from uuid import UUID
 
-from srfix.serde._resolved import Refusal, ResolvedSchema, SecondAnswered
-from srfix.serde.errors import DualSubjectError, RegistryError, ResolveError, SubjectVersionError
-from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
-from srfix.serde.registry.errors import (
-    RegistryAnswerError,
-    SchemaNotFoundError,
-    SubjectNotFoundError,
-    VersionNotFoundError,
+from srfix.serde._questions import Question
+from srfix.serde._resolved import (
+    Identity,
+    Refusal,
+    ResolvedSchema,
+    SecondAnswered,
+    attributes_of,
+    words_for,
 )
-from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
-from srfix.serde.registry.references import schema_references
-from srfix.serde.subjects import Role, Subject, SubjectStrategy, TopicSubject
+from srfix.serde.errors import DualSubjectError, RegistryError, SubjectVersionError
+from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
+from srfix.serde.registry.models import Schema
+from srfix.serde.subjects import Role, Subject, SubjectStrategy, TopicSubject, needs_record
 from srfix.serde.wire import SchemaId
 
 __all__ = [
@@ -52,21 +57,27 @@ class Resolver(Protocol):
 
         :raises ResolveError: if the policy does not accept the id.
         :raises RegistryError: if the registry could not be asked.
+        :raises UsageError: if a subject strategy has no subject for it.
+        """
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        """The writer schema of a payload that carries the GUID; otherwise as `resolve`.
+
+        :raises ResolveError: if the policy does not accept it, or the registry knows no GUIDs.
+        :raises RegistryError: if the registry could not be asked.
+        :raises UsageError: if a subject strategy has no subject for it.
         """
 
 
-_Key = TypeVar("_Key")
-
-
-class _Remembered(Generic[_Key]):
+class _Remembered:
     """What was found, by key. Filled under a lock, read without; travels empty."""
 
     def __init__(self) -> None:
-        self._found: dict[_Key, ResolvedSchema] = {}
+        self._found: dict[Hashable, ResolvedSchema] = {}
         # Re-entrant: a hook may resolve.
         self._lock = threading.RLock()
 
-    def get(self, key: _Key, find: Callable[[], ResolvedSchema]) -> ResolvedSchema:
+    def get(self, key: Hashable, find: Callable[[], ResolvedSchema]) -> ResolvedSchema:
         found = self._found.get(key)
         if found is not None:
             return found
@@ -77,67 +88,86 @@ class _Remembered(Generic[_Key]):
                 self._found[key] = found
             return found
 
-    def __reduce__(self) -> tuple[type[_Remembered[_Key]], tuple[()]]:
+    def __reduce__(self) -> tuple[type[_Remembered], tuple[()]]:
         return _Remembered, ()
 
 
-class ById:
-    """The id alone."""
+class _Policy:
+    """Ids and GUIDs through one door."""
+
+    def __init__(self) -> None:
+        self._remembered = _Remembered()
+
+    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        """See `Resolver.resolve`."""
+        return self._resolve(Question(identity=SchemaId(schema_id), topic=topic, role=role))
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        """See `Resolver.resolve_guid`."""
+        return self._resolve(Question(identity=guid, topic=topic, role=role))
+
+    def _resolve(self, question: Question) -> ResolvedSchema:
+        raise NotImplementedError
+
+
+def _asked(question: Question, *strategies: SubjectStrategy) -> Hashable:
+    """What an answer is remembered by: the subjects, so that topics share it; with a strategy that is to be asked later,
+    what decides on them."""
+    if any(needs_record(strategy) for strategy in strategies):
+        return question
+    return question.identity, *(strategy(question.topic, question.role) for strategy in strategies)
+
+
+class ById(_Policy):
+    """The id alone.
+
+    Both ways raise `ResolveError` if the registry does not know the id or the GUID.
+    """
 
     def __init__(self, registry: SchemaSource) -> None:
+        super().__init__()
         self._registry = registry
-        self._remembered: _Remembered[int] = _Remembered()
 
-    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        """See `Resolver.resolve`.
-
-        :raises ResolveError: if the registry does not know the id.
-        """
-
-        def find() -> ResolvedSchema:
-            known = _schema_by_id(self._registry, schema_id, topic, role, subject=None)
-            references = _references(self._registry, known, "", topic, role)
-            return ResolvedSchema(schema_id=SchemaId(schema_id), schema=known.schema, references=references)
-
-        return self._remembered.get(schema_id, find)
+    def _resolve(self, question: Question) -> ResolvedSchema:
+        return self._remembered.get(question.identity, lambda: question.resolved(self._registry, None))
 
 
-class UnderOneSubject:
-    """The id, and that one subject holds its content."""
+class UnderOneSubject(_Policy):
+    """The id, and that one subject holds its content.
+
+    Both ways raise `SubjectVersionError` if the subject does not hold the content (40401, 40403): the incident; and
+    `ResolveError` if the registry does not know the id or the GUID.
+    """
 
     def __init__(self, registry: SchemaLookup, subjects: SubjectStrategy = TopicSubject()) -> None:  # noqa: B008 - frozen
+        super().__init__()
         self._registry = registry
         self._subjects = subjects
-        self._remembered: _Remembered[tuple[int, Subject]] = _Remembered()
 
-    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        """See `Resolver.resolve`.
+    def _resolve(self, question: Question) -> ResolvedSchema:
+        return self._remembered.get(_asked(question, self._subjects), lambda: self._find(question))
 
-        :raises SubjectVersionError: if the subject does not hold the content (40401, 40403): the incident.
-        :raises ResolveError: if the registry does not know the id.
-        """
-        subject = self._subjects(topic, role)
-
-        def find() -> ResolvedSchema:
-            known = _schema_by_id(self._registry, schema_id, topic, role, subject=subject)
-            version = _lookup(self._registry, known, subject, topic, role)
-            return ResolvedSchema(
-                schema_id=SchemaId(schema_id),
-                schema=known.schema,
-                references=_references(self._registry, known, subject, topic, role),
-                subject=subject,
-                registered_id=version.schema_id,
-            )
-
-        return self._remembered.get((schema_id, subject), find)
+    def _find(self, question: Question) -> ResolvedSchema:
+        resolved = question.resolved(self._registry, question.hint(self._subjects))
+        subject = question.subject(self._subjects, resolved)
+        version = question.lookup(self._registry, resolved, subject)
+        return replace(resolved, subject=subject, registered_id=version.schema_id)
 
 
-class DualSubject:
+class DualSubject(_Policy):
     """A first subject, then, only if that does not hold the content, a second.
 
     `on_second` is told once per id and subjects that the second answered. With `register_missing` the schemas
     of values are registered under the first subject then: once per id and subject, and a refusal is
     remembered (`refusals`).
+
+    **Beware of `register_missing` before the application has registered its own schema** (a fresh one, a cleaned-up
+    subject): the writer's schema comes first then, and under BACKWARD, say, the application's own is compared with it,
+    refused (409), and its writes die. `SecondAnswered.note` says so where the subject did not exist. What was registered
+    can be soft-deleted: readers' look-ups count such a version, comparisons do not.
+
+    An outage or a 401 is never a reason to ask the second subject. Both ways raise `DualSubjectError` if neither subject
+    holds the content, with both errors in it, and `ResolveError` if the registry does not know the id or the GUID.
     """
 
     def __init__(
@@ -149,132 +179,71 @@ class DualSubject:
         on_second: Callable[[SecondAnswered], None] | None = None,
         register_missing: bool = False,
     ) -> None:
+        super().__init__()
         self._registry = registry
         self._first = first
         self._second = second
         self._on_second = on_second
         self._register_missing = register_missing
-        self._remembered: _Remembered[tuple[int, Subject, Subject]] = _Remembered()
-        self._refusals: dict[tuple[int, Subject], Refusal] = {}
+        self._refusals: dict[tuple[Identity, Subject], Refusal] = {}
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
         """The registrations that were refused, oldest first."""
         return tuple(self._refusals.values())
 
-    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        """See `Resolver.resolve`. An outage or a 401 is never a reason to ask the second subject.
+    def _resolve(self, question: Question) -> ResolvedSchema:
+        return self._remembered.get(_asked(question, self._first, self._second), lambda: self._find(question))
 
-        :raises DualSubjectError: if neither subject holds the content; both errors are in it.
-        :raises ResolveError: if the registry does not know the id.
-        """
-        first, second = self._first(topic, role), self._second(topic, role)
-        return self._remembered.get(
-            (schema_id, first, second), lambda: self._find(SchemaId(schema_id), topic, role, first, second)
-        )
-
-    def _find(self, schema_id: SchemaId, topic: str, role: Role, first: Subject, second: Subject) -> ResolvedSchema:
-        known = _schema_by_id(self._registry, schema_id, topic, role, subject=first)
-        references = _references(self._registry, known, first, topic, role)
-        resolved = ResolvedSchema(schema_id=schema_id, schema=known.schema, references=references)
+    def _find(self, question: Question) -> ResolvedSchema:
+        resolved = question.resolved(self._registry, question.hint(self._first))
+        first = question.subject(self._first, resolved)
         try:
-            version = _lookup(self._registry, known, first, topic, role)
+            version = question.lookup(self._registry, resolved, first)
         except SubjectVersionError as error:
             first_error = error
         else:
             return replace(resolved, subject=first, registered_id=version.schema_id)
+        second = question.subject(self._second, resolved)
         try:
-            version = _lookup(self._registry, known, second, topic, role)
+            version = question.lookup(self._registry, resolved, second)
         except SubjectVersionError as second_error:
-            raise DualSubjectError(
-                f"Schema id {schema_id}, carried by a {role.value} of topic {topic!r}, is registered under "
-                "neither of two "
-                f"subjects. First: {first_error} Second: {second_error}",
-                schema_id=schema_id,
-                first_error=first_error,
-                second_error=second_error,
-            ) from second_error
+            raise _under_neither(question, first_error, second_error) from second_error
         answered = SecondAnswered(
-            schema_id=schema_id, role=role, topic=topic, first=first, second=second, first_error=first_error
+            schema_id=resolved.schema_id,
+            guid=resolved.guid,
+            role=question.role,
+            topic=question.topic,
+            first=first,
+            second=second,
+            first_error=first_error,
         )
-        if self._register_missing and role is Role.VALUE:
-            answered = self._register(answered, known.schema)
+        if self._register_missing and question.role is Role.VALUE:
+            answered = self._register(question.identity, answered, resolved.schema)
         if self._on_second is not None:
             self._on_second(answered)
         return replace(resolved, subject=second, registered_id=version.schema_id)
 
-    def _register(self, answered: SecondAnswered, schema: Schema) -> SecondAnswered:
-        key = (answered.schema_id, answered.first)
+    def _register(self, identity: Identity, answered: SecondAnswered, schema: Schema) -> SecondAnswered:
+        key = (identity, answered.first)
         if key not in self._refusals:
             try:
                 return replace(answered, registered_id=self._registry.register(answered.first, schema))
             except RegistryError as error:
                 # The row is read all the same: it is the second subject's. What went wrong is shown, not
                 # thrown.
-                self._refusals[key] = Refusal(schema_id=answered.schema_id, subject=answered.first, error=error)
+                self._refusals[key] = Refusal(
+                    schema_id=answered.schema_id, guid=answered.guid, subject=answered.first, error=error
+                )
         return replace(answered, refusal=self._refusals[key])
 
 
-def _references(
-    registry: SchemaSource, known: RegisteredSchema, subject: str, topic: str, role: Role
-) -> tuple[str, ...]:
-    """The texts that a schema refers to. Without any, nothing is asked."""
-    try:
-        return tuple(found.schema.text for found in schema_references(registry, known.schema, subject=subject))
-    except (SubjectNotFoundError, VersionNotFoundError) as error:
-        raise ResolveError(
-            f"The schema behind id {known.schema_id}, carried by a {role.value} of topic {topic!r}, refers to a schema that "
-            f"the registry does not have: {error} Register that one again, under the version that is named.",
-            schema_id=known.schema_id,
-            topic=topic,
-            role=role,
-        ) from error
-
-
-def _schema_by_id(
-    registry: SchemaSource, schema_id: int, topic: str, role: Role, *, subject: Subject | None
-) -> RegisteredSchema:
-    try:
-        return registry.schema_by_id(schema_id, subject=subject)
-    except (SchemaNotFoundError, SubjectNotFoundError) as error:
-        raise ResolveError(
-            f"The registry does not know schema id {schema_id}, which a {role.value} of topic {topic!r} "
-            "carries (error code "
-            f"{error.error_code}). Check that it is the registry that the records were written with; if it "
-            "is, the schema "
-            "was deleted for good, and only its text can bring it back.",
-            schema_id=schema_id,
-            topic=topic,
-            role=role,
-            error_code=error.error_code,
-        ) from error
-
-
-def _lookup(registry: SchemaLookup, known: RegisteredSchema, subject: Subject, topic: str, role: Role) -> SchemaVersion:
-    try:
-        return registry.lookup(subject, known.schema, deleted=True)
-    except (SchemaNotFoundError, SubjectNotFoundError) as error:
-        raise _not_under(known.schema_id, subject, topic, role, error) from error
-
-
-def _not_under(
-    schema_id: int, subject: Subject, topic: str, role: Role, error: RegistryAnswerError
-) -> SubjectVersionError:
-    lacks = (
-        "there is no such subject"
-        if isinstance(error, SubjectNotFoundError)
-        else "the subject does not hold its schema"
-    )
-    # The first sentence is Connect's since 5.5 (`AbstractKafkaAvroDeserializer`): people search for it.
-    return SubjectVersionError(
-        f"Error retrieving Avro {role.value} schema version for id {schema_id}: {lacks} ({subject!r}, error "
-        "code "
-        f"{error.error_code}). The {role.value} is of topic {topic!r}. Run `srfix diagnose` to see which "
-        "schemas are missing "
-        "where, or read with the dual-subject fall-back.",
-        schema_id=schema_id,
-        subject=subject,
-        topic=topic,
-        role=role,
-        error_code=error.error_code,
+def _under_neither(question: Question, first: SubjectVersionError, second: SubjectVersionError) -> DualSubjectError:
+    identity = words_for(question.identity)
+    return DualSubjectError(
+        f"{identity[0].upper()}{identity[1:]}, carried by a {question.role.value} of topic {question.topic!r}, is "
+        f"registered under neither of two subjects. First: {first} Second: {second}",
+        first_error=first,
+        second_error=second,
+        **attributes_of(question.identity),
     )
