@@ -35,6 +35,11 @@ class AvroDeserializer:
         self._case_rule = case_rule
         self._plans: dict[tuple[bytes, str, str], Decode] = {}
 
+    @property
+    def columns(self) -> Columns | None:
+        """What every row has, in this order; None where rows are as the writer has them."""
+        return self._columns
+
     def __call__(self, payload: bytes | None, ctx: Context) -> Value:
         """The row; None for a tombstone.
 
