@@ -1,23 +1,29 @@
-"""Columns as text, in ksqlDB's words: `ID BIGINT, TAGS ARRAY<STRING>, ADDRESS STRUCT<STREET STRING, ZIP
-INT>`.
+"""Columns as text, in ksqlDB's words: `ID BIGINT KEY, TAGS ARRAY<STRING>, ADDRESS STRUCT<STREET STRING, ZIP INT>`.
 
-    columns    = column { "," column }
-    column     = name type
-    name       = letter or "_", then letters, digits, "_"      (upper-cased)
-               | "`" … "`" | '"' … '"'                         (verbatim; a doubled quote stands for one)
-    type       = "BOOLEAN" | "INT" | "INTEGER" | "BIGINT" | "DOUBLE" | "STRING" | "VARCHAR" | "BYTES"
-               | "DATE" | "TIME" | "TIMESTAMP" | "DECIMAL" "(" precision "," scale ")"
-               | "ARRAY" "<" type ">" | "MAP" "<" "STRING" "," type ">" | "STRUCT" "<" [ columns ] ">"
+    columns     = [ "(" ] column { "," column } [ ")" ]
+    column      = name type [ "KEY" | "PRIMARY" "KEY" ]
+    name        = letter or "_", then letters, digits, "_", "@"    (upper-cased; no reserved word)
+                | digit, then at least one of the same             (upper-cased; nothing that reads as a number)
+                | "`" … "`" | '"' … '"'                            (verbatim; a doubled quote stands for one)
+    type        = "ARRAY" "<" type ">" | type "ARRAY"
+                | "MAP" "<" type "," type ">"
+                | "STRUCT" "<" [ name type { "," name type } ] ">"
+                | "DECIMAL" "(" precision "," scale ")"
+                | scalar [ "(" parameter { "," parameter } ")" ]   (the parameters say nothing: VARCHAR(255) is STRING)
+    scalar      = BOOLEAN | INT | INTEGER | BIGINT | DOUBLE | STRING | VARCHAR | BYTES | DATE | TIME | TIMESTAMP
 
-Type words may have any case.
+That is `tableElements` of ksqlDB's `SqlBase.g4` with `ParserUtil.getIdentifierText`, `SqlTypeParser` and
+`SqlPrimitiveType`. Keywords may have any case. An empty STRUCT is `STRUCT< >`: the lexer takes `<>` for "not equal".
+
+Read in the grammar, but refused here by name: HEADERS columns, which no key and no value holds; `CREATE TYPE`'s own types,
+and `${variables}`, which only a server knows.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Final, NoReturn, assert_never
 
+from srfix.serde._column_tokens import Token, next_token
 from srfix.serde._column_types import (
     MAX_NESTING,
     STRING,
@@ -27,198 +33,247 @@ from srfix.serde._column_types import (
     ColumnType,
     Decimal,
     Map,
+    Namespace,
     ScalarType,
     Struct,
     usable_columns,
 )
+from srfix.serde._column_words import RESERVED_WORDS, quoted_name
 from srfix.serde.casing import declared_name
 from srfix.serde.errors import ColumnError
 
-_TOKEN: Final = re.compile(
-    r"""\s*(?:
-        (?P<quoted>`(?:[^`]|``)*`|"(?:[^"]|"")*")
-      | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
-      | (?P<number>[0-9]+)
-      | (?P<punctuation>[<>(),])
-      | (?P<end>\Z)
-    )""",
-    re.VERBOSE,
-)
-_PLAIN_NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
-_SCALARS: Final = {type_.value: type_ for type_ in ScalarType} | {
-    "INT": ScalarType.INTEGER,
-    "VARCHAR": STRING,
-}
-_MAX_DIGITS: Final = 9
+__all__ = ["parse_columns", "print_columns", "print_type"]
 
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    position: int
+_SCALARS: Final = {type_.value: type_ for type_ in ScalarType} | {"INT": ScalarType.INTEGER, "VARCHAR": STRING}
+_TYPES: Final = ", ".join((*_SCALARS, "DECIMAL", "ARRAY", "MAP", "STRUCT"))
+_MAX_INTEGER: Final = 2**31 - 1
 
 
 def parse_columns(text: str) -> Columns:
     """Columns from their text.
 
-    :raises ColumnError: if the text is not a column list; the message says at which character (from 1) and
-        what was expected there.
+    :raises ColumnError: if the text is not a column list; the message says at which character (from 1), what stands there
+        and what was expected. Also if two columns, or two fields of a STRUCT, have one name; if KEY and PRIMARY KEY
+        mix; if types nest deeper than 64 levels.
     """
-    parser = _Parser(text)
-    columns = parser.columns(depth=1)
-    parser.expect_end()
-    return usable_columns(columns)
+    return usable_columns(_Parser(text).whole())
 
 
 def print_columns(columns: Columns) -> str:
     """The text from which `parse_columns` makes the same columns.
 
-    :raises ColumnError: if there are none, two have one name, or they nest too deep.
+    :raises ColumnError: if there are none, two have one name, KEY and PRIMARY KEY mix, or they nest too deep.
     """
-    return _print_fields(usable_columns(columns))
+    return ", ".join(_print_column(column) for column in usable_columns(columns))
 
 
-def _print_fields(columns: Columns) -> str:
-    return ", ".join(f"{_print_name(column.name)} {_print_type(column.type)}" for column in columns)
-
-
-def _print_name(name: str) -> str:
-    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
-
-
-def _print_type(type_: ColumnType) -> str:
+def print_type(type_: ColumnType) -> str:
+    """A type's whole text: `STRUCT<A INTEGER>`. The type nests at most 64 levels deep."""
     match type_:
         case ScalarType():
             return type_.value
         case Decimal(precision, scale):
             return f"DECIMAL({precision}, {scale})"
         case Array(items):
-            return f"ARRAY<{_print_type(items)}>"
-        case Map(values):
-            return f"MAP<STRING, {_print_type(values)}>"
+            return f"ARRAY<{print_type(items)}>"
+        case Map(values, keys):
+            return f"MAP<{print_type(keys)}, {print_type(values)}>"
         case Struct(fields):
-            return f"STRUCT<{_print_fields(fields)}>"
+            return f"STRUCT<{', '.join(map(_print_column, fields)) or ' '}>"
         case _:
             assert_never(type_)
+
+
+def _print_column(column: Column) -> str:
+    namespace = f" {column.namespace.value}" if column.namespace.is_key else ""
+    return f"{quoted_name(column.name)} {print_type(column.type)}{namespace}"
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._token = self._scan(0)
+        self._token = next_token(text, 0)
 
-    def _scan(self, start: int) -> _Token:
-        match = _TOKEN.match(self._text, start)
-        if match is None or match.lastgroup is None:
-            begin = start + len(self._text[start:]) - len(self._text[start:].lstrip())
-            character = self._text[begin]
-            problem = "a quote that is never closed" if character in '`"' else f"the character {character!r}"
-            raise ColumnError(
-                f"The column list has {problem} at character {begin + 1}. Quote names that are not plain words."
-            )
-        self._end = match.end()
-        kind = match.lastgroup
-        return _Token(kind, match[kind], match.start(kind))
+    def whole(self) -> Columns:
+        in_brackets = self._take("(")
+        columns = [self._column()]
+        while self._take(","):
+            columns.append(self._column())
+        if in_brackets:
+            self._expect(")", instead="',' or ')'")
+        if self._token.kind != "end":
+            self._fail("the end of the text" if in_brackets else "',' or the end of the text")
+        return tuple(columns)
 
-    def _advance(self) -> _Token:
+    # -- tokens
+
+    def _advance(self) -> Token:
         token = self._token
-        if token.kind != "end":
-            self._token = self._scan(self._end)
+        self._token = next_token(self._text, token.end)
         return token
 
-    def _expected(self, what: str) -> ColumnError:
+    def _fail(self, expected: str) -> NoReturn:
         token = self._token
         found = "the end of the text" if token.kind == "end" else repr(token.text)
-        return ColumnError(f"The column list has {found} at character {token.position + 1}; expected {what}.")
+        raise ColumnError(f"The column list has {found} at character {token.start + 1}; expected {expected}.")
 
-    def _punctuation(self, text: str, *, instead: str | None = None) -> None:
-        if self._token.text != text or self._token.kind != "punctuation":
-            raise self._expected(instead or repr(text))
-        self._advance()
+    def _is(self, sign: str) -> bool:
+        return self._token.kind == "sign" and self._token.text == sign
 
-    def _at(self, text: str) -> bool:
-        return self._token.kind == "punctuation" and self._token.text == text
-
-    def expect_end(self) -> None:
-        if self._token.kind != "end":
-            raise self._expected("',' or the end of the text")
-
-    def columns(self, *, depth: int) -> Columns:
-        found = [self._column(depth)]
-        while self._at(","):
+    def _take(self, sign: str) -> bool:
+        found = self._is(sign)
+        if found:
             self._advance()
-            found.append(self._column(depth))
-        return tuple(found)
+        return found
 
-    def _column(self, depth: int) -> Column:
+    def _expect(self, sign: str, *, instead: str | None = None) -> None:
+        if not self._take(sign):
+            self._fail(instead or repr(sign))
+
+    def _keyword(self) -> str | None:
+        return declared_name(self._token.text) if self._token.kind == "word" else None
+
+    # -- columns
+
+    def _column(self) -> Column:
+        name = self._name("a column name")
+        type_ = self._type(1)
+        return Column(name, type_, self._namespace())
+
+    def _name(self, what: str) -> str:
         token = self._token
-        if token.kind == "word":
-            name = declared_name(token.text)
-        elif token.kind == "quoted":
-            quote = token.text[0]
-            name = token.text[1:-1].replace(quote * 2, quote)
-        else:
-            raise self._expected("a column name")
-        if not name:
-            raise self._expected("a column name that is not empty")
+        match token.kind:
+            case "word":
+                name = declared_name(token.text)
+                if name in RESERVED_WORDS:
+                    self._fail(f"{what}; a reserved word is one only in quotes: `{name}`")
+            case "quoted":
+                quote = token.text[0]
+                name = token.text[1:-1].replace(quote * 2, quote)
+                if not name:
+                    self._fail(f"{what} that is not empty")
+            case "integer" | "number":
+                self._fail(f"{what}; what reads as a number is one only in quotes: `{token.text}`")
+            case "variable":
+                self._fail(f"{what}; variables are not substituted here")
+            case _:
+                self._fail(what)
         self._advance()
-        return Column(name, self._type(depth))
+        return name
+
+    def _namespace(self) -> Namespace:
+        keyword = self._keyword()
+        if keyword in ("HEADERS", "HEADER"):
+            self._fail("no HEADERS column: it is filled from a record's headers; leave it out")
+        if keyword not in ("KEY", "PRIMARY"):
+            return Namespace.VALUE
+        self._advance()
+        if keyword == "KEY":
+            return Namespace.KEY
+        if self._keyword() != "KEY":
+            self._fail("KEY after PRIMARY")
+        self._advance()
+        return Namespace.PRIMARY_KEY
+
+    # -- types
 
     def _type(self, depth: int) -> ColumnType:
-        token = self._token
-        if token.kind != "word":
-            raise self._expected("a type")
         if depth > MAX_NESTING:
-            raise ColumnError(
-                f"The column list nests deeper than {MAX_NESTING} levels at character {token.position + 1}. "
-                "Flatten the innermost types."
-            )
-        word = declared_name(token.text)
-        if word not in _SCALARS and word not in _COMPOSITES:
-            raise self._expected("a type: " + ", ".join((*_SCALARS, *_COMPOSITES)))
-        self._advance()
-        match word:
-            case "DECIMAL":
-                return self._decimal()
+            self._too_deep()
+        type_ = self._type_head(depth)
+        while self._keyword() == "ARRAY":  # `INT ARRAY` is `ARRAY<INT>`
+            depth += 1
+            if depth > MAX_NESTING:
+                self._too_deep()
+            self._advance()
+            type_ = Array(type_)
+        return type_
+
+    def _too_deep(self) -> NoReturn:
+        raise ColumnError(
+            f"The column list nests deeper than {MAX_NESTING} levels at character {self._token.start + 1}. "
+            "Flatten the innermost types."
+        )
+
+    def _type_head(self, depth: int) -> ColumnType:
+        match self._keyword():
             case "ARRAY":
-                self._punctuation("<")
+                self._advance()
+                self._expect("<")
                 items = self._type(depth + 1)
-                self._punctuation(">")
+                self._expect(">")
                 return Array(items)
             case "MAP":
-                return self._map(depth)
+                self._advance()
+                self._expect("<")
+                keys = self._type(depth + 1)
+                self._expect(",")
+                values = self._type(depth + 1)
+                self._expect(">")
+                return Map(values, keys)
             case "STRUCT":
-                self._punctuation("<")
-                fields: Columns = () if self._at(">") else self.columns(depth=depth + 1)
-                self._punctuation(">", instead="',' or '>'")
-                return Struct(fields)
+                return self._struct(depth)
+            case "DECIMAL":
+                return self._decimal()
             case _:
-                return _SCALARS[word]
+                return self._scalar()
+
+    def _struct(self, depth: int) -> Struct:
+        self._advance()
+        if self._is("<>"):
+            self._fail("'<'; the empty STRUCT is written 'STRUCT< >'")
+        self._expect("<")
+        fields: list[Column] = []
+        if not self._is(">"):
+            fields.append(self._field(depth))
+            while self._take(","):
+                fields.append(self._field(depth))
+        if self._keyword() in ("KEY", "PRIMARY"):
+            self._fail("',' or '>'; a field of a STRUCT is no key")
+        self._expect(">", instead="',' or '>'")
+        return Struct(tuple(fields))
+
+    def _field(self, depth: int) -> Column:
+        name = self._name("a field name")
+        return Column(name, self._type(depth + 1))
 
     def _decimal(self) -> Decimal:
-        self._punctuation("(", instead="'(' and precision and scale, such as DECIMAL(10, 2)")
-        precision = self._number("the precision")
-        self._punctuation(",")
-        scale = self._number("the scale")
-        self._punctuation(")")
-        return Decimal(precision, scale)
+        start = self._advance().start
+        self._expect("(", instead="'(' and precision and scale, such as DECIMAL(10, 2)")
+        precision = self._integer("the precision")
+        self._expect(",")
+        scale = self._integer("the scale")
+        self._expect(")")
+        try:
+            return Decimal(precision, scale)
+        except ColumnError as error:
+            raise ColumnError(f"{error.message} It stands at character {start + 1}.") from error
 
-    def _number(self, what: str) -> int:
-        if self._token.kind != "number" or len(self._token.text) > _MAX_DIGITS:
-            raise self._expected(f"{what}, a number of at most {_MAX_DIGITS} digits")
-        return int(self._advance().text)
-
-    def _map(self, depth: int) -> Map:
-        self._punctuation("<")
-        key = self._token
-        if key.kind != "word" or _SCALARS.get(declared_name(key.text)) is not STRING:
-            raise self._expected("STRING, the only type of map keys")
+    def _integer(self, what: str) -> int:
+        expected = f"{what}, a whole number from 0 to {_MAX_INTEGER}"
+        digits = self._token.text.lstrip("0") or "0"
+        if self._token.kind != "integer" or len(digits) > 10 or int(digits) > _MAX_INTEGER:
+            self._fail(expected)
         self._advance()
-        self._punctuation(",")
-        values = self._type(depth + 1)
-        self._punctuation(">")
-        return Map(values)
+        return int(digits)
 
+    def _scalar(self) -> ScalarType:
+        # A type's name is an identifier, quotes and all: `"int"` is INT.
+        token = self._token
+        known = token.kind in ("word", "quoted")
+        word = declared_name(token.text[1:-1] if token.kind == "quoted" else token.text)
+        type_ = _SCALARS.get(word) if known else None
+        if type_ is None:
+            self._fail(f"a type: {_TYPES}" if token.kind != "end" else "a type")
+        self._advance()
+        if self._take("("):
+            self._parameter()
+            while self._take(","):
+                self._parameter()
+            self._expect(")", instead="',' or ')'")
+        return type_
 
-_COMPOSITES: Final = ("DECIMAL", "ARRAY", "MAP", "STRUCT")
+    def _parameter(self) -> None:
+        if self._token.kind != "integer" and self._keyword() != "STRING":
+            self._fail("a whole number")
+        self._advance()

@@ -82,7 +82,7 @@ class Map:
 class Struct:
     """Named fields; each may be null.
 
-    :raises ColumnError: if two fields have the same name.
+    :raises ColumnError: if two fields have the same name, or one is a key.
     """
 
     fields: tuple[Column, ...]
@@ -90,6 +90,9 @@ class Struct:
 
     def __post_init__(self) -> None:
         check_columns(self.fields, what="fields of one STRUCT")
+        for field in self.fields:
+            if field.namespace.is_key:
+                raise ColumnError(f"The field {field.name!r} of a STRUCT is declared a key. Only columns are keys.")
 
 
 ColumnType: TypeAlias = ScalarType | Decimal | Array | Map | Struct
@@ -166,7 +169,7 @@ def _parts(type_: ColumnType) -> Iterator[ColumnType]:
 
 
 def usable_columns(columns: Columns) -> Columns:
-    """The columns, checked as a whole: at least one, names differ, nesting bounded.
+    """The columns, checked as a whole: at least one, names differ, one kind of key, nesting bounded.
 
     :raises ColumnError: if not.
     """
@@ -175,6 +178,8 @@ def usable_columns(columns: Columns) -> Columns:
     if nesting(columns) > MAX_NESTING:
         raise ColumnError(f"The column types nest deeper than {MAX_NESTING} levels. Flatten the innermost ones.")
     check_columns(columns, what="columns")
+    if {Namespace.KEY, Namespace.PRIMARY_KEY} <= {column.namespace for column in columns}:
+        raise ColumnError("The columns mix KEY and PRIMARY KEY. A stream has KEY columns, a table PRIMARY KEY columns.")
     return columns
 
 

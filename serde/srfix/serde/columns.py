@@ -1,13 +1,24 @@
 """Logical columns: what a row is made of, whatever the format.
 
 `parse_columns("ID INT, `caseField` STRING, TAGS ARRAY<STRING>")` reads ksqlDB's words (the grammar is in
-`srfix.serde._column_text`); an unquoted name means upper case. `columns_from_avro` infers columns from a
-writer schema.
+`srfix.serde._column_text`); an unquoted name means upper case.
+
+| columns from | function | what is left out, too |
+|---|---|---|
+| ksqlDB's words | `parse_columns`; back: `print_columns` | |
+| an Avro schema | `columns_from_avro` | `infer_avro` |
+| JSON samples | `columns_from_json` | `infer_json` |
+| a Spark `StructType` or its JSON | `columns_from_spark`; back: `spark_schema` | |
+| a Python dataclass | `columns_from_dataclass` | |
+
+`key_columns` and `value_columns` take a list apart, `compare_columns` says how two differ.
 """
 
 from __future__ import annotations
 
-from srfix.serde._column_text import parse_columns, print_columns
+from srfix.serde._column_compare import ColumnDifference, DifferenceKind, compare_columns
+from srfix.serde._column_halves import check_key_columns, key_columns, require_string_keys, value_columns
+from srfix.serde._column_text import parse_columns, print_columns, print_type
 from srfix.serde._column_types import (
     BIGINT,
     BOOLEAN,
@@ -25,9 +36,13 @@ from srfix.serde._column_types import (
     ColumnType,
     Decimal,
     Map,
+    Namespace,
     ScalarType,
     Struct,
 )
+from srfix.serde._columns_from_dataclass import columns_from_dataclass
+from srfix.serde._columns_from_json import columns_from_json, infer_json
+from srfix.serde._columns_from_spark import columns_from_spark, spark_schema
 from srfix.serde._connect_columns import Dropped, Inferred
 from srfix.serde.formats._avro_columns import columns_from_avro, infer_avro
 
@@ -37,23 +52,37 @@ __all__ = [
     "BOOLEAN",
     "BYTES",
     "Column",
+    "ColumnDifference",
     "ColumnType",
     "Columns",
     "DATE",
     "DOUBLE",
     "Decimal",
+    "DifferenceKind",
     "Dropped",
     "INTEGER",
     "Inferred",
     "MAX_NESTING",
     "Map",
+    "Namespace",
     "STRING",
     "ScalarType",
     "Struct",
     "TIME",
     "TIMESTAMP",
+    "check_key_columns",
     "columns_from_avro",
+    "columns_from_dataclass",
+    "columns_from_json",
+    "columns_from_spark",
+    "compare_columns",
     "infer_avro",
+    "infer_json",
+    "key_columns",
     "parse_columns",
     "print_columns",
+    "print_type",
+    "require_string_keys",
+    "spark_schema",
+    "value_columns",
 ]
