@@ -8,7 +8,7 @@
 | float, double | DOUBLE | double |
 | decimal(p,s) | DECIMAL(p, s) | decimal(p,s), p ≤ 38 |
 | char(n), varchar(n) | STRING | string |
-| array, map with string keys, struct | ARRAY, MAP, STRUCT | the same, everything nullable |
+| array, map with keys of type string, struct | ARRAY, MAP, STRUCT | the same, everything nullable |
 
 All else is refused: timestamp_ntz is no instant, time is finer than milliseconds, and the rest fits no column type.
 """
@@ -149,7 +149,7 @@ class _Reader:
                 return Struct(self.fields(type_, path=path, depth=depth + 1))
             case {"type": "array", "elementType": items}:
                 return Array(self._type(items, path=f"{path}->ARRAY", depth=depth + 1))
-            case {"type": "map", "keyType": "string", "valueType": values}:
+            case {"type": "map", "keyType": str(keys), "valueType": values} if _SCALARS.get(keys) is STRING:
                 return Map(self._type(values, path=f"{path}->MAP_VAL", depth=depth + 1))
             case {"type": "map", "keyType": keys}:
                 raise ColumnError(f"The field {path} is a map with keys of {_named(keys)}; they must be string.")
