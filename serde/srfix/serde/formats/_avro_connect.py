@@ -1,9 +1,9 @@
 """Avro schemas as Connect's, and back: `io.confluent.connect.avro.AvroData` with the defaults that ksqlDB leaves
 (`enhanced.avro.schema.support=false`, `flatten.singleton.union=true`, `allow.optional.map.keys=false`).
 
-Releases of AvroData differ; this is the newest one, except that a decimal on a fixed type stays a decimal: the newest
-gives such a type two names and refuses the schema. Older ones (7.0) do not flatten a union of one type, refuse a
-decimal without a scale, and call a fixed type BYTES without a name.
+Releases of AvroData differ; this is the newest one, but for a decimal on a fixed type: the newest (and 7.0.16) finds two
+names for it and refuses the schema, older ones take it as the decimal that it is, and so do we. 7.0 does not flatten a
+union of one type.
 """
 
 from __future__ import annotations
@@ -213,8 +213,10 @@ class _Conversion:
         doc = node.props.get("connect.doc")
         _add_version(draft, node)
         _add_parameters(draft, node)
-        given = node.props.get("connect.default") if default is MISSING else default
-        if default is not MISSING and node.props.get("connect.default") is None:
+        own = node.props.get("connect.default")
+        made = _default(own if default is MISSING else default, node)
+        # A null is a default here, though none that Connect keeps; one that does not fit the type is not.
+        if own is None and (default is None or (default is not MISSING and made is not None)):
             draft.parameters[f"{_OWN}.field.default"] = "true"
         name = _name_of(node)
         if name is not None:
@@ -224,7 +226,7 @@ class _Conversion:
                     f"{name}."
                 )
             draft.name = draft.name or name
-        return draft.build(default=_default(given, node), doc=doc if isinstance(doc, str) else None)
+        return draft.build(default=made, doc=doc if isinstance(doc, str) else None)
 
 
 def union_field_name(branch: AvroNode) -> str:
@@ -323,10 +325,20 @@ def _name_of(node: AvroNode) -> str | None:
 
 
 def _default(given: object, node: AvroNode) -> object:
-    """The default as JSON has it, but bytes as bytes."""
-    if isinstance(given, str) and node.kind in ("bytes", "fixed"):
-        try:
-            return given.encode("iso-8859-1")
-        except UnicodeEncodeError:
-            return None
-    return given
+    """The default as JSON has it, but bytes as bytes; None for one that the type does not have (AvroData ignores it)."""
+    match node.kind:
+        case "boolean":
+            return given if isinstance(given, bool) else None
+        case "int" | "long":
+            return given if isinstance(given, int) and not isinstance(given, bool) else None
+        case "float" | "double":
+            return given if isinstance(given, int | float) and not isinstance(given, bool) else None
+        case "string" | "enum":
+            return given if isinstance(given, str) else None
+        case "bytes" | "fixed":
+            try:
+                return given.encode("iso-8859-1") if isinstance(given, str) else None
+            except UnicodeEncodeError:
+                return None
+        case _:
+            return given

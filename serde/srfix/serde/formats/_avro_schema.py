@@ -127,7 +127,10 @@ def _parse(text: str, named: dict[str, object]) -> object:
         raise SchemaError(f"The schema text is not JSON ({error}): {_excerpt(text)}") from error
     _check_text_depth(raw, text)
     try:
-        return fastavro.parse_schema(raw, named_schemas=cast("dict[str, dict[object, object]]", named))
+        # Registries keep schemas whose defaults do not fit, and Java reads under them.
+        return fastavro.parse_schema(
+            raw, named_schemas=cast("dict[str, dict[object, object]]", named), _ignore_default_error=True
+        )
     except Exception as error:
         raise SchemaError(
             f"The schema text is not an Avro schema ({type(error).__name__}: {error}): {_excerpt(text)}"
@@ -261,6 +264,8 @@ class Analysis:
     """A type can contain itself: the body decides how deep the reader goes."""
     has_unbounded_arrays: bool
     """An array's items can take no bytes at all: ten bytes can claim 2²⁸ of them."""
+    has_blocks: bool
+    """There are arrays or maps: the body says how many items follow."""
     node_count: int
     """How many types the graph has."""
 
@@ -283,6 +288,7 @@ def analyse(root: AvroNode) -> Analysis:
         has_unbounded_arrays=any(
             node.kind == "array" and node.items is not None and walk.width(node.items) == 0 for node in walk.levels
         ),
+        has_blocks=any(node.items is not None for node in walk.levels),
         node_count=len(walk.levels),
     )
 

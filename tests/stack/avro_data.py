@@ -1,0 +1,177 @@
+"""Confluent's real `AvroData` in a process of its own: schemas in, schemas out, as JSON lines.
+
+Run as a module it is the process: it reads one request a line and answers each with a line. `AvroData` here is what talks
+to it. A Connect schema travels as nested objects, a reference from within a record to itself as `{"within": name}`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias, cast
+
+from srfix.fixtures.jars import application_jars, fetch
+from srfix.serde._connect_schema import ConnectSchema, ConnectType
+
+__all__ = ["AvroData", "Json", "avro_data", "to_json"]
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+_STREAMS: Final = "3.9.2"
+
+
+class AvroData:
+    """The process, from outside."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._stdin, self._stdout = process.stdin, process.stdout
+
+    def from_connect(self, schemas: Iterable[ConnectSchema], *, meta_data: bool) -> list[str]:
+        """`fromConnectSchema(…).toString()` of each; where Java refuses, `!` and its exception."""
+        return [str(self._ask({"connect": to_json(schema), "meta_data": meta_data})) for schema in schemas]
+
+    def to_connect(self, texts: Iterable[str]) -> list[Json]:
+        """`toConnectSchema` of each Avro schema; where Java refuses, `!` and its exception."""
+        return [self._ask({"avro": text}) for text in texts]
+
+    def upper_camel(self, name: str) -> str:
+        """`CaseFormat.UPPER_UNDERSCORE.converterTo(CaseFormat.UPPER_CAMEL).convert(name)`."""
+        return str(self._ask({"name": name}))
+
+    def _ask(self, request: Mapping[str, Json]) -> Json:
+        self._stdin.write(json.dumps(request) + "\n")
+        self._stdin.flush()
+        line = self._stdout.readline()
+        assert line, "The process of AvroData has ended; its standard error says why."
+        return cast("Json", json.loads(line))
+
+
+@contextmanager
+def avro_data() -> Iterator[AvroData]:
+    """Starts the process; ends it."""
+    jars = [str(jar) for part in application_jars(_STREAMS) for jar in fetch(part)]
+    with subprocess.Popen(
+        (sys.executable, "-m", "tests.stack.avro_data", os.pathsep.join(jars)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield AvroData(process)
+
+
+def to_json(schema: ConnectSchema, above: tuple[str, ...] = ()) -> Json:
+    """A schema as it travels."""
+    if schema.type is ConnectType.STRUCT and schema.name in above:
+        return {"within": schema.name, "optional": schema.optional}
+    inner = (*above, schema.name) if schema.type is ConnectType.STRUCT and schema.name else above
+    return {
+        "type": schema.type.name,
+        "name": schema.name,
+        "version": schema.version,
+        "optional": schema.optional,
+        "parameters": dict(schema.parameters),
+        "doc": schema.doc,
+        "fields": [[part.name, to_json(part.schema, inner)] for part in schema.fields],
+        "keys": None if schema.key_schema is None else to_json(schema.key_schema, inner),
+        "values": None if schema.value_schema is None else to_json(schema.value_schema, inner),
+    }
+
+
+# The rest runs in the process.
+
+
+def _main(class_path: str) -> None:
+    import jpype
+
+    jpype.startJVM(classpath=class_path.split(os.pathsep), convertStrings=True)
+    java = _Java(jpype)
+    for line in sys.stdin:
+        try:
+            answer = java.answer(json.loads(line))
+        except jpype.JException as error:
+            answer = f"!{error.getClass().getSimpleName()}: {error.getMessage()}"
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+    sys.stdout.flush()
+    # A JVM would keep the process alive for its own threads.
+    os._exit(0)
+
+
+class _Java:
+    def __init__(self, jpype: Any) -> None:
+        self._builder = jpype.JClass("org.apache.kafka.connect.data.SchemaBuilder")
+        self._types = jpype.JClass("org.apache.kafka.connect.data.Schema$Type")
+        self._parser = jpype.JClass("org.apache.avro.Schema$Parser")
+        self._integer = jpype.JClass("java.lang.Integer")
+        case = jpype.JClass("com.google.common.base.CaseFormat")
+        self._camel = case.UPPER_UNDERSCORE.converterTo(case.UPPER_CAMEL)
+        config = jpype.JClass("io.confluent.connect.avro.AvroDataConfig")
+        self._configs = {
+            meta_data: config(jpype.java.util.Map.of("connect.meta.data", str(meta_data).lower()))
+            for meta_data in (True, False)
+        }
+        self._avro_data = jpype.JClass("io.confluent.connect.avro.AvroData")
+
+    def answer(self, request: dict[str, Any]) -> Json:
+        if "name" in request:
+            return str(self._camel.convert(request["name"]))
+        # Anew each time: its cache would answer for another schema that is equal to Connect.
+        if "avro" in request:
+            parser = self._parser().setValidateDefaults(False)
+            return self._described(
+                self._avro_data(self._configs[True]).toConnectSchema(parser.parse(request["avro"])), ()
+            )
+        made = self._avro_data(self._configs[request["meta_data"]]).fromConnectSchema(self._built(request["connect"]))
+        return str(made.toString())
+
+    def _built(self, schema: dict[str, Any]) -> Any:
+        match schema["type"]:
+            case "ARRAY":
+                builder = self._builder.array(self._built(schema["values"]))
+            case "MAP":
+                builder = self._builder.map(self._built(schema["keys"]), self._built(schema["values"]))
+            case "STRUCT":
+                builder = self._builder.struct()
+                for name, part in schema["fields"]:
+                    builder.field(name, self._built(part))
+            case other:
+                builder = self._builder.type(self._types.valueOf(other))
+        if schema["name"] is not None:
+            builder.name(schema["name"])
+        if schema["version"] is not None:
+            builder.version(self._integer(schema["version"]))
+        for name, value in schema["parameters"].items():
+            builder.parameter(name, value)
+        if schema["optional"]:
+            builder.optional()
+        return builder.build()
+
+    def _described(self, schema: Any, above: tuple[str, ...]) -> Json:
+        type_, name = str(schema.type().name()), schema.name()
+        if type_ == "STRUCT" and name in above:
+            return {"within": str(name), "optional": bool(schema.isOptional())}
+        inner = (*above, str(name)) if type_ == "STRUCT" and name else above
+        fields = schema.fields() if type_ == "STRUCT" else ()
+        parameters = schema.parameters()
+        return {
+            "type": type_,
+            "name": None if name is None else str(name),
+            "version": None if schema.version() is None else int(schema.version()),
+            "optional": bool(schema.isOptional()),
+            "parameters": {}
+            if parameters is None
+            else {str(e.getKey()): str(e.getValue()) for e in parameters.entrySet()},
+            "doc": None if schema.doc() is None else str(schema.doc()),
+            "fields": [[str(part.name()), self._described(part.schema(), inner)] for part in fields],
+            "keys": self._described(schema.keySchema(), inner) if type_ == "MAP" else None,
+            "values": self._described(schema.valueSchema(), inner) if type_ in ("MAP", "ARRAY") else None,
+        }
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])
