@@ -1,0 +1,211 @@
+"""Where a schema's identity stands, as `schema.id.serializer` and `schema.id.deserializer` say it.
+
+The functions have confluent-kafka's names and signatures and may be passed in place of its own; its own are
+recognised (by module and name: confluent_kafka is not imported) and mean the same. Any other callable is called as
+confluent-kafka calls it.
+
+| what is passed | writes, or reads |
+|---|---|
+| `prefix_schema_id_serializer` (default) | id in the payload |
+| `header_schema_id_serializer` | GUID in a header that is added to the context's headers, a list or a dict |
+| `dual_schema_id_deserializer` (default) | the header, else id or GUID in the payload |
+| `prefix_schema_id_deserializer` | id or GUID in the payload only |
+| `srfix.serde.wire.Framing` | PREFIX_ID, HEADER_GUID, PREFIX_GUID for writing; likewise, and no other, for reading |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Final, Protocol, TypeAlias, cast
+from uuid import UUID
+
+from srfix.serde.errors import EncodeError, UsageError
+from srfix.serde.interface import Context
+from srfix.serde.subjects import Role, role_of
+from srfix.serde.wire import Framing, frame_guid, parse, prefix_id_bytes, schema_id_header
+
+__all__ = [
+    "DeserializeId",
+    "SchemaId",
+    "SerializeId",
+    "add_header",
+    "deserializer_of",
+    "dual_schema_id_deserializer",
+    "header_schema_id_serializer",
+    "prefix_schema_id_deserializer",
+    "prefix_schema_id_serializer",
+    "serializer_of",
+]
+
+
+class SchemaId:
+    """A schema's identity as confluent-kafka's `SchemaId`: what custom callables are given and fill in."""
+
+    __slots__ = ("guid", "id", "message_indexes", "schema_type")
+
+    def __init__(self, schema_type: str, schema_id: int | None = None, guid: str | UUID | None = None) -> None:
+        self.schema_type: str = schema_type
+        self.id: int | None = schema_id
+        self.guid: UUID | None = UUID(guid) if isinstance(guid, str) else guid
+        self.message_indexes: list[int] | None = None
+
+    def __repr__(self) -> str:
+        return f"SchemaId({self.schema_type!r}, {self.id}, {self.guid})"
+
+    def from_bytes(self, payload: BytesIO) -> BytesIO:
+        """Reads id or GUID where the stream stands, and gives the stream, standing behind it.
+
+        :raises WireError: if neither is there.
+        """
+        rest = payload.read()
+        frame = parse(rest)
+        assert frame is not None
+        self.id, self.guid = frame.schema_id, frame.guid
+        payload.seek(payload.tell() - len(rest) + frame.body_offset)
+        return payload
+
+    def id_to_bytes(self) -> bytes:
+        """The byte 00 and the id.
+
+        :raises EncodeError: if there is no id.
+        """
+        if self.id is None:
+            raise EncodeError(
+                "There is no schema id to write: no schema was registered. Pass a schema, or a subject name strategy that "
+                "has a subject for it."
+            )
+        return prefix_id_bytes(self.id)
+
+    def guid_to_bytes(self) -> bytes:
+        """The byte 01 and the GUID.
+
+        :raises EncodeError: if there is no GUID.
+        """
+        if self.guid is None:
+            raise EncodeError(
+                "The registry gave no GUID for the schema: only Confluent 8.0 and later do. Write the id into the payload "
+                "(schema.id.serializer = prefix_schema_id_serializer)."
+            )
+        return frame_guid(self.guid)
+
+
+class _HasId(Protocol):
+    def id_to_bytes(self) -> bytes: ...
+    def guid_to_bytes(self) -> bytes: ...
+    def from_bytes(self, payload: BytesIO, /) -> BytesIO: ...
+
+
+SerializeId: TypeAlias = Callable[[bytes, "Context | None", SchemaId], bytes]
+DeserializeId: TypeAlias = Callable[[bytes, "Context | None", SchemaId], "BytesIO | bytes"]
+
+
+def prefix_schema_id_serializer(payload: bytes, ctx: Context | None, schema_id: _HasId) -> bytes:
+    """The id, then the payload."""
+    return schema_id.id_to_bytes() + payload
+
+
+def header_schema_id_serializer(payload: bytes, ctx: Context | None, schema_id: _HasId) -> bytes:
+    """The payload alone; the GUID goes into the context's headers.
+
+    :raises EncodeError: if there is no context, or it has no headers that can take one.
+    """
+    add_header(ctx, schema_id.guid_to_bytes())
+    return payload
+
+
+def dual_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id: _HasId) -> BytesIO:
+    """The body, with the identity from the header, else from the payload.
+
+    :raises WireError: if neither is there.
+    """
+    return _identified(payload, ctx, schema_id, use_header=True)
+
+
+def prefix_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id: _HasId) -> BytesIO:
+    """The body, with the identity from the payload.
+
+    :raises WireError: if it is not there.
+    """
+    return _identified(payload, ctx, schema_id, use_header=False)
+
+
+def _identified(payload: bytes, ctx: Context | None, schema_id: _HasId, *, use_header: bool) -> BytesIO:
+    frame = parse(payload, headers=ctx.headers, role=role_of(ctx.field)) if use_header and ctx else parse(payload)
+    assert frame is not None
+    if frame.framing is Framing.HEADER_GUID:
+        schema_id.from_bytes(BytesIO(frame_guid(cast("UUID", frame.guid))))
+        return BytesIO(payload)
+    return schema_id.from_bytes(BytesIO(payload))
+
+
+def add_header(ctx: Context | None, value: bytes) -> None:
+    """Adds the header that carries a schema's GUID; a dict's is replaced.
+
+    :raises EncodeError: if there is no context, or it has no headers that can take one.
+    """
+    if ctx is None:
+        raise EncodeError(
+            "The schema's GUID is to go into a header, but there is no context. Call the serializer with a "
+            "SerializationContext that has headers."
+        )
+    name = schema_id_header(Role.KEY if ctx.field == Role.KEY.value else Role.VALUE)
+    headers = ctx.headers
+    if isinstance(headers, list):
+        headers.append((name, value))
+    elif isinstance(headers, dict):
+        headers[name] = value
+    else:
+        missing = "no headers" if headers is None else f"headers of the type {type(headers).__name__}"
+        raise EncodeError(
+            f"The schema's GUID is to go into the header {name}, but the context of topic {ctx.topic!r} has {missing}. "
+            "Pass headers=[] (a list or a dict) to produce(), or to the SerializationContext."
+        )
+
+
+def serializer_of(value: object) -> Framing | SerializeId:
+    """What `schema.id.serializer` means; a callable is one of the user's own.
+
+    :raises UsageError: if it is neither a framing nor a callable.
+    """
+    return cast("Framing | SerializeId", _known(value, _SERIALIZERS, Framing.PREFIX_ID, "schema.id.serializer"))
+
+
+def deserializer_of(value: object) -> tuple[frozenset[Framing], DeserializeId | None]:
+    """What `schema.id.deserializer` means: the framings that are read, or one of the user's own callables.
+
+    :raises UsageError: if it is neither a framing nor a callable.
+    """
+    found = _known(value, _DESERIALIZERS, _DUAL, "schema.id.deserializer")
+    if isinstance(found, Framing):
+        return frozenset({found}), None
+    if isinstance(found, frozenset):
+        return found, None
+    return frozenset(), cast("DeserializeId", found)
+
+
+_DUAL: Final = frozenset(Framing)
+_SERIALIZERS: Final[dict[str, object]] = {
+    "prefix_schema_id_serializer": Framing.PREFIX_ID,
+    "header_schema_id_serializer": Framing.HEADER_GUID,
+}
+_DESERIALIZERS: Final[dict[str, object]] = {
+    "dual_schema_id_deserializer": _DUAL,
+    "prefix_schema_id_deserializer": frozenset({Framing.PREFIX_ID, Framing.PREFIX_GUID}),
+}
+_HOMES: Final = ("confluent_kafka.schema_registry", __name__)
+
+
+def _known(value: object, known: dict[str, object], default: object, key: str) -> object:
+    if value is None:
+        return default
+    if isinstance(value, Framing):
+        return value
+    if not callable(value):
+        raise UsageError(
+            f"{key} is of the type {type(value).__name__}; it must be {', '.join(known)}, a srfix.serde.wire.Framing, or a "
+            "callable (payload, context, schema_id)."
+        )
+    if getattr(value, "__module__", None) in _HOMES:
+        return known.get(getattr(value, "__name__", ""), value)
+    return value
