@@ -1,0 +1,233 @@
+"""JSON bodies → rows under columns, as `KsqlJsonDeserializer` reads them.
+
+A body is parsed quickly first, with its fractions as doubles. Where that could matter (a DECIMAL column; a fraction for a
+STRING or a whole number) and wherever something does not fit, it is parsed again with every digit, and that reading
+decides. Objects of the same keys share a plan, so a row's keys are matched to columns once, not per row.
+"""
+
+from __future__ import annotations
+
+import decimal
+from typing import Final, TypeAlias
+
+from srfix.serde._column_types import STRING, Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.casing import CaseRule, match_keys
+from srfix.serde.engine import Decode
+from srfix.serde.errors import DecodeError, IncompatibleTypeError
+from srfix.serde.formats._json_parse import parse, parse_exact
+from srfix.serde.formats._json_scalars import MISSING, Convert, Misread, exact_type, scalar_reader
+from srfix.serde.interface import Row, Value
+
+__all__ = ["column_decoder", "plain_decoder"]
+
+_Step: TypeAlias = tuple[str, str, type | None, Convert]
+"""Column, key, the Python type that is taken as it is, and what else is done with its value."""
+
+_MAX_SHAPES: Final = 512
+_MAX_SHAPE_KEYS: Final = 1024
+"""How many sets of keys an object's reader remembers, and how large ones. Others are matched anew for each row."""
+_WHITE_SPACE: Final = b" \t\r\n"
+_ROOT: Final = "$"
+
+
+def plain_decoder() -> Decode:
+    """The parsed JSON as it is."""
+
+    def decode(payload: bytes, body_offset: int) -> Value:
+        return parse(payload[body_offset:] if body_offset else payload)  # type: ignore[return-value]  # no Decimals here
+
+    return decode
+
+
+def column_decoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> Decode:
+    """Rows of the columns; with `wrapped=False` the body is the bare value of the only one."""
+    single = None if wrapped else columns[0]
+    read = _reader(Struct(columns) if single is None else single.type, case_rule, _ROOT)
+    every_digit = any(_has_decimals(column.type) for column in columns)
+
+    def decode(payload: bytes, body_offset: int) -> Value:
+        body = payload[body_offset:] if body_offset else payload
+        if not every_digit:
+            try:
+                value = parse(body)
+                read_value = None if value is None else read(value)
+                return read_value if single is None else {single.name: read_value}
+            except (DecodeError, Misread, RecursionError):
+                pass  # the exact reading has the words, if it fails too
+        return exactly(body)
+
+    def exactly(body: bytes) -> Value:
+        exact: object = parse_exact(body) if body.strip(_WHITE_SPACE) else MISSING
+        try:
+            read_value = None if exact is None else read(exact)
+        except Misread as misread:
+            raise _error(misread) from misread
+        except RecursionError as error:
+            raise DecodeError("The JSON nests too deep to be made into a row.") from error
+        return read_value if single is None else {single.name: read_value}
+
+    return decode
+
+
+def _has_decimals(type_: ColumnType) -> bool:
+    match type_:
+        case Array(inner) | Map(inner):
+            return _has_decimals(inner)
+        case Struct(fields):
+            return any(_has_decimals(field.type) for field in fields)
+    return isinstance(type_, Decimal)
+
+
+def _reader(type_: ColumnType, case_rule: CaseRule, where: str) -> Convert:
+    match type_:
+        case Struct():
+            return _StructReader(type_, case_rule, where).read
+        case Array(items):
+            return _array_reader(type_, exact_type(items), _reader(items, case_rule, f"{where}[]"))
+        case Map(values):
+            return _map_reader(type_, exact_type(values), _reader(values, case_rule, f"{where}{{}}"))
+        case ScalarType() | Decimal():
+            return scalar_reader(type_)
+
+
+class _StructReader:
+    """Object → row: `enforceFieldTypesForStruct`, under any case rule."""
+
+    __slots__ = ("_case_rule", "_names", "_nulls", "_plans", "_readers", "_type", "_where")
+
+    def __init__(self, type_: Struct, case_rule: CaseRule, where: str) -> None:
+        self._type = type_
+        self._case_rule = case_rule
+        self._where = f"the JSON object at {where}"
+        self._names = tuple(field.name for field in type_.fields)
+        self._nulls: Row = dict.fromkeys(self._names)
+        self._readers = {
+            field.name: (exact_type(field.type), _reader(field.type, case_rule, f"{where}.{field.name}"))
+            for field in type_.fields
+        }
+        self._plans: dict[tuple[str, ...], tuple[_Step, ...]] = {}
+
+    def read(self, value: object) -> Value:
+        """The row. A key that the object lacks is a null, and so is a null: its type is not looked at."""
+        if type(value) is not dict:
+            raise Misread.wrong_type(value, self._type)
+        keys = tuple(value)
+        steps = self._plans.get(keys)
+        if steps is None:
+            steps = self._plan(keys)
+        row = self._nulls.copy()
+        name = ""
+        try:
+            for name, key, exact, convert in steps:
+                part: Value = value[key]
+                if type(part) is exact:
+                    row[name] = part
+                elif part is not None:
+                    row[name] = convert(part)
+        except Misread as misread:
+            misread.path = f".{name}{misread.path}"
+            raise
+        return row
+
+    def _plan(self, keys: tuple[str, ...]) -> tuple[_Step, ...]:
+        matched = match_keys(self._names, keys, self._case_rule, where=self._where)
+        # In the order of the columns: the engine stops at the first that does not fit.
+        steps = tuple((name, matched[name], *self._readers[name]) for name in self._names if name in matched)
+        if len(self._plans) < _MAX_SHAPES and len(keys) <= _MAX_SHAPE_KEYS:
+            self._plans[keys] = steps
+        return steps
+
+
+def _array_reader(type_: Array, exact: type | None, convert: Convert) -> Convert:
+    def read(value: object) -> Value:
+        if type(value) is not list:
+            raise Misread.wrong_type(value, type_)
+        source: list[Value] = value
+        items: list[Value] = []
+        try:
+            for item in source:
+                items.append(item if item is None or type(item) is exact else convert(item))  # noqa: PERF401
+        except Misread as misread:
+            misread.path = f"[{len(items)}]{misread.path}"
+            raise
+        return items
+
+    return read
+
+
+def _map_reader(type_: Map, exact: type | None, convert: Convert) -> Convert:
+    def read(value: object) -> Value:
+        if type(value) is not dict:
+            raise Misread.wrong_type(value, type_)
+        source: Row = value
+        values: Row = {}
+        key = ""
+        try:
+            for key, part in source.items():
+                values[key] = part if part is None or type(part) is exact else convert(part)
+        except Misread as misread:
+            misread.path = f".{key}.value{misread.path}"
+            raise
+        return values
+
+    return read
+
+
+def _error(misread: Misread) -> DecodeError:
+    path = _ROOT + misread.path
+    what, node = required_type(misread.type), node_class(misread.value)
+    if misread.kind is None:
+        return IncompatibleTypeError(
+            f"A JSON {node} cannot feed the column type {what}, at {path}. Declare the column as what the writer has, "
+            "or leave it out.",
+            path=path,
+            writer_type=node,
+            column_type=what,
+        )
+    return misread.kind(
+        f"A JSON {node} {misread.sentence}: the column type is {what}, at {path}.", path=path, column_type=what
+    )
+
+
+def node_class(value: object) -> str:
+    """Jackson's class for a value that was parsed exactly."""
+    match value:
+        case None:
+            return "NullNode"
+        case bool():
+            return "BooleanNode"
+        case int():
+            size = value.bit_length() if value >= 0 else (~value).bit_length()
+            return "IntNode" if size < 32 else "LongNode" if size < 64 else "BigIntegerNode"
+        case decimal.Decimal():
+            return "DecimalNode"
+        case str():
+            return "TextNode"
+        case list():
+            return "ArrayNode"
+        case dict():
+            return "ObjectNode"
+    return "MissingNode"
+
+
+def required_type(type_: ColumnType) -> str:
+    """The type as the engine's errors have it: of scalars the base type (INTEGER), of others SQL in the words of
+    `SqlSchemaFormatter` (INT, VARCHAR)."""
+    return _sql(type_) if not isinstance(type_, ScalarType) else type_.value
+
+
+_SQL_WORDS: Final = {ScalarType.INTEGER: "INT", STRING: "VARCHAR"}
+
+
+def _sql(type_: ColumnType) -> str:
+    match type_:
+        case Decimal(precision, scale):
+            return f"DECIMAL({precision}, {scale})"
+        case Array(items):
+            return f"ARRAY<{_sql(items)}>"
+        case Map(values, keys):
+            return f"MAP<{_sql(keys)}, {_sql(values)}>"
+        case Struct(fields):
+            return f"STRUCT<{', '.join(f'{field.name} {_sql(field.type)}' for field in fields)}>"
+        case ScalarType():
+            return _SQL_WORDS.get(type_, type_.value)

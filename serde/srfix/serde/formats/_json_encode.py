@@ -1,0 +1,242 @@
+"""Rows under columns → the JSON that ksqlDB writes (Connect's `JsonConverter`, `schemas.enable=false`).
+
+| column | JSON |
+|---|---|
+| BOOLEAN, INTEGER, BIGINT | itself |
+| DOUBLE | as Java writes it: `1.0E10`; NaN and the infinities as strings |
+| STRING | a string, escaped as Jackson does |
+| DECIMAL(p, s) | a number with s digits behind the point, as BigDecimal has it: `1.50`, `1E-9` |
+| BYTES | a string of base64 |
+| DATE, TIME, TIMESTAMP | days, milliseconds of the day, milliseconds since the epoch |
+| ARRAY, MAP, STRUCT | an array, objects |
+
+All columns are written, in their order, nulls as `null`. Rows are taken as strictly as Avro's encoder does.
+"""
+
+from __future__ import annotations
+
+import base64
+import decimal
+import json as stdlib_json
+import math
+import re
+from collections.abc import Callable
+from typing import Final
+
+import orjson
+
+from srfix.serde._column_types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    ScalarType,
+    Struct,
+)
+from srfix.serde._java_text import decimal_text, double_text
+from srfix.serde.casing import CaseRule
+from srfix.serde.engine import Encode
+from srfix.serde.errors import EncodeError
+from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck, array_check, map_check
+from srfix.serde.formats._avro_scalars import Check, Convert, scalar
+from srfix.serde.formats._avro_schema import load
+from srfix.serde.formats._json_text import compact_bytes
+from srfix.serde.formats._misfit import Misfit, encode_error
+
+__all__ = ["column_encoder", "plain_encoder"]
+
+# What orjson writes otherwise than Jackson: control characters beyond the short escapes, and beyond U+FFFF.
+_CONTROL: Final = b"\\u00"
+_BEYOND: Final = re.compile(rb"[\xf0-\xf4]")
+# Only to find NaN and the infinities, in C.
+_strict: Final = stdlib_json.JSONEncoder(allow_nan=False, check_circular=False, default=lambda _: None).encode
+_OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+_PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
+
+
+def plain_encoder() -> Encode:
+    """Whatever has one JSON, as orjson writes it."""
+
+    def encode(value: object, prefix: bytes) -> bytes:
+        try:
+            body = orjson.dumps(value, _default, _OPTIONS)
+            # orjson writes NaN as null, and says nothing.
+            if b"null" in body:
+                _strict(value)
+        except orjson.JSONEncodeError:
+            body = _carefully(value)
+        except (ValueError, RecursionError) as error:
+            raise _no_json(error) from error
+        return prefix + body
+
+    return encode
+
+
+def _default(value: object) -> object:
+    if isinstance(value, decimal.Decimal) and value.is_finite():
+        return orjson.Fragment(decimal_text(value))
+    raise TypeError
+
+
+def _carefully(value: object) -> bytes:
+    """What orjson refuses although it has a JSON: integers beyond 64 bits, subclasses."""
+    try:
+        _strict(value)
+        return compact_bytes(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _no_json(error) from error
+
+
+def _no_json(error: Exception) -> EncodeError:
+    why = "it nests too deep" if isinstance(error, RecursionError) else error
+    return EncodeError(f"The value has no JSON ({why}). Declare columns, which say how each value is written.")
+
+
+def column_encoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> Encode:
+    """Rows of the columns; with `wrapped=False` the bytes are the bare value of the only one."""
+    check = _Plan(case_rule).of(Struct(columns))
+    single = None if wrapped else columns[0].name
+
+    def encode(row: object, prefix: bytes) -> bytes:
+        try:
+            value = check.fast(row)
+            if single is not None:
+                value = _bare(value, single)
+            body = orjson.dumps(value)
+            if _CONTROL in body or not (body.isascii() or _BEYOND.search(body) is None):
+                body = compact_bytes(value)
+        except (Misfit, TypeError, ValueError, RecursionError) as error:
+            raise _explained(row, check, error) from error
+        return prefix + body
+
+    return encode
+
+
+def _bare(row: object, name: str) -> object:
+    value = row[name] if isinstance(row, dict) else None
+    if value is None:
+        raise Misfit(
+            [(f"->{name}", "is null: un-wrapped, that is a record without these bytes, so give None for the whole row")]
+        )
+    return value
+
+
+def _explained(row: object, check: Check, error: Exception) -> EncodeError:
+    try:
+        check.careful(row)
+    except Misfit as misfit:
+        return encode_error(misfit)
+    except RecursionError:
+        return EncodeError("The row nests too deep to be written.")
+    if isinstance(error, Misfit):
+        return encode_error(error)
+    return EncodeError("A string of the row holds half a surrogate pair, which no bytes can be written for.")
+
+
+class _Plan:
+    def __init__(self, case_rule: CaseRule) -> None:
+        self._case_rule = case_rule
+
+    def of(self, type_: ColumnType) -> Check:
+        """How values of a type are checked and turned into what is written; null is not looked at here."""
+        match type_:
+            case Struct(fields):
+                record = RecordCheck(self._case_rule)
+                record.set_fields(
+                    FieldCheck(
+                        name=field.name, field=field.name, check=_nullable(self.of(field.type)), when_missing=None
+                    )
+                    for field in fields
+                )
+                return Check(fast=record.fast, careful=record.careful)
+            case Array(items):
+                return array_check(_nullable(self.of(items)))
+            case Map(values):
+                return map_check(_nullable(self.of(values)))
+            case Decimal():
+                return _same(_decimal(type_))
+            case ScalarType():
+                return _SCALARS[type_]
+
+
+def _nullable(check: Check) -> Check:
+    def fast(value: object, convert: Convert = check.fast) -> object:
+        return None if value is None else convert(value)
+
+    def careful(value: object, convert: Convert = check.careful) -> object:
+        return None if value is None else convert(value)
+
+    return Check(fast=fast, careful=careful, exact=check.exact, is_narrow=check.is_narrow)
+
+
+def _same(convert: Convert) -> Check:
+    return Check(fast=convert, careful=convert)
+
+
+def _avro(schema: object) -> Check:
+    """What Avro takes for the same column, and has on the wire: the number that JSON has."""
+    return scalar(load(stdlib_json.dumps(schema)))
+
+
+def _then(check: Check, finish: Callable[[object], object]) -> Check:
+    return _same(lambda value: finish(check.fast(value)))
+
+
+def _double_fragment(value: object) -> object:
+    assert isinstance(value, float)
+    # In this range orjson writes what Java does.
+    if _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
+        return value
+    return orjson.Fragment(double_text(value)) if math.isfinite(value) else double_text(value)
+
+
+def _base64(value: object) -> object:
+    assert isinstance(value, bytes)
+    return base64.b64encode(value).decode()
+
+
+def _decimal(type_: Decimal) -> Convert:
+    unit = decimal.Decimal((0, (1,), -type_.scale))
+    # Wide enough for all that fits; what does not is an exception, never a rounded number (DecimalUtil.ensureFit).
+    exact = decimal.Context(
+        prec=type_.precision,
+        Emax=decimal.MAX_EMAX,
+        Emin=decimal.MIN_EMIN,
+        traps=[decimal.Inexact, decimal.InvalidOperation],
+    )
+    name = f"DECIMAL({type_.precision}, {type_.scale})"
+
+    def convert(value: object) -> object:
+        if not isinstance(value, decimal.Decimal) or not value.is_finite():
+            raise Misfit.needs(f"a finite decimal.Decimal for {name}", value)
+        try:
+            return orjson.Fragment(decimal_text(value.quantize(unit, context=exact)))
+        except (decimal.Inexact, decimal.InvalidOperation):
+            raise Misfit.needs(f"a number that fits {name} without rounding", value) from None
+
+    return convert
+
+
+_LONG: Final = _avro("long")
+_SCALARS: Final[dict[ScalarType, Check]] = {
+    BOOLEAN: _avro("boolean"),
+    INTEGER: _avro("int"),
+    # Not as it is: orjson writes integers up to 64 bits without a sign.
+    BIGINT: _same(_LONG.fast),
+    DOUBLE: _then(_avro("double"), _double_fragment),
+    STRING: _avro("string"),
+    BYTES: _then(_avro("bytes"), _base64),
+    DATE: _avro({"type": "int", "logicalType": "date"}),
+    TIME: _avro({"type": "int", "logicalType": "time-millis"}),
+    TIMESTAMP: _avro({"type": "long", "logicalType": "timestamp-millis"}),
+}

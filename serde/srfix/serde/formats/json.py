@@ -1,0 +1,69 @@
+"""Plain JSON, without a schema: ksqlDB's JSON format.
+
+Reading is `KsqlJsonDeserializer`, writing is Connect's `JsonConverter` with `schemas.enable=false` and
+`decimal.format=NUMERIC` (`KsqlJsonSerdeFactory`). The tables are in `_json_scalars` and `_json_encode`.
+"""
+
+from __future__ import annotations
+
+from srfix.serde._column_halves import require_string_keys
+from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde.casing import CaseRule
+from srfix.serde.engine import Decode, Encode
+from srfix.serde.errors import ColumnError
+from srfix.serde.formats._json_decode import column_decoder, plain_decoder
+from srfix.serde.formats._json_encode import column_encoder, plain_encoder
+
+__all__ = ["SCHEMA_TYPE", "decoder", "encoder"]
+
+SCHEMA_TYPE: str | None = None
+"""JSON has no schema in a registry."""
+
+
+def decoder(
+    schema_text: str | None = None,
+    *,
+    columns: Columns | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+) -> Decode:
+    """A decoder. Without columns it gives the parsed JSON: fractions are floats, whole numbers exact.
+
+    With columns, a body that is `null` is no row (None), unless the column is un-wrapped: then it is that column's null.
+    The schema and its references have no say: JSON has none.
+
+    :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
+    """
+    if columns is None:
+        return plain_decoder()
+    return column_decoder(_checked(columns, wrapped=wrapped), case_rule=case_rule, wrapped=wrapped)
+
+
+def encoder(
+    schema_text: str | None = None,
+    *,
+    columns: Columns | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+) -> Encode:
+    """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
+
+    With columns, keys of a row are matched to them by the case rule; a column that the row lacks is written as null.
+    The schema and its references have no say: JSON has none.
+
+    :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
+    """
+    if columns is None:
+        return plain_encoder()
+    return column_encoder(_checked(columns, wrapped=wrapped), case_rule=case_rule, wrapped=wrapped)
+
+
+def _checked(columns: Columns, *, wrapped: bool) -> Columns:
+    require_string_keys(usable_columns(columns), "JSON")
+    if not wrapped and len(columns) != 1:
+        raise ColumnError(
+            f"Only a single column can be un-wrapped, and there are {len(columns)}. Wrap them, or leave one."
+        )
+    return columns
