@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from srfix.fixtures.registry import FixtureRegistry
 from srfix.fixtures.registry.intercept import Answer, Fault
 from srfix.serde.columns import parse_columns, print_columns
 from srfix.serde.formats.avro import internal_schema
@@ -42,6 +43,23 @@ class TestTheSchema:
         latest = schema(parts.srfix("schema", "--from-subject", "users-value", "--output", "json"))
         assert first["columns"] == INTERNAL
         assert latest["columns"] == f"{INTERNAL}, LOYALTYTIER STRING"
+
+    def test_a_field_that_no_column_holds_is_left_out_and_named(self) -> None:
+        entry = {
+            "type": "record",
+            "name": "Entry",
+            "connect.internal.type": "MapEntry",
+            "fields": [{"name": "key", "type": "double"}, {"name": "value", "type": "int"}],
+        }
+        fields = [{"name": "id", "type": "int"}, {"name": "byweight", "type": {"type": "array", "items": entry}}]
+        with FixtureRegistry() as registry:
+            registry.seed("scales-value", json.dumps({"type": "record", "name": "Scale", "fields": fields}))
+            asked = ("schema", "--from-subject", "scales-value", "--registry", registry.url)
+            document = schema(srfix(*asked, "--output", "json"))
+            told = srfix(*asked).stdout
+        assert document["columns"] == "ID INTEGER"
+        assert document["dropped"] == [{"path": "->byweight", "reason": "Unsupported type for map key: float64"}]
+        assert "->byweight: Unsupported type for map key: float64" in told
 
     @pytest.mark.parametrize(
         ("arguments", "said"),
@@ -86,7 +104,7 @@ class TestWhereItStands:
         assert document["registered_is_complete"] is False
 
     def test_a_schema_that_stands_nowhere_says_so(self, parts: Parts) -> None:
-        done = parts.srfix("schema", "ELSE INT")
+        done = parts.srfix("schema", "NOWHERE INT")
         assert (done.returncode, done.stderr) == (0, "")
         assert "It is registered under no subject of this registry." in done.stdout
 

@@ -14,7 +14,14 @@ from srfix.cli.options import connection_options, output_option
 from srfix.cli.output.interface import Block, Commands, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
 from srfix.recovery.standing import Acceptance, Standing, acceptance_of, standing_of
-from srfix.serde.columns import BOOLEAN, Column, Columns, columns_from_avro, parse_columns, print_columns
+from srfix.serde.columns import (
+    BOOLEAN,
+    Column,
+    Inferred,
+    infer_avro,
+    parse_columns,
+    print_columns,
+)
 from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.formats import avro
 from srfix.serde.registry import RegistryClient, schema_references
@@ -52,19 +59,19 @@ def schema(
     if version is not None and from_subject is None:
         raise UsageError("--version chooses a version of --from-subject; give that too.")
     _check_full_name(full_name)
-    declared = None if columns is None else parse_columns(columns)
+    inferred = None if columns is None else Inferred(parse_columns(columns))
     standing: Standing | None = None
     acceptance: Acceptance | None = None
     if connection.registry.urls or from_subject is not None or subject is not None:
         with connection.registry_client() as registry:
-            declared = declared or _columns_of(registry, str(from_subject), version or "latest")
-            wanted = Schema(text=avro.internal_schema(declared, full_name=full_name))
+            inferred = inferred or _columns_of(registry, str(from_subject), version or "latest")
+            wanted = Schema(text=avro.internal_schema(inferred.columns, full_name=full_name))
             standing = standing_of(registry, wanted)
             acceptance = None if subject is None else acceptance_of(registry, subject, wanted)
-    assert declared is not None
-    text = avro.internal_schema(declared, full_name=full_name)
-    document = _document(declared, text, standing, acceptance)
-    write_report(Report(document=document, blocks=tuple(_blocks(declared, text, standing, acceptance))), output)
+    assert inferred is not None
+    text = avro.internal_schema(inferred.columns, full_name=full_name)
+    document = _document(inferred, text, standing, acceptance)
+    write_report(Report(document=document, blocks=tuple(_blocks(inferred, text, standing, acceptance))), output)
     return ExitCode.OK if acceptance is None or acceptance.is_accepted else ExitCode.FINDINGS
 
 
@@ -75,15 +82,17 @@ def _check_full_name(full_name: str) -> None:
         raise UsageError(f"--full-name {full_name!r} is no Avro name: {error.message}") from error
 
 
-def _columns_of(registry: RegistryClient, subject: str, version: int | Literal["latest"]) -> Columns:
+def _columns_of(registry: RegistryClient, subject: str, version: int | Literal["latest"]) -> Inferred:
     found = registry.version(subject, version).schema
     avro.check_schema(found)
-    return columns_from_avro(
+    return infer_avro(
         found.text, references=tuple(each.schema.text for each in schema_references(registry, found, subject=subject))
     )
 
 
-def _document(columns: Columns, text: str, standing: Standing | None, acceptance: Acceptance | None) -> dict[str, Json]:
+def _document(
+    inferred: Inferred, text: str, standing: Standing | None, acceptance: Acceptance | None
+) -> dict[str, Json]:
     accepted: Json = None
     if acceptance is not None:
         accepted = {
@@ -103,7 +112,8 @@ def _document(columns: Columns, text: str, standing: Standing | None, acceptance
     return {
         "schema": "srfix.schema/1",
         "srfix": version_of("srfix"),
-        "columns": print_columns(columns),
+        "columns": print_columns(inferred.columns),
+        "dropped": [{"path": part.path, "reason": part.reason} for part in inferred.dropped],
         "avro": text,
         "request": {"schema": text},
         "registered": registered,
@@ -112,10 +122,13 @@ def _document(columns: Columns, text: str, standing: Standing | None, acceptance
     }
 
 
-def _blocks(columns: Columns, text: str, standing: Standing | None, acceptance: Acceptance | None) -> Iterator[Block]:
+def _blocks(inferred: Inferred, text: str, standing: Standing | None, acceptance: Acceptance | None) -> Iterator[Block]:
     # As a command: whole on one line on any terminal, and unescaped in Markdown, so that it can be copied.
     yield Commands((text,))
-    yield Fields((("columns", print_columns(columns)),))
+    yield Fields((("columns", print_columns(inferred.columns)),))
+    if inferred.dropped:
+        yield Paragraph("Fields that no column holds are left out, as ksqlDB leaves them out:")
+        yield Items(tuple(f"{part.path}: {part.reason}" for part in inferred.dropped))
     if standing is not None:
         if standing.holders:
             yield Table(
