@@ -250,12 +250,12 @@ class _Parser:
             raise ColumnError(f"{error.message} It stands at character {start + 1}.") from error
 
     def _integer(self, what: str) -> int:
-        expected = f"{what}, a whole number from 0 to {_MAX_INTEGER}"
+        sign = -1 if self._take("-") else 1
         digits = self._token.text.lstrip("0") or "0"
         if self._token.kind != "integer" or len(digits) > 10 or int(digits) > _MAX_INTEGER:
-            self._fail(expected)
+            self._fail(f"{what}, a whole number of at most {_MAX_INTEGER}")
         self._advance()
-        return int(digits)
+        return sign * int(digits)
 
     def _scalar(self) -> ScalarType:
         # A type's name is an identifier, quotes and all: `"int"` is INT.
