@@ -1,117 +1,128 @@
-"""Row → payload, as confluent_kafka's `SerializingProducer` calls it, and as anybody can."""
+"""Row → payload, as confluent_kafka's `SerializingProducer` calls it, and as anybody can.
+
+| class | payloads |
+|---|---|
+| `AvroSerializer(registry, columns)` | Avro under the columns' internal schema, as ksqlDB writes |
+| `JsonSchemaSerializer(registry, columns)` | JSON under their JSON Schema (ksqlDB's JSON_SR) |
+| `JsonSerializer(columns)` | plain JSON |
+| `KafkaSerializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
+| `WindowedSerializer(serializer, …)` | a windowed key: a key by any of these, and its window |
+
+Those with a registry also write under exactly a given schema (`for_schema`), and under one that stands in the registry
+(`schema_id`, `version`): nothing is registered then, names are exact, the schema's defaults are filled in.
+
+Columns that are marked as KEY make the keys, the others the values (by `ctx.field`); where none is marked, all make either.
+`wrap` says whether a single column stands in a record: None is ksqlDB's default, by which a key's does not. A bare null is
+a null payload, as there.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
-from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._column_types import Columns
+from srfix.serde._framed_serializer import TOPIC_SUBJECT, FramedSerializer
+from srfix.serde._schemaless import SchemalessSerializer
 from srfix.serde.casing import CaseRule
-from srfix.serde.engine import Encode
-from srfix.serde.errors import EncodeError
-from srfix.serde.formats import avro
-from srfix.serde.interface import Context, SchemaRegistrar
-from srfix.serde.registry.models import Schema
-from srfix.serde.subjects import Subject, SubjectStrategy, TopicSubject, role_of
-from srfix.serde.wire import prefix_id_bytes
+from srfix.serde.formats.table import Format
+from srfix.serde.generations import Generation, WrittenBy
+from srfix.serde.interface import SchemaLookup, SchemaRegistrar
+from srfix.serde.subjects import SubjectStrategy
+from srfix.serde.wire import Framing
 
-__all__ = ["AvroSerializer"]
-
-_TOPIC_SUBJECT = TopicSubject()
+__all__ = ["AvroSerializer", "JsonSchemaSerializer", "JsonSerializer", "KafkaSerializer"]
 
 
-class AvroSerializer:
+class AvroSerializer(FramedSerializer):
     """Writes rows in Avro and the registry's framing.
 
     `AvroSerializer(registry, columns)` writes under the columns' internal schema, as ksqlDB does: a row's
     keys are matched to the columns by the case rule, and a missing column is null.
     `AvroSerializer.for_schema(registry, text)` writes rows under exactly that schema, by its field names.
+    `AvroSerializer(registry, columns, schema_id=7)` writes under a schema that exists, as ksqlDB does with a
+    VALUE_SCHEMA_ID; `version="latest"` likewise. Without columns, rows have its field names.
 
     The schema is registered under the subject of each topic once, by a POST whose answer is awaited; no read
-    ever stands in for it. Nothing is rounded and no value changes its kind, but times are cut to
-    milliseconds, which is all that TIME and TIMESTAMP hold. Thread-safe; picklable if its registry is.
+    ever stands in for it. With `register=False` it must be there already. Nothing is rounded and no value changes its
+    kind, but times are cut to milliseconds, which is all that TIME and TIMESTAMP hold. Thread-safe; picklable if its
+    registry is.
     """
+
+    _format = Format.AVRO
 
     def __init__(
         self,
-        registry: SchemaRegistrar,
-        columns: Columns,
+        registry: SchemaRegistrar | SchemaLookup,
+        columns: Columns | None = None,
         *,
-        subjects: SubjectStrategy = _TOPIC_SUBJECT,
+        subjects: SubjectStrategy = TOPIC_SUBJECT,
         case_rule: CaseRule = CaseRule.UNIQUE,
+        wrap: bool | None = None,
+        full_name: str | None = None,
+        generation: Generation = Generation.UP_TO_0_28,
+        written_by: WrittenBy = WrittenBy.SERIALIZER,
+        schema_id: int | None = None,
+        version: int | Literal["latest"] | None = None,
+        register: bool = True,
+        normalize: bool = False,
+        schema_id_framing: Framing = Framing.PREFIX_ID,
     ) -> None:
-        """:raises ColumnError: if the columns cannot be used, or Avro does not allow their names."""
-        text = avro.internal_schema(usable_columns(columns))
-        self._set(registry, text, subjects, avro.encoder(text, columns=columns, case_rule=case_rule))
-        self._make: Callable[[], AvroSerializer] = partial(
-            AvroSerializer, registry, columns, subjects=subjects, case_rule=case_rule
+        """A serializer of columns, or of rows under a schema that exists; parameters as of `FramedSerializer`.
+
+        :param full_name: the internal schema's record name with its namespace; None is ksqlDB's.
+        :raises ColumnError: if the columns cannot be used, or Avro does not allow their names.
+        :raises UsageError: if it is not told what to write under, or told twice.
+        """
+        self._more = {} if full_name is None else {"full_name": full_name}
+        super().__init__(
+            registry,
+            columns,
+            subjects=subjects,
+            case_rule=case_rule,
+            wrap=wrap,
+            generation=generation,
+            written_by=written_by,
+            schema_id=schema_id,
+            version=version,
+            register=register,
+            normalize=normalize,
+            schema_id_framing=schema_id_framing,
         )
 
-    @classmethod
-    def for_schema(
-        cls, registry: SchemaRegistrar, schema_text: str, *, subjects: SubjectStrategy = _TOPIC_SUBJECT
-    ) -> AvroSerializer:
-        """A serializer that writes under exactly this schema.
 
-        :raises SchemaError: if the text is not an Avro schema.
-        """
-        serializer = cls.__new__(cls)
-        encode = avro.encoder(schema_text, columns=None, case_rule=CaseRule.EXACT)
-        serializer._set(registry, schema_text, subjects, encode)
-        serializer._make = partial(cls.for_schema, registry, schema_text, subjects=subjects)
-        return serializer
+class JsonSchemaSerializer(FramedSerializer):
+    """Writes rows in JSON and the registry's framing: ksqlDB's JSON_SR.
 
-    def _set(self, registry: SchemaRegistrar, text: str, subjects: SubjectStrategy, encode: Encode) -> None:
-        self._registry = registry
-        self._schema = Schema(text=text, schema_type=avro.SCHEMA_TYPE)
-        self._subjects = subjects
-        self._encode = encode
-        self._registered: dict[Subject, bytes] = {}
-        self._prefixes: dict[tuple[str, str], bytes] = {}
-        self._lock = threading.Lock()
+    `JsonSchemaSerializer(registry, columns)` writes under the columns' internal JSON Schema, `for_schema` documents under
+    exactly a given one, `schema_id` and `version` under one that exists. Registration, threads and pickles as
+    `AvroSerializer`.
+    """
 
-    @property
-    def schema(self) -> Schema:
-        """What is registered and written under."""
-        return self._schema
-
-    def __call__(self, row: object, ctx: Context) -> bytes | None:
-        """The payload; None for None (a tombstone), without asking the registry.
-
-        :raises EncodeError: if the row does not fit; nothing is registered for a row that does not.
-        :raises RegistryError: if the registry did not take the schema.
-        """
-        if row is None:
-            return None
-        try:
-            return self._encode(row, self._prefixes[ctx.topic, ctx.field])
-        except KeyError:
-            return self._first(row, ctx)
-        except EncodeError as error:
-            raise _located(error, ctx) from error
-
-    def _first(self, row: object, ctx: Context) -> bytes:
-        try:
-            self._encode(row, b"")
-        except EncodeError as error:
-            raise _located(error, ctx) from error
-        return self._encode(row, self._register(ctx))
-
-    def _register(self, ctx: Context) -> bytes:
-        subject = self._subjects(ctx.topic, role_of(ctx.field))
-        with self._lock:
-            prefix = self._registered.get(subject)
-            if prefix is None:
-                prefix = self._registered[subject] = prefix_id_bytes(self._registry.register(subject, self._schema))
-            self._prefixes[ctx.topic, ctx.field] = prefix
-            return prefix
-
-    def __reduce__(self) -> tuple[Callable[[], AvroSerializer], tuple[()]]:
-        return self._make, ()
+    _format = Format.JSON_SR
 
 
-def _located(error: EncodeError, ctx: Context) -> EncodeError:
-    """The same error, saying which payload it is about."""
-    attributes = dict(vars(error)) | {"topic": ctx.topic, "role": role_of(ctx.field)}
-    return EncodeError(f"A {ctx.field} for topic {ctx.topic!r}: {error.message}", **attributes)
+class JsonSerializer(SchemalessSerializer):
+    """Writes plain JSON: no registry, no framing.
+
+    `JsonSerializer()` writes documents as they are; `JsonSerializer(columns)` rows, as ksqlDB writes them. Thread-safe
+    and picklable.
+    """
+
+    _format = Format.JSON
+
+
+class KafkaSerializer(SchemalessSerializer):
+    """Writes a key or value of one column as Kafka's own serializers do: ksqlDB's default format of keys.
+
+    The row is `{column: value}`. Thread-safe and picklable.
+    """
+
+    _format = Format.KAFKA
+
+    def __init__(self, columns: Columns, *, case_rule: CaseRule = CaseRule.UNIQUE) -> None:
+        """:raises ColumnError: if a half has several columns, or the format cannot hold the type."""
+        super().__init__(columns, case_rule=case_rule, wrap=False)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(type(self), case_rule=self._case_rule), (self._columns,)

@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import Final, NewType, TypeAlias
 from uuid import UUID
 
-from srfix.serde.errors import MalformedHeaderError, PayloadTooShortError, UnknownMagicByteError, WireError
+from srfix.serde.errors import MalformedHeaderError, PayloadTooShortError, UnknownMagicByteError, UsageError, WireError
 from srfix.serde.subjects import Role
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "prefix_of",
     "schema_id_header",
     "schema_id_of",
+    "set_header_guid",
 ]
 
 SchemaId = NewType("SchemaId", int)
@@ -117,6 +118,27 @@ def header_guid(headers: Headers, role: Role) -> UUID | None:
             "The producer's header schema-id serializer did not write it."
         )
     return UUID(bytes=found[1:])
+
+
+def set_header_guid(headers: Headers, role: Role, guid: UUID) -> None:
+    """Puts a GUID into a record's headers, as Confluent's `HeaderSchemaIdSerializer` does: appended to a list, set in a
+    dict. One that was there before (of the record that it was made of, say) goes: readers differ in which of two counts.
+
+    :raises UsageError: if the headers are neither a list nor a dict.
+    """
+    name, value = schema_id_header(role), frame_guid(guid)
+    if isinstance(headers, dict):
+        headers[name] = value
+    elif isinstance(headers, list):
+        if any(key == name for key, _ in headers):
+            headers[:] = [header for header in headers if header[0] != name]
+        headers.append((name, value))
+    else:
+        has = "none" if headers is None else f"a {type(headers).__name__}"
+        raise UsageError(
+            f"The schema's GUID goes into the record header {name}, which needs headers that can be added to, a list or a "
+            f"dict; the context has {has}. Pass headers=[] when producing, or use another framing."
+        )
 
 
 def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.VALUE) -> Frame | None:

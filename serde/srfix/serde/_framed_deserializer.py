@@ -1,0 +1,137 @@
+"""Framed payload → row: what the deserializers of all formats with schemas have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+from uuid import UUID
+
+from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._half import half_of
+from srfix.serde._locating import ABOUT_THE_PAYLOAD, read_from
+from srfix.serde._plans import decode_plan
+from srfix.serde._resolved import Identity, ResolvedSchema
+from srfix.serde.casing import CaseRule
+from srfix.serde.engine import Decode
+from srfix.serde.errors import DecodeError, SchemaError, SrfixError
+from srfix.serde.formats.table import Format, format_of, schema_module_of
+from srfix.serde.interface import Context, Value
+from srfix.serde.resolve import Resolver
+from srfix.serde.subjects import Role, role_of
+from srfix.serde.wire import PREFIX_ID_SIZE, Frame, header_guid, parse, prefix_of, schema_id_of
+
+__all__ = ["FramedDeserializer"]
+
+
+class FramedDeserializer:
+    """Reads payloads that name their schema, by id or by GUID, in front or in a header.
+
+    Thread-safe; picklable if its resolver is (the plans are made anew).
+    """
+
+    _formats: Collection[Format] = ()
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        *,
+        columns: Columns | None = None,
+        case_rule: CaseRule = CaseRule.UNIQUE,
+        wrap: bool | None = None,
+    ) -> None:
+        """:raises ColumnError: if the columns cannot be used."""
+        self._resolver = resolver
+        self._columns = None if columns is None else usable_columns(columns)
+        self._case_rule = case_rule
+        self._wrap = wrap
+        self._plans: dict[tuple[bytes, str, str], Decode] = {}
+        self._guid_plans: dict[tuple[UUID, str, str], Decode] = {}
+
+    @property
+    def columns(self) -> Columns | None:
+        """All columns, of both halves; None where rows are as the writer has them."""
+        return self._columns
+
+    def columns_of(self, role: Role) -> Columns | None:
+        """What every key, or every value, has, in this order; None where rows are as the writer has them.
+
+        :raises ColumnError: if there is no column for this half, or it cannot be used.
+        """
+        return None if self._columns is None else half_of(self._columns, role, self._wrap).columns
+
+    def __call__(self, payload: bytes | None, ctx: Context) -> Value:
+        """The row; None for a tombstone, and without columns for a null that its writer framed.
+
+        :raises WireError: if the payload is not framed.
+        :raises ResolveError: if the resolver does not accept the schema id or GUID.
+        :raises SchemaError: if the writer schema is of another format.
+        :raises ColumnError: if there is no column for this half, or the format cannot hold one.
+        :raises DecodeError: if the body is not what the writer schema says, or a writer's type cannot feed
+            its column.
+        :raises CasingError: if letter case leaves the match between fields and columns undecided.
+        :raises RegistryError: if the registry could not be asked.
+        :raises UsageError: if a subject strategy has no subject for it.
+        """
+        if payload is None:
+            return None
+        # One look-up per record, without taking the payload apart: this is the hot path.
+        decode = self._plans.get((prefix_of(payload), ctx.topic, ctx.field))
+        if decode is None or (ctx.headers and self._is_named_by_header(ctx)):
+            return self._read(payload, ctx)
+        try:
+            return decode(payload, PREFIX_ID_SIZE)
+        except DecodeError as error:
+            raise read_from(error, ctx, schema_id_of(payload)) from error
+
+    def _is_named_by_header(self, ctx: Context) -> bool:
+        try:
+            return header_guid(ctx.headers, role_of(ctx.field)) is not None
+        except SrfixError:
+            return True  # whatever it is, it is met again
+
+    def _read(self, payload: bytes, ctx: Context) -> Value:
+        role = role_of(ctx.field)
+        identity: Identity | None = None
+        try:
+            frame = parse(payload, headers=ctx.headers, role=role)
+            assert frame is not None
+            identity = frame.guid if frame.schema_id is None else frame.schema_id
+            return self._decode(frame, ctx, role)(payload, frame.body_offset)
+        except ABOUT_THE_PAYLOAD as error:
+            raise read_from(error, ctx, identity) from error
+
+    def _decode(self, frame: Frame, ctx: Context, role: Role) -> Decode:
+        if frame.guid is not None:
+            by_guid = (frame.guid, ctx.topic, ctx.field)
+            decode = self._guid_plans.get(by_guid)
+            if decode is None:
+                resolved = self._resolver.resolve_guid(frame.guid, topic=ctx.topic, role=role)
+                decode = self._guid_plans[by_guid] = self._plan(resolved, role)
+            return decode
+        assert frame.schema_id is not None
+        by_id = (prefix_of(frame.payload), ctx.topic, ctx.field)
+        decode = self._plans.get(by_id)
+        if decode is None:
+            resolved = self._resolver.resolve(frame.schema_id, topic=ctx.topic, role=role)
+            decode = self._plans[by_id] = self._plan(resolved, role)
+        return decode
+
+    def _plan(self, resolved: ResolvedSchema, role: Role) -> Decode:
+        schema = resolved.schema
+        if len(self._formats) == 1:
+            (format_,) = self._formats
+            wanted = schema_module_of(format_).SCHEMA_TYPE
+            if schema.schema_type != wanted:
+                raise SchemaError(
+                    f"The schema is of the type {schema.schema_type}, not {wanted}. Use the serde of that format."
+                )
+        else:
+            format_ = format_of(schema.schema_type)
+        half = None if self._columns is None else half_of(self._columns, role, self._wrap)
+        return decode_plan(format_, schema.text, half, self._case_rule, resolved.references)
+
+    def _options(self) -> dict[str, object]:
+        return {"columns": self._columns, "case_rule": self._case_rule, "wrap": self._wrap}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(type(self), **self._options()), (self._resolver,)  # type: ignore[arg-type]

@@ -1,0 +1,237 @@
+"""Row → framed payload: what the serializers of all formats with schemas have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, ClassVar, Final, Literal, Self, cast
+from uuid import UUID
+
+from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._half import roles_of
+from srfix.serde._locating import ABOUT_THE_ROW, written_to
+from srfix.serde._plans import ColumnPlans, EncodeOrNone
+from srfix.serde._schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice
+from srfix.serde.casing import CaseRule
+from srfix.serde.errors import EncodeError, SchemaError, UsageError
+from srfix.serde.formats.table import Format, schema_module_of
+from srfix.serde.generations import Generation, WrittenBy
+from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar
+from srfix.serde.registry.models import Schema
+from srfix.serde.subjects import Role, SubjectStrategy, TopicSubject, role_of
+from srfix.serde.wire import Framing, frame_guid, prefix_id_bytes, set_header_guid
+
+__all__ = ["FramedSerializer", "TOPIC_SUBJECT"]
+
+TOPIC_SUBJECT: Final = TopicSubject()
+
+
+class FramedSerializer:
+    """Writes rows under a schema that the registry knows. Thread-safe; picklable if its registry is."""
+
+    _format: ClassVar[Format]
+    _choice: SchemaChoice
+    _more: Mapping[str, Any] = {}
+    """Options of one format's internal schemas alone."""
+
+    def __init__(
+        self,
+        registry: SchemaRegistrar | SchemaLookup,
+        columns: Columns | None = None,
+        *,
+        subjects: SubjectStrategy = TOPIC_SUBJECT,
+        case_rule: CaseRule = CaseRule.UNIQUE,
+        wrap: bool | None = None,
+        generation: Generation = Generation.UP_TO_0_28,
+        written_by: WrittenBy = WrittenBy.SERIALIZER,
+        schema_id: int | None = None,
+        version: int | Literal["latest"] | None = None,
+        register: bool = True,
+        normalize: bool = False,
+        schema_id_framing: Framing = Framing.PREFIX_ID,
+    ) -> None:
+        """A serializer of columns, or of rows under a schema that exists.
+
+        :param columns: what is written; with `schema_id` or `version` None for rows with the schema's field names.
+        :param subjects: under which subject the schema is.
+        :param case_rule: how a row's keys are matched to the columns.
+        :param wrap: whether a single column stands in a record; None is ksqlDB's default.
+        :param generation: which ksqlDB's internal schema is written under.
+        :param written_by: which of its two writers'.
+        :param schema_id: the id of the schema to write under: it exists, and the subject holds it.
+        :param version: the version of the subject to write under.
+        :param register: False if the schema must be under the subject already.
+        :param normalize: True to let the registry normalise what it registers or looks up.
+        :param schema_id_framing: where the schema's id or GUID stands.
+        :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+        :raises UsageError: if it is not told what to write under, or told twice.
+        """
+        options: dict[str, Any] = {
+            "subjects": subjects,
+            "case_rule": case_rule,
+            "wrap": wrap,
+            "generation": generation,
+            "written_by": written_by,
+            "schema_id": schema_id,
+            "version": version,
+            "register": register,
+            "normalize": normalize,
+            "schema_id_framing": schema_id_framing,
+        }
+        self._set(schema_id_framing, partial(type(self), registry, columns, **options, **self._more))
+        if columns is not None:
+            usable_columns(columns)
+        internal = {"generation": generation, "written_by": written_by, **self._more}
+        plans = ColumnPlans(self._format, columns, wrap, case_rule, internal)
+        if schema_id is not None or version is not None:
+            lookup = cast("SchemaLookup", registry)
+            self._choice = ExistingSchema(lookup, plans.encode_under, subjects, schema_id=schema_id, version=version)
+            return
+        if columns is None:
+            raise UsageError(
+                "There is nothing to tell the schema: give columns, or the schema_id or version to write under, or use "
+                "for_schema."
+            )
+        own = self._choice = OwnSchema(
+            cast("SchemaRegistrar", registry),
+            plans.internal_schema,
+            plans.encode,
+            subjects,
+            register=register,
+            normalize=normalize,
+            with_guid=schema_id_framing is not Framing.PREFIX_ID,
+        )
+        roles = roles_of(columns)
+        self._role = Role.VALUE if Role.VALUE in roles else Role.KEY
+        # What cannot be written is said at once, where it is known which halves there will be.
+        for role in roles if wrap is None or roles == (Role.VALUE,) else ():
+            own.written("", role)
+
+    @classmethod
+    def for_schema(
+        cls,
+        registry: SchemaRegistrar,
+        schema: str | Schema,
+        *,
+        subjects: SubjectStrategy = TOPIC_SUBJECT,
+        register: bool = True,
+        normalize: bool = False,
+        schema_id_framing: Framing = Framing.PREFIX_ID,
+    ) -> Self:
+        """A serializer that writes under exactly this schema: a text, or a schema with references, which are asked for
+        with the first row. Rows have its field names.
+
+        :raises SchemaError: if the text is not a schema of the format.
+        """
+        options: dict[str, Any] = {
+            "subjects": subjects,
+            "register": register,
+            "normalize": normalize,
+            "schema_id_framing": schema_id_framing,
+        }
+        serializer = cls.__new__(cls)
+        serializer._set(schema_id_framing, partial(cls.for_schema, registry, schema, **options))
+        schema_type = str(schema_module_of(cls._format).SCHEMA_TYPE)
+        given = Schema(text=schema, schema_type=schema_type) if isinstance(schema, str) else schema
+        if given.schema_type != schema_type:
+            raise SchemaError(f"The schema is of the type {given.schema_type}, not {schema_type}. Use its serializer.")
+        own = serializer._choice = OwnSchema(
+            registry,
+            lambda _: given,
+            ColumnPlans(cls._format, None, None, CaseRule.EXACT, {}).encode,
+            subjects,
+            register=register,
+            normalize=normalize,
+            with_guid=schema_id_framing is not Framing.PREFIX_ID,
+        )
+        if not given.references:
+            own.written("", Role.VALUE)
+        return serializer
+
+    def _set(self, framing: Framing, make: Callable[[], Self]) -> None:
+        self._framing = framing
+        self._make = make
+        self._role = Role.VALUE
+        # Without headers to write, one look-up per record; with them, the other table.
+        self._plans: dict[tuple[str, str], tuple[EncodeOrNone, bytes]] = {}
+        self._header_plans: dict[tuple[str, str], tuple[EncodeOrNone, UUID]] = {}
+
+    @property
+    def schema(self) -> Schema:
+        """What values are written under; keys, if there are columns for them alone.
+
+        :raises UsageError: if that is for the registry to say (`schema_id`, `version`).
+        """
+        return self.schema_of(self._role)
+
+    def schema_of(self, role: Role) -> Schema:
+        """What keys or values are written under.
+
+        :raises UsageError: if that is for the registry to say (`schema_id`, `version`).
+        :raises ColumnError: if the columns cannot be written.
+        """
+        if isinstance(self._choice, ExistingSchema):
+            raise UsageError("The schema is the registry's: it is known with the first row that is written.")
+        return self._choice.written("", role).schema
+
+    def __call__(self, row: object, ctx: Context) -> bytes | None:
+        """The payload; None for None (a tombstone), without asking the registry, and for a bare null.
+
+        :raises EncodeError: if the row does not fit; nothing is registered for a row that does not.
+        :raises ColumnError: if there is no column for this half, or the format cannot hold one.
+        :raises RegistryError: if the registry did not take the schema.
+        :raises ResolveError: if nothing is to be registered, and the registry does not have the schema.
+        :raises UsageError: if a GUID is to be written and the registry has none or the context takes none, or a subject
+            strategy has no subject for it.
+        """
+        if row is None:
+            return None
+        plan = self._plans.get((ctx.topic, ctx.field))
+        if plan is None:
+            return self._otherwise(row, ctx)
+        encode, prefix = plan
+        try:
+            return encode(row, prefix)
+        except EncodeError as error:
+            raise written_to(error, ctx) from error
+
+    def _otherwise(self, row: object, ctx: Context) -> bytes | None:
+        where = (ctx.topic, ctx.field)
+        try:
+            if where not in self._header_plans:
+                self._plan(row, ctx)
+            if where in self._plans:
+                encode, prefix = self._plans[where]
+                return encode(row, prefix)
+            encode, guid = self._header_plans[where]
+            payload = encode(row, b"")
+        except ABOUT_THE_ROW as error:
+            raise written_to(error, ctx) from error
+        set_header_guid(ctx.headers, role_of(ctx.field), guid)
+        return payload
+
+    def _plan(self, row: object, ctx: Context) -> None:
+        role = role_of(ctx.field)
+        written = self._choice.written(ctx.topic, role)
+        written.encode(row, b"")  # a row that does not fit registers nothing
+        published = self._choice.publish(written, ctx.topic, role)
+        where = (ctx.topic, ctx.field)
+        match self._framing:
+            case Framing.PREFIX_ID:
+                self._plans[where] = (written.encode, prefix_id_bytes(published.schema_id))
+            case Framing.PREFIX_GUID:
+                self._plans[where] = (written.encode, frame_guid(_guid(published)))
+            case Framing.HEADER_GUID:
+                self._header_plans[where] = (written.encode, _guid(published))
+
+    def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
+        return self._make, ()
+
+
+def _guid(published: Published) -> UUID:
+    if published.guid is None:
+        raise UsageError(
+            f"The registry tells no GUID of the schema with the id {published.schema_id}: Confluent's does from 8.0 on. "
+            "Write its id into the payload (schema_id_framing=Framing.PREFIX_ID)."
+        )
+    return published.guid

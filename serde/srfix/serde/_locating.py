@@ -1,0 +1,35 @@
+"""Errors that say which payload they are about."""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+from srfix.serde._resolved import Identity, attributes_of, words_for
+from srfix.serde.errors import CasingError, ColumnError, DecodeError, EncodeError, SchemaError, SrfixError, WireError
+from srfix.serde.interface import Context
+from srfix.serde.subjects import role_of
+
+__all__ = ["ABOUT_THE_PAYLOAD", "ABOUT_THE_ROW", "read_from", "written_to"]
+
+ABOUT_THE_PAYLOAD: Final = (WireError, SchemaError, ColumnError, DecodeError, CasingError)
+"""What says nothing of topic and role yet, when it comes from reading."""
+ABOUT_THE_ROW: Final = (EncodeError, SchemaError, ColumnError, CasingError)
+"""Likewise, from writing."""
+
+_Error = TypeVar("_Error", bound=SrfixError)
+
+
+def read_from(error: _Error, ctx: Context, identity: Identity | None = None) -> _Error:
+    """The same error, saying which payload it is about, and what that names its schema by."""
+    carries = "" if identity is None else f", {words_for(identity)}"
+    attributes: dict[str, object] = {"schema_id": None} if identity is None else attributes_of(identity)
+    return _again(error, f"A {ctx.field} of topic {ctx.topic!r}{carries}: {error.message}", ctx, attributes)
+
+
+def written_to(error: _Error, ctx: Context) -> _Error:
+    """The same error, saying which payload was to be written."""
+    return _again(error, f"A {ctx.field} for topic {ctx.topic!r}: {error.message}", ctx, {})
+
+
+def _again(error: _Error, message: str, ctx: Context, more: dict[str, object]) -> _Error:
+    return type(error)(message, **{**vars(error), "topic": ctx.topic, "role": role_of(ctx.field), **more})

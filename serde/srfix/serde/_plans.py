@@ -1,0 +1,128 @@
+"""Columns, a schema and a half → a plan of the format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from srfix.serde._column_types import Columns
+from srfix.serde._half import Half, half_of
+from srfix.serde.casing import CaseRule, match_fields
+from srfix.serde.engine import Decode, Encode
+from srfix.serde.errors import CasingError, SchemaError
+from srfix.serde.formats.table import Format, module_of, schema_module_of
+from srfix.serde.registry.models import Schema
+from srfix.serde.subjects import Role
+
+__all__ = ["ColumnPlans", "EncodeOrNone", "decode_plan", "encode_plan", "none_for_null"]
+
+EncodeOrNone: TypeAlias = Callable[[object, bytes], "bytes | None"]
+"""An `Encode` that also gives None: a row whose payload is null."""
+
+
+class ColumnPlans:
+    """Schemas and encoders of columns, by half; without columns, of rows as a schema has them."""
+
+    def __init__(
+        self,
+        format_: Format,
+        columns: Columns | None,
+        wrap: bool | None,
+        case_rule: CaseRule,
+        internal: Mapping[str, object],
+    ) -> None:
+        self._format = format_
+        self._columns = columns
+        self._wrap = wrap
+        self._case_rule = case_rule
+        self._internal = internal
+
+    def internal_schema(self, role: Role) -> Schema:
+        """The columns' internal schema."""
+        half = self._half(role)
+        assert half is not None
+        module = schema_module_of(self._format)
+        text = module.internal_schema(half.columns, role=role, wrapped=half.wrapped, **self._internal)
+        return Schema(text=text, schema_type=str(module.SCHEMA_TYPE))
+
+    def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
+        """How rows are written under their own schema."""
+        return encode_plan(self._format, schema.text, self._half(role), self._case_rule, references)
+
+    def encode_under(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
+        """How rows are written under another schema.
+
+        :raises SchemaError: if it is of another format, or columns and schema do not go together.
+        """
+        module = schema_module_of(self._format)
+        if schema.schema_type != module.SCHEMA_TYPE:
+            raise SchemaError(
+                f"The schema to write under is of the type {schema.schema_type}, not {module.SCHEMA_TYPE}. Use the "
+                "serializer of that format."
+            )
+        half = self._half(role)
+        if half is None:
+            return encode_plan(self._format, schema.text, None, CaseRule.EXACT, references)
+        if not half.wrapped:
+            return encode_plan(self._format, schema.text, half, self._case_rule, references)
+        return module.encoder_under(schema.text, columns=half.columns, references=references)
+
+    def _half(self, role: Role) -> Half | None:
+        return None if self._columns is None else half_of(self._columns, role, self._wrap)
+
+
+def decode_plan(
+    format_: Format, text: str | None, half: Half | None, case_rule: CaseRule, references: tuple[str, ...] = ()
+) -> Decode:
+    """A plan for reading; without a half, the body as the writer has it."""
+    return module_of(format_).decoder(
+        text,
+        columns=None if half is None else half.columns,
+        case_rule=case_rule,
+        **_more(half, references),
+    )
+
+
+def encode_plan(
+    format_: Format, text: str | None, half: Half | None, case_rule: CaseRule, references: tuple[str, ...] = ()
+) -> EncodeOrNone:
+    """A plan for writing; without a half, rows as the schema has them."""
+    encode = module_of(format_).encoder(
+        text,
+        columns=None if half is None else half.columns,
+        case_rule=case_rule,
+        **_more(half, references),
+    )
+    return encode if half is None or half.wrapped else none_for_null(encode, half, case_rule)
+
+
+def _more(half: Half | None, references: tuple[str, ...]) -> dict[str, Any]:
+    return ({"references": references} if references else {}) | (
+        {} if half is None or half.wrapped else {"wrapped": False}
+    )
+
+
+def none_for_null(encode: Encode, half: Half, case_rule: CaseRule) -> EncodeOrNone:
+    """For a bare value: null is a null payload, whatever the schema allows (ksqlDB's `UnwrappedSerializer` hands it to
+    serializers that give null for null)."""
+    names = tuple(column.name for column in half.columns)
+
+    def encode_or_none(row: object, prefix: bytes) -> bytes | None:
+        if (
+            isinstance(row, Mapping)
+            and all(value is None for value in row.values())
+            and _is_known(row, names, case_rule)
+        ):
+            return None
+        return encode(row, prefix)
+
+    return encode_or_none
+
+
+def _is_known(row: Mapping[object, object], names: tuple[str, ...], case_rule: CaseRule) -> bool:
+    """True if the row has nothing but the column: otherwise the format finds the words."""
+    keys = [key for key in row if isinstance(key, str)]
+    try:
+        return len(match_fields(names, keys, case_rule, where="the row")) == len(row)
+    except CasingError:
+        return False

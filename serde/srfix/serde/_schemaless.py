@@ -1,0 +1,119 @@
+"""What the serdes of formats without schemas have in common: no registry, no framing, a plan for each half."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._half import Half, half_of, roles_of
+from srfix.serde._locating import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, written_to
+from srfix.serde._plans import EncodeOrNone, decode_plan, encode_plan
+from srfix.serde.casing import CaseRule
+from srfix.serde.engine import Decode
+from srfix.serde.formats.table import Format
+from srfix.serde.interface import Context, Value
+from srfix.serde.subjects import Role, role_of
+
+__all__ = ["SchemalessDeserializer", "SchemalessSerializer"]
+
+
+class _Schemaless:
+    _format: ClassVar[Format]
+
+    def __init__(
+        self, columns: Columns | None = None, *, case_rule: CaseRule = CaseRule.UNIQUE, wrap: bool | None = None
+    ) -> None:
+        """:raises ColumnError: if the columns cannot be used."""
+        self._columns = None if columns is None else usable_columns(columns)
+        self._case_rule = case_rule
+        self._wrap = wrap
+        roles = () if columns is None else roles_of(columns)
+        # What the format cannot hold is said at once, where it is known which halves there will be.
+        for role in roles if wrap is None or roles == (Role.VALUE,) else ():
+            self._check(role)
+
+    @property
+    def columns(self) -> Columns | None:
+        """All columns, of both halves; None where rows are as the writer has them."""
+        return self._columns
+
+    def columns_of(self, role: Role) -> Columns | None:
+        """What every key, or every value, has, in this order; None where rows are as the writer has them.
+
+        :raises ColumnError: if there is no column for this half, or it cannot be used.
+        """
+        half = self._half(role)
+        return None if half is None else half.columns
+
+    def _check(self, role: Role) -> None:
+        raise NotImplementedError
+
+    def _half(self, role: Role) -> Half | None:
+        return None if self._columns is None else half_of(self._columns, role, self._wrap)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(type(self), case_rule=self._case_rule, wrap=self._wrap), (self._columns,)
+
+
+class SchemalessSerializer(_Schemaless):
+    """Writes rows without a schema. Thread-safe and picklable."""
+
+    def __init__(
+        self, columns: Columns | None = None, *, case_rule: CaseRule = CaseRule.UNIQUE, wrap: bool | None = None
+    ) -> None:
+        """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
+        self._plans: dict[str, EncodeOrNone] = {}
+        super().__init__(columns, case_rule=case_rule, wrap=wrap)
+
+    def __call__(self, row: object, ctx: Context) -> bytes | None:
+        """The payload; None for None (a tombstone), and for a bare null.
+
+        :raises EncodeError: if the row does not fit.
+        :raises ColumnError: if there is no column for this half, or the format cannot hold one.
+        """
+        if row is None:
+            return None
+        try:
+            return (self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))(row, b"")
+        except ABOUT_THE_ROW as error:
+            raise written_to(error, ctx) from error
+
+    def _plan(self, role: Role) -> EncodeOrNone:
+        encode = self._plans[role.value] = encode_plan(self._format, None, self._half(role), self._case_rule)
+        return encode
+
+    def _check(self, role: Role) -> None:
+        self._plan(role)
+
+
+class SchemalessDeserializer(_Schemaless):
+    """Reads payloads without a schema. Thread-safe and picklable."""
+
+    def __init__(
+        self, columns: Columns | None = None, *, case_rule: CaseRule = CaseRule.UNIQUE, wrap: bool | None = None
+    ) -> None:
+        """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
+        self._plans: dict[str, Decode] = {}
+        super().__init__(columns, case_rule=case_rule, wrap=wrap)
+
+    def __call__(self, payload: bytes | None, ctx: Context) -> Value:
+        """The row; None for a null payload.
+
+        :raises DecodeError: if the payload is not of the format, or a value cannot feed its column.
+        :raises ColumnError: if there is no column for this half, or the format cannot hold one.
+        :raises CasingError: if letter case leaves the match between fields and columns undecided.
+        """
+        if payload is None:
+            return None
+        try:
+            return (self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))(payload, 0)
+        except ABOUT_THE_PAYLOAD as error:
+            raise read_from(error, ctx) from error
+
+    def _plan(self, role: Role) -> Decode:
+        decode = self._plans[role.value] = decode_plan(self._format, None, self._half(role), self._case_rule)
+        return decode
+
+    def _check(self, role: Role) -> None:
+        self._plan(role)
