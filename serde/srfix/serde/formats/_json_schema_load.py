@@ -1,0 +1,501 @@
+"""A JSON Schema text as Everit's loader takes it apart: what JsonSchemaData sees, and where its rules come from.
+
+One object may become several schemas: `{"type": "integer", "format": "int32"}` is an allOf of a number and a string, and
+what the loader does not know (`connect.type`) stays with the allOf. So the shapes here are Everit's classes
+(`org.everit.json.schema.*` as `SchemaLoader` 1.14 builds them for `JsonSchema.rawSchema`), without what only validation
+needs.
+
+References are followed within the text and into the texts that are given, never to a network or a file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import Enum
+from typing import Final, TypeAlias
+from urllib.parse import unquote, urldefrag, urljoin
+
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats._json_schema_order import hash_map_order
+
+__all__ = ["Kind", "MISSING", "Node", "ReferenceText", "load"]
+
+Object: TypeAlias = "dict[str, object]"
+MISSING: Final = object()
+"""No default."""
+
+_MAX_DEPTH = 128
+_MAX_NODES = 200_000
+_ARRAY_WORDS = ("items", "additionalItems", "minItems", "maxItems", "uniqueItems")
+_OBJECT_WORDS = (
+    "properties",
+    "required",
+    "minProperties",
+    "maxProperties",
+    "dependencies",
+    "patternProperties",
+    "additionalProperties",
+)
+_NUMBER_WORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_STRING_WORDS = ("minLength", "maxLength", "pattern", "format")
+_CONDITIONAL_WORDS = ("if", "then", "else")
+# The order of the HashSet that CombinedSchemaLoader collects them in.
+_COMBINED_WORDS = hash_map_order(("allOf", "anyOf", "oneOf"))
+
+
+class ReferenceText(str):
+    """The text of a schema that is referred to, which knows by what name."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __new__(cls, text: str, *, name: str) -> ReferenceText:
+        """A text and the reference's name, as the schema that refers to it has it."""
+        made = super().__new__(cls, text)
+        made.name = name
+        return made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _reference_text, (str(self), self.name)
+
+
+def _reference_text(text: str, name: str) -> ReferenceText:
+    return ReferenceText(text, name=name)
+
+
+class Kind(Enum):
+    """Everit's classes."""
+
+    BOOLEAN = "BooleanSchema"
+    NUMBER = "NumberSchema"
+    STRING = "StringSchema"
+    NULL = "NullSchema"
+    ENUM = "EnumSchema"
+    CONST = "ConstSchema"
+    ARRAY = "ArraySchema"
+    OBJECT = "ObjectSchema"
+    ALL_OF = "allOf"
+    ANY_OF = "anyOf"
+    ONE_OF = "oneOf"
+    REFERENCE = "ReferenceSchema"
+    NOT = "NotSchema"
+    CONDITIONAL = "ConditionalSchema"
+    EMPTY = "EmptySchema"
+    TRUE = "TrueSchema"
+    FALSE = "FalseSchema"
+
+    @property
+    def is_combined(self) -> bool:
+        """True for `CombinedSchema`."""
+        return self in (Kind.ALL_OF, Kind.ANY_OF, Kind.ONE_OF)
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Node:
+    """A schema. Mutable while it is loaded: a reference gets its target last."""
+
+    kind: Kind
+    """What it is."""
+    title: str | None = None
+    """Its title."""
+    description: str | None = None
+    """Its description."""
+    default: object = MISSING
+    """Its default, as JSON; `MISSING` if it has none."""
+    other: Object = field(default_factory=dict)
+    """The properties that are no keywords to Everit: Connect's."""
+    is_integer: bool = False
+    """Of a NUMBER: the type is "integer"."""
+    values: Sequence[object] = ()
+    """Of an ENUM."""
+    parts: Sequence[Node] = ()
+    """Of a combination, the combinations among them first."""
+    properties: Mapping[str, Node] = field(default_factory=dict)
+    """Of an OBJECT, in the order of Everit's HashMap."""
+    required: frozenset[str] = frozenset()
+    """Of an OBJECT."""
+    additional: Node | None = None
+    """Of an OBJECT: the schema of its additional properties, if there is one."""
+    items: Node | None = None
+    """Of an ARRAY: the schema of all items, if there is one."""
+    knot: Node | None = None
+    """Of a REFERENCE: what all references to one place share. Its own knot is the schema there."""
+
+    @property
+    def target(self) -> Node | None:
+        """Of a REFERENCE: what it refers to."""
+        return None if self.knot is None else self.knot.knot
+
+
+def load(text: str, references: Sequence[str] = ()) -> Node:
+    """The schema.
+
+    :param references: the texts that it refers to, directly or not. One with a name (`ReferenceText`) is known by it,
+        one without by its `$id`; if neither fits, a single text is taken for a single unknown reference.
+    :raises SchemaError: if the text is not a JSON Schema, nests deeper than 128 levels or is too large with its
+        references followed, or refers to what is not there.
+    """
+    try:
+        return _Loader(_parsed(text), [(_name(part), _parsed(part)) for part in references]).root()
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _name(text: str) -> str | None:
+    return text.name if isinstance(text, ReferenceText) else None
+
+
+def _parsed(text: str) -> Object:
+    try:
+        # Not orjson: a default of a decimal must keep all its digits.
+        document = json.loads(text, parse_float=Decimal)
+    except ValueError as error:
+        raise SchemaError(f"The schema is not JSON ({error}).") from error
+    except RecursionError:
+        raise _too_deep() from None
+    if not isinstance(document, dict):
+        raise SchemaError("The schema is not a JSON object, so it is no schema that a registry takes.")
+    return document
+
+
+def _too_deep() -> SchemaError:
+    return SchemaError(f"The schema nests deeper than {_MAX_DEPTH} levels, references followed.")
+
+
+class _Draft(Enum):
+    DRAFT_4 = 4
+    DRAFT_6 = 6
+    DRAFT_7 = 7
+    MODERN = 2019
+
+    @property
+    def id_word(self) -> str:
+        return "id" if self is _Draft.DRAFT_4 else "$id"
+
+
+_META_SCHEMAS = (
+    ("json-schema.org/draft-04/schema", _Draft.DRAFT_4),
+    ("json-schema.org/schema", _Draft.DRAFT_4),
+    ("json-schema.org/draft-06/schema", _Draft.DRAFT_6),
+    ("json-schema.org/draft-07/schema", _Draft.DRAFT_7),
+    ("json-schema.org/draft/2019-09/schema", _Draft.MODERN),
+    ("json-schema.org/draft/2020-12/schema", _Draft.MODERN),
+)
+
+
+def _draft(document: Object) -> _Draft:
+    named = document.get("$schema")
+    if isinstance(named, str):
+        _, _, rest = named.partition("://")
+        for start, draft in _META_SCHEMAS:
+            if rest.startswith(start):
+                return draft
+    return _Draft.DRAFT_7
+
+
+class _Document:
+    def __init__(self, root: Object, base: str) -> None:
+        self.root = root
+        self.draft = _draft(root)
+        self.by_id: dict[str, Object] = {}
+        identifier = root.get(self.draft.id_word)
+        self.base = urljoin(base, identifier) if isinstance(identifier, str) else base
+        stack: list[object] = [root]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, dict):
+                for word in (self.draft.id_word, "$anchor") if self.draft is _Draft.MODERN else (self.draft.id_word,):
+                    named = part.get(word)
+                    if isinstance(named, str):
+                        self.by_id.setdefault(f"#{named}" if word == "$anchor" else named, part)
+                stack.extend(part.values())
+            elif isinstance(part, list):
+                stack.extend(part)
+
+
+class _Loader:
+    def __init__(self, root: Object, references: Sequence[tuple[str | None, Object]]) -> None:
+        self._root = _Document(root, "")
+        self._documents: dict[str, _Document] = {}
+        self._unnamed: list[Object] = []
+        for name, document in references:
+            identifier = document.get("$id", document.get("id"))
+            if name is not None:
+                self._documents[urljoin(self._root.base, name)] = _Document(document, urljoin(self._root.base, name))
+            elif isinstance(identifier, str):
+                self._documents[urldefrag(urljoin(self._root.base, identifier)).url] = _Document(document, "")
+            else:
+                self._unnamed.append(document)
+        self._knots: dict[tuple[int, str], Node] = {}
+        self._count = 0
+
+    def root(self) -> Node:
+        return self._load(self._root.root, self._root, self._root.base, 0)
+
+    def _load(self, schema: object, document: _Document, base: str, depth: int) -> Node:
+        self._count += 1
+        if depth > _MAX_DEPTH:
+            raise _too_deep()
+        if self._count > _MAX_NODES:
+            raise SchemaError(f"The schema has more than {_MAX_NODES:,} parts, references followed.")
+        if isinstance(schema, bool):
+            return Node(kind=Kind.TRUE if schema else Kind.FALSE)
+        if not isinstance(schema, dict):
+            raise SchemaError(f"A part of the schema is {_shown(schema)}, where a schema must stand.")
+        identifier = schema.get(document.draft.id_word)
+        if depth and isinstance(identifier, str):
+            base = urljoin(base, identifier)
+        return _Object(self, schema, document, base, depth).node()
+
+    def child(self, schema: object, document: _Document, base: str, depth: int) -> Node:
+        """A schema within a schema."""
+        return self._load(schema, document, base, depth + 1)
+
+    def reference(self, ref: str, document: _Document, base: str, depth: int) -> Node:
+        """A REFERENCE to what `ref` names (`ReferenceLookup.lookup`)."""
+        absolute = urljoin(base, ref) if base else ref
+        key = (id(document), absolute) if absolute.startswith("#") else (0, absolute)
+        known = self._knots.get(key)
+        if known is not None:
+            return Node(kind=Kind.REFERENCE, knot=known)
+        # Known before it is loaded: it may refer to itself.
+        knot = self._knots[key] = Node(kind=Kind.REFERENCE)
+        found, holder, scope = self._look_up(ref, absolute, document, base)
+        knot.knot = self.child(found, holder, scope, depth)
+        return Node(kind=Kind.REFERENCE, knot=knot)
+
+    def _look_up(self, ref: str, absolute: str, document: _Document, base: str) -> tuple[object, _Document, str]:
+        by_id = document.by_id.get(absolute) or document.by_id.get(ref)
+        if by_id is not None:
+            return by_id, document, urldefrag(absolute).url
+        if ref.startswith("#"):
+            return _pointed_at(document, ref), document, base
+        url, fragment = urldefrag(absolute)
+        other = self._documents.get(absolute) or self._documents.get(url) or self._documents.get(urldefrag(ref).url)
+        if other is None and len(self._unnamed) == 1:
+            other = self._documents[url] = _Document(self._unnamed.pop(), url)
+        if other is None:
+            raise SchemaError(
+                f"The schema refers to {_shown(ref)}, which is not among the {len(self._documents)} texts that came with "
+                "it. Give the text that is registered under that name; nothing is fetched."
+            )
+        if not fragment:
+            return other.root, other, other.base
+        return _pointed_at(other, f"#{fragment}"), other, other.base
+
+
+def _pointed_at(document: _Document, fragment: str) -> object:
+    by_id = document.by_id.get(fragment)
+    if by_id is not None:
+        return by_id
+    found: object = document.root
+    for token in fragment.split("/")[1:]:
+        key = unquote(token).replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict) and key in found:
+            found = found[key]
+        elif isinstance(found, list) and key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            raise SchemaError(f"The schema refers to {_shown(fragment)}, which is not in it.")
+    if not fragment.startswith("#/") and fragment != "#":
+        raise SchemaError(
+            f"The schema refers to {_shown(fragment)}, which is no pointer, and nothing in it has that id."
+        )
+    return found
+
+
+class _Object:
+    """One JSON object on its way to a schema (`SchemaLoader.loadSchemaObject`)."""
+
+    def __init__(self, loader: _Loader, schema: Object, document: _Document, base: str, depth: int) -> None:
+        self._loader = loader
+        self._schema = schema
+        self._document = document
+        self._draft = document.draft
+        self._base = base
+        self._depth = depth
+        self._rest = dict(schema)
+        is_old = self._draft is _Draft.DRAFT_4
+        self._array_words = _ARRAY_WORDS if is_old else (*_ARRAY_WORDS, "contains")
+        self._object_words = _OBJECT_WORDS if is_old else (*_OBJECT_WORDS, "propertyNames")
+
+    def node(self) -> Node:
+        if "$ref" in self._rest:
+            ref = self._take("$ref")
+            if not isinstance(ref, str):
+                raise SchemaError(f"A part of the schema refers to {_shown(ref)}, which is not a text.")
+            nodes = [self._loader.reference(ref, self._document, self._base, self._depth)]
+            if self._draft is _Draft.MODERN:
+                # From 2019-09 on, what stands beside a reference counts (`SchemaTranslator`).
+                nodes += self._extracted()
+        else:
+            nodes = self._extracted()
+        if not nodes:
+            node = Node(kind=Kind.EMPTY)
+        elif len(nodes) == 1:
+            node = nodes[0]
+        else:
+            node = Node(kind=Kind.ALL_OF, parts=_combined_first(nodes))
+        self._common(node)
+        return node
+
+    def _take(self, word: str) -> object:
+        return self._rest.pop(word)
+
+    def _consume(self, words: Sequence[str]) -> None:
+        for word in words:
+            self._rest.pop(word, None)
+
+    def _has_any(self, words: Sequence[str]) -> bool:
+        return any(word in self._rest for word in words)
+
+    def _child(self, schema: object) -> Node:
+        return self._loader.child(schema, self._document, self._base, self._depth)
+
+    def _children(self, word: str) -> list[Node]:
+        given = self._take(word)
+        if not isinstance(given, list):
+            raise SchemaError(
+                f'"{word}" of a part of the schema is {_shown(given)}, where a list of schemas must stand.'
+            )
+        return [self._child(part) for part in given]
+
+    def _extracted(self) -> list[Node]:
+        nodes: list[Node] = []
+        if "enum" in self._rest:
+            values = self._take("enum")
+            if not isinstance(values, list):
+                raise SchemaError(f'"enum" of a part of the schema is {_shown(values)}, where a list must stand.')
+            nodes.append(Node(kind=Kind.ENUM, values=tuple(values)))
+        nodes.extend(
+            Node(kind=Kind(word), parts=_combined_first(self._children(word)))
+            for word in _COMBINED_WORDS
+            if word in self._rest
+        )
+        if "not" in self._rest:
+            self._child(self._take("not"))
+            nodes.append(Node(kind=Kind.NOT))
+        if "const" in self._rest and self._draft is not _Draft.DRAFT_4:
+            nodes.append(Node(kind=Kind.CONST, values=(self._take("const"),)))
+        if "type" in self._rest:
+            nodes.append(self._typed(self._take("type")))
+        nodes += self._sniffed()
+        return nodes
+
+    def _typed(self, word: object) -> Node:
+        if isinstance(word, list):
+            # The words of several types are of all of them: each takes a copy.
+            before, after = dict(self._rest), dict(self._rest)
+            parts: list[Node] = []
+            for one in word:
+                self._rest = dict(before)
+                parts.append(self._of_type(one))
+                after = {name: value for name, value in after.items() if name in self._rest}
+            self._rest = after
+            return Node(kind=Kind.ANY_OF, parts=_combined_first(parts))
+        return self._of_type(word)
+
+    def _of_type(self, word: object) -> Node:
+        match word:
+            case "string":
+                self._consume(_STRING_WORDS)
+                return Node(kind=Kind.STRING)
+            case "integer" | "number":
+                self._consume(_NUMBER_WORDS)
+                return Node(kind=Kind.NUMBER, is_integer=word == "integer")
+            case "boolean":
+                return Node(kind=Kind.BOOLEAN)
+            case "null":
+                return Node(kind=Kind.NULL)
+            case "array":
+                return self._array()
+            case "object":
+                return self._object()
+        raise SchemaError(f"A part of the schema is of the type {_shown(word)}, which JSON Schema does not have.")
+
+    def _sniffed(self) -> list[Node]:
+        nodes: list[Node] = []
+        if self._has_any(self._array_words):
+            nodes.append(self._array())
+        if self._has_any(self._object_words):
+            nodes.append(self._object())
+        if self._has_any(_NUMBER_WORDS):
+            self._consume(_NUMBER_WORDS)
+            nodes.append(Node(kind=Kind.NUMBER))
+        if self._draft is _Draft.MODERN:
+            self._rest.pop("format", None)  # SchemaTranslator leaves formats out
+        if self._has_any(_STRING_WORDS):
+            self._consume(_STRING_WORDS)
+            nodes.append(Node(kind=Kind.STRING))
+        if self._draft in (_Draft.DRAFT_7, _Draft.MODERN) and self._has_any(_CONDITIONAL_WORDS):
+            self._consume(_CONDITIONAL_WORDS)
+            nodes.append(Node(kind=Kind.CONDITIONAL))
+        return nodes
+
+    def _array(self) -> Node:
+        items = self._rest.get("items", MISSING)
+        self._consume(self._array_words)
+        if items is MISSING or isinstance(items, list):  # a list is a tuple's: no schema of all items
+            return Node(kind=Kind.ARRAY)
+        if isinstance(items, bool) and self._draft is _Draft.MODERN:
+            return Node(kind=Kind.ARRAY)
+        if isinstance(items, bool) and self._draft is _Draft.DRAFT_4:
+            raise SchemaError('"items" of a part of the schema is a boolean, which is no schema in draft 4.')
+        return Node(kind=Kind.ARRAY, items=self._child(items))
+
+    def _object(self) -> Node:
+        properties = self._rest.get("properties", {})
+        additional = self._rest.get("additionalProperties")
+        required = self._rest.get("required", [])
+        self._consume(self._object_words)
+        if not isinstance(properties, dict):
+            raise SchemaError(
+                f'"properties" of a part of the schema is {_shown(properties)}, where an object must stand.'
+            )
+        if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+            raise SchemaError(
+                f'"required" of a part of the schema is {_shown(required)}, where a list of names must stand.'
+            )
+        return Node(
+            kind=Kind.OBJECT,
+            properties={name: self._child(properties[name]) for name in self._order(properties)},
+            required=frozenset(required),
+            additional=None if additional is None or isinstance(additional, bool) else self._child(additional),
+        )
+
+    def _order(self, properties: Object) -> tuple[str, ...]:
+        names: Sequence[str] = tuple(properties)
+        if self._draft is not _Draft.MODERN:
+            # Through a JSONObject (`JSONObjectDeserializer`) and a map of its size (`OrgJsonUtil.toMap`).
+            names = hash_map_order(hash_map_order(names), capacity=len(names))
+        return hash_map_order(names)  # of `ObjectSchema.Builder`
+
+    def _common(self, node: Node) -> None:
+        self._rest.pop(self._draft.id_word, None)
+        title, description = self._text("title"), self._text("description")
+        if self._draft in (_Draft.DRAFT_7, _Draft.MODERN):
+            self._consume(("readOnly", "writeOnly"))
+        node.title, node.description = title, description
+        node.default = self._rest.pop("default", MISSING)
+        node.other = self._rest
+
+    def _text(self, word: str) -> str | None:
+        if word not in self._rest:
+            return None
+        text = self._take(word)
+        if not isinstance(text, str):
+            raise SchemaError(f'"{word}" of a part of the schema is {_shown(text)}, where a text must stand.')
+        return text
+
+
+def _combined_first(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """`CombinedSchema.sortByCombinedFirst`."""
+    return tuple(sorted(nodes, key=lambda node: not node.kind.is_combined))
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:60]}…"
