@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from srfix.serde.registry.models import Schema, SchemaReference, SchemaVersion
 from srfix.serde.subjects import within_context_of
 
-__all__ = ["SchemaVersions", "schema_references"]
+__all__ = ["SchemaVersions", "named_references", "schema_references"]
 
 
 class SchemaVersions(Protocol):
@@ -31,18 +31,29 @@ def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str 
     :raises SubjectNotFoundError: if a subject that is referred to does not exist.
     :raises VersionNotFoundError: if it has no such version.
     """
+    return (version for _, version in named_references(registry, schema, subject=subject))
+
+
+def named_references(
+    registry: SchemaVersions, schema: Schema, *, subject: str = ""
+) -> Iterator[tuple[str, SchemaVersion]]:
+    """The same, each with the name by which it is referred to; the first one, if there are several.
+
+    :raises SubjectNotFoundError: if a subject that is referred to does not exist.
+    :raises VersionNotFoundError: if it has no such version.
+    """
     reached: set[tuple[str, int]] = set()
     # A stack of our own: a chain of references may be longer than Python's.
-    open_: list[tuple[SchemaVersion | None, Iterator[SchemaReference], str]] = [
+    open_: list[tuple[tuple[str, SchemaVersion] | None, Iterator[SchemaReference], str]] = [
         (None, iter(schema.references), subject)
     ]
     while open_:
-        version, waiting, parent = open_[-1]
+        named, waiting, parent = open_[-1]
         reference = next(waiting, None)
         if reference is None:
             open_.pop()
-            if version is not None:
-                yield version
+            if named is not None:
+                yield named
             continue
         target = within_context_of(parent, reference.subject)
         if (target, reference.version) in reached:
@@ -50,4 +61,4 @@ def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str 
         reached.add((target, reference.version))
         number: int | Literal["latest"] = "latest" if reference.version == _LATEST else reference.version
         found = registry.version(target, number, deleted=number != "latest")
-        open_.append((found, iter(found.schema.references), target))
+        open_.append(((reference.name, found), iter(found.schema.references), target))
