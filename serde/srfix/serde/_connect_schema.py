@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from types import MappingProxyType
 from typing import Final
 
 from srfix.serde.errors import SchemaError
@@ -51,7 +50,7 @@ DECIMAL_SCALE: Final = "scale"
 DECIMAL_PRECISION: Final = "connect.decimal.precision"
 """The parameter of the precision (`AvroData.CONNECT_AVRO_DECIMAL_PRECISION_PROP`, ksqlDB's `DecimalUtil`)."""
 
-NO_PARAMETERS: Final[Mapping[str, str]] = MappingProxyType({})
+NO_PARAMETERS: Final[Mapping[str, str]] = {}
 """A schema without parameters. Connect's null and its empty map are one thing here."""
 
 _LOGICAL_VERSION: Final = 1
@@ -210,7 +209,7 @@ def decimal(scale: int, precision: int | None = None, *, optional: bool = False)
     parameters = {DECIMAL_SCALE: str(scale)}
     if precision is not None:
         parameters[DECIMAL_PRECISION] = str(precision)
-    return _logical(ConnectType.BYTES, DECIMAL_NAME, optional, MappingProxyType(parameters))
+    return _logical(ConnectType.BYTES, DECIMAL_NAME, optional, parameters)
 
 
 def date(*, optional: bool = False) -> ConnectSchema:

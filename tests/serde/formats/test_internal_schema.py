@@ -1,16 +1,19 @@
-"""The schema that ksqlDB's runtime serializer registers for its columns (facts of ksqlDB 0.10 to 0.28)."""
+"""The Avro schemas that ksqlDB registers for its columns. Source: the facts of ksqlDB, "Generated internal schema"."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import fastavro
 import pytest
 from hypothesis import given
 
-from srfix.serde.columns import Columns, parse_columns
+from srfix.serde.columns import INTEGER, Array, Column, Columns, Map, parse_columns
 from srfix.serde.errors import ColumnError
-from srfix.serde.formats.avro import KSQLDB_FULL_NAME, internal_schema
+from srfix.serde.formats.avro import KSQLDB_FULL_NAME, internal_schema, key_full_name
+from srfix.serde.generations import Generation, WrittenBy
+from srfix.serde.subjects import Role
 from tests.strategies import avro_columns
 
 
@@ -144,3 +147,147 @@ class TestInternalSchema:
         parsed = fastavro.parse_schema(json.loads(text))
         assert isinstance(parsed, dict)
         assert parsed["name"] == KSQLDB_FULL_NAME
+
+
+def _created(text: str, **more: Any) -> object:
+    return json.loads(internal_schema(parse_columns(text), full_name="n.R", written_by=WrittenBy.CREATE, **more))
+
+
+def _first(schema: object) -> object:
+    assert isinstance(schema, dict)
+    return schema["fields"][0]["type"][1]
+
+
+CONNECT = "org.apache.kafka.connect.data"
+
+
+class TestConnectsProperties:
+    """The facts of ksqlDB, "Avro type map (as registered by CREATE)" and "connect.* emission" (ksql#9238)."""
+
+    def test_a_flat_one_is_exactly_this_text(self) -> None:
+        text = internal_schema(parse_columns("FOO INT"), written_by=WrittenBy.CREATE)
+        assert text == (
+            '{"type":"record","name":"KsqlDataSourceSchema","namespace":"io.confluent.ksql.avro_schemas","fields":['
+            '{"name":"FOO","type":["null","int"],"default":null}],'
+            '"connect.name":"io.confluent.ksql.avro_schemas.KsqlDataSourceSchema"}'
+        )
+
+    @pytest.mark.parametrize(
+        ("column", "type_"),
+        [
+            ("INT", '"int"'),
+            (
+                "DECIMAL(4, 2)",
+                '{"type":"bytes","scale":2,"precision":4,"connect.version":1,"connect.parameters":{"scale":"2",'
+                f'"connect.decimal.precision":"4"}},"connect.name":"{CONNECT}.Decimal","logicalType":"decimal"}}',
+            ),
+            ("DATE", f'{{"type":"int","connect.version":1,"connect.name":"{CONNECT}.Date","logicalType":"date"}}'),
+            (
+                "TIME",
+                f'{{"type":"int","connect.version":1,"connect.name":"{CONNECT}.Time","logicalType":"time-millis"}}',
+            ),
+            (
+                "TIMESTAMP",
+                f'{{"type":"long","connect.version":1,"connect.name":"{CONNECT}.Timestamp","logicalType":"timestamp-millis"}}',
+            ),
+            ("ARRAY<INT>", '{"type":"array","items":["null","int"]}'),
+            (
+                "MAP<STRING, INT>",
+                '{"type":"array","items":{"type":"record","name":"R_A","fields":['
+                '{"name":"key","type":["null","string"],"default":null},{"name":"value","type":["null","int"],"default":null}'
+                '],"connect.internal.type":"MapEntry"},"connect.name":"n.R_A"}',
+            ),
+            (
+                "STRUCT<B INT>",
+                '{"type":"record","name":"R_A","fields":[{"name":"B","type":["null","int"],"default":null}],'
+                '"connect.name":"n.R_A"}',
+            ),
+        ],
+    )
+    def test_each_type(self, column: str, type_: str) -> None:
+        assert json.dumps(_first(_created(f"A {column}")), separators=(",", ":")) == type_
+
+    @pytest.mark.parametrize(
+        ("generation", "written_by", "there"),
+        [
+            (Generation.UP_TO_0_28, WrittenBy.CREATE, True),
+            (Generation.UP_TO_0_28, WrittenBy.SERIALIZER, False),
+            (Generation.FROM_0_29, WrittenBy.CREATE, True),
+            (Generation.FROM_0_29, WrittenBy.SERIALIZER, True),
+        ],
+    )
+    def test_when_they_are_there(self, generation: Generation, written_by: WrittenBy, there: bool) -> None:
+        text = internal_schema(parse_columns("A INT"), generation=generation, written_by=written_by)
+        assert ("connect.name" in text) is there
+
+
+class TestUnwrapped:
+    """SerdeUtils.applySinglesUnwrapping, then AvroSchemas: the root is not optional."""
+
+    @pytest.mark.parametrize(
+        ("column", "schema"),
+        [
+            ("STRING", "string"),
+            ("INT", "int"),
+            ("ARRAY<INT>", {"type": "array", "items": ["null", "int"]}),
+            ("DATE", {"type": "int", "connect.name": f"{CONNECT}.Date", "logicalType": "date"}),
+            (
+                "DECIMAL(4, 2)",
+                {
+                    "type": "bytes",
+                    "scale": 2,
+                    "precision": 4,
+                    "connect.parameters": {"scale": "2", "connect.decimal.precision": "4"},
+                    "connect.name": f"{CONNECT}.Decimal",
+                    "logicalType": "decimal",
+                },
+            ),
+        ],
+    )
+    def test_the_type_is_the_schema_and_has_no_version(self, column: str, schema: object) -> None:
+        assert _created(f"A {column}", wrapped=False) == schema
+
+    @pytest.mark.parametrize("column", ["STRUCT<B INT>", "MAP<STRING, INT>"])
+    def test_what_has_parts_takes_the_full_name(self, column: str) -> None:
+        text = internal_schema(parse_columns(f"A {column}"), full_name="n.R", wrapped=False)
+        assert '{"type":"record","name":"R","namespace":"n",' in text
+
+    def test_several_columns_cannot_be(self) -> None:
+        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: A, B\."):
+            internal_schema(parse_columns("A INT, B INT"), wrapped=False)
+
+
+class TestMapsAndKeys:
+    def test_other_keys_than_string_are_refused(self) -> None:
+        """AvroUtil.throwOnInvalidSchema."""
+        columns = (Column("A", Array(Map(INTEGER, INTEGER))),)
+        with pytest.raises(ColumnError, match=r"^Avro only supports MAPs with STRING keys: ->A->ARRAY is "):
+            internal_schema(columns)
+
+    @pytest.mark.parametrize("wrapped", [True, False])
+    def test_a_key_holds_no_map(self, wrapped: bool) -> None:
+        """GenericKeySerDe, ksql#6621."""
+        columns = parse_columns("A STRUCT<M MAP<STRING, INT>>")
+        with pytest.raises(ColumnError, match=r"^Map keys, including types that contain maps, are not supported"):
+            internal_schema(columns, role=Role.KEY, wrapped=wrapped)
+        assert internal_schema(columns, role=Role.VALUE, wrapped=wrapped)
+
+    @pytest.mark.parametrize(
+        ("source", "name"),
+        [
+            ("INPUT", "InputKey"),
+            ("MY_TABLE", "MyTableKey"),
+            ("_A__B", "ABKey"),
+            ("my-source", "My-sourceKey"),
+            ("", "Key"),
+        ],
+    )
+    def test_the_name_of_a_key_is_the_sources_in_camel_case(self, source: str, name: str) -> None:
+        """AvroFormat.getKeySchemaName."""
+        assert key_full_name(source) == f"io.confluent.ksql.avro_schemas.{name}"
+
+    def test_a_name_that_is_taken_twice_by_the_same_type_is_written_once(self) -> None:
+        """AvroSchemas names by path; org.apache.avro.Schema writes an equal record once."""
+        text = internal_schema(parse_columns("A STRUCT<B STRUCT<C INT>>, A_B STRUCT<C INT>"), full_name="n.R")
+        assert text.count('"name":"R_A_B"') == 1
+        assert json.loads(text)["fields"][1]["type"] == ["null", "R_A_B"]

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Final
 
 from srfix.serde._connect_columns import NO_PRECISION
@@ -106,7 +105,7 @@ class _Draft:
             name=self.name,
             version=self.version,
             optional=self.optional,
-            parameters=MappingProxyType(self.parameters),
+            parameters=self.parameters,
             default=default,
             doc=doc,
             fields=self.fields,
