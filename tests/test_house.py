@@ -36,7 +36,8 @@ DECISIONS = {
 
 
 INNOCENT = ("logical.lower()", "node.kind.upper()", '"Transfer-Encoding", "").lower()', "[0].lower()")
-"""What looks like a decision on letter case and is none: the word of a logical type, a word in a path, an HTTP header, a sentence's first letter."""
+"""What looks like a decision on letter case and is none: the word of a logical type, a word in a path, an HTTP header, a
+sentence's first letter."""
 
 
 def sources(room: str) -> Iterator[Path]:
