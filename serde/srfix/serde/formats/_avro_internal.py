@@ -10,7 +10,7 @@ from srfix.serde._connect_columns import connect_of
 from srfix.serde._connect_schema import ConnectField, ConnectSchema, ConnectType, map_of, optional
 from srfix.serde.errors import ColumnError
 from srfix.serde.formats._avro_from_connect import avro_text
-from srfix.serde.formats._avro_names import KSQLDB_FULL_NAME, check_name, split_full_name
+from srfix.serde.formats._avro_names import KSQLDB_FULL_NAME, avro_names, check_name, split_full_name
 from srfix.serde.generations import Generation, WrittenBy, has_connect_properties
 from srfix.serde.subjects import Role
 
@@ -82,20 +82,14 @@ class _Names:
                 return schema
 
     def _struct(self, schema: ConnectSchema, path: str, column: str) -> ConnectSchema:
-        fields: dict[str, tuple[str, ConnectField]] = {}
-        for part in schema.fields:
-            name = part.name.replace(".", "_")
-            if name in fields:
-                raise ColumnError(
-                    f"The columns {fields[name][0]!r} and {part.name!r} both become the Avro field "
-                    f"{name!r}. Rename one of them."
-                )
+        fields: list[ConnectField] = []
+        for (name, declared), part in zip(
+            avro_names(part.name for part in schema.fields).items(), schema.fields, strict=True
+        ):
             # The path of a nested record has the name as declared, not the one with "." replaced.
-            type_ = self._type(part.schema, f"{path}_{part.name}", part.name)
-            check_name(name, column=part.name)
-            fields[name] = part.name, ConnectField(name, type_)
-        named = replace(schema, name=path, fields=tuple(field for _, field in fields.values()))
-        return self._claim(named, column)
+            type_ = self._type(part.schema, f"{path}_{declared}", declared)
+            fields.append(ConnectField(check_name(name, column=declared), type_))
+        return self._claim(replace(schema, name=path, fields=tuple(fields)), column)
 
     def _claim(self, schema: ConnectSchema, column: str) -> ConnectSchema:
         """Two nested types may share a name if they are equal: the second refers to the first then."""

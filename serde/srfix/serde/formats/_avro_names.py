@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from srfix.serde._column_types import Column, Columns
 from srfix.serde.errors import ColumnError
 
-__all__ = ["KSQLDB_FULL_NAME", "avro_fields", "check_name", "key_full_name", "split_full_name"]
+__all__ = ["KSQLDB_FULL_NAME", "avro_fields", "avro_names", "check_name", "key_full_name", "split_full_name"]
 
 _NAMESPACE: Final = "io.confluent.ksql.avro_schemas"
 KSQLDB_FULL_NAME: Final = f"{_NAMESPACE}.KsqlDataSourceSchema"
@@ -27,20 +27,27 @@ def key_full_name(source_name: str) -> str:
 
 
 def avro_fields(columns: Columns) -> dict[str, Column]:
-    """The columns by the names of their Avro fields: "." becomes "_", nothing else changes (ksqlDB's
-    `AvroSchemas`).
+    """The columns by the names of their Avro fields: see `avro_names`.
 
     :raises ColumnError: if two columns get the same field.
     """
-    fields: dict[str, Column] = {}
-    for column in columns:
-        name = column.name.replace(".", "_")
-        if name in fields:
+    return dict(zip(avro_names(column.name for column in columns), columns, strict=True))
+
+
+def avro_names(names: Iterable[str]) -> dict[str, str]:
+    """Names as declared by the names of their Avro fields: "." becomes "_", nothing else changes
+    (`AvroSchemas.avroCompatibleFieldName`).
+
+    :raises ColumnError: if two get the same field (Connect's "Cannot create field because of field name duplication").
+    """
+    fields: dict[str, str] = {}
+    for name in names:
+        field = name.replace(".", "_")
+        if field in fields:
             raise ColumnError(
-                f"The columns {fields[name].name!r} and {column.name!r} both become the Avro field "
-                f"{name!r}. Rename one of them."
+                f"The columns {fields[field]!r} and {name!r} both become the Avro field {field!r}. Rename one of them."
             )
-        fields[name] = column
+        fields[field] = name
     return fields
 
 
