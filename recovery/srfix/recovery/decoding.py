@@ -7,21 +7,24 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeAlias
 from uuid import UUID
 
 from srfix.recovery.cluster import RawRecord
 from srfix.serde.columns import Columns
-from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import CasingError, DecodeError, ResolveError, SchemaError, SrfixError, WireError
-from srfix.serde.interface import SerdeContext, Value
+from srfix.serde.interface import Context, SerdeContext, Value
 from srfix.serde.json_values import to_json
 from srfix.serde.registry.models import Json
 from srfix.serde.resolve import ResolvedSchema, Resolver
 from srfix.serde.subjects import Role, Subject
 from srfix.serde.wire import SchemaId, parse
 
-__all__ = ["DecodedPart", "DecodedRecord", "RecordDecoder", "iso_time", "record_document"]
+__all__ = ["DecodedPart", "DecodedRecord", "Deserializer", "RecordDecoder", "iso_time", "record_document"]
 
+Deserializer: TypeAlias = Callable[[bytes | None, Context], Value]
+"""Payload → row."""
 _ABOUT_THE_RECORD = (WireError, ResolveError, SchemaError, DecodeError, CasingError)
 
 
@@ -75,16 +78,25 @@ class RecordDecoder:
 
     :param roles: the parts to decode; the others stay bytes.
     :param columns: what the value's row is made of; None for the record as the writer has it.
+    :param make: makes the deserializer of a role instead: it must ask the resolver that it is given, which remembers
+        what was found.
     """
 
     def __init__(
-        self, resolver: Resolver, *, roles: Iterable[Role] = (Role.VALUE,), columns: Columns | None = None
+        self,
+        resolver: Resolver,
+        *,
+        roles: Iterable[Role] = (Role.VALUE,),
+        columns: Columns | None = None,
+        make: Callable[[Resolver, Role], Deserializer] | None = None,
     ) -> None:
         """:raises ColumnError: if the columns cannot be used."""
         self._resolver = _Noting(resolver)
-        self._deserializers = {
-            role: AvroDeserializer(self._resolver, columns=columns if role is Role.VALUE else None) for role in roles
-        }
+
+        def by_schema(resolver: Resolver, role: Role) -> Deserializer:
+            return SchemaDeserializer(resolver, columns=columns if role is Role.VALUE else None)
+
+        self._deserializers = {role: (make or by_schema)(self._resolver, role) for role in roles}
 
     def decode(self, topic: str, records: Iterable[RawRecord]) -> Iterator[DecodedRecord]:
         """Each record, in the order given.
