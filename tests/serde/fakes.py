@@ -23,11 +23,11 @@ class MemoryRegistry:
         self.calls: list[tuple[str, ...]] = []
         self.failures: dict[str, RegistryError] = {}
 
-    def seed(self, subject: str, text: str) -> int:
+    def seed(self, subject: str, text: str, *, schema_type: str = "AVRO") -> int:
         """Puts a schema under a subject, uncounted."""
         found = next((known for known, schema in self.schemas.items() if _same(schema.text, text)), None)
         schema_id = found or len(self.schemas) + 1
-        self.schemas[schema_id] = Schema(text=text)
+        self.schemas[schema_id] = Schema(text=text, schema_type=schema_type)
         self.subjects.setdefault(subject, []).append(schema_id)
         return schema_id
 
@@ -66,7 +66,7 @@ class MemoryRegistry:
     def register(self, subject: str, schema: Schema) -> SchemaId:
         """Registers."""
         self._called("register", subject)
-        return SchemaId(self.seed(subject, schema.text))
+        return SchemaId(self.seed(subject, schema.text, schema_type=schema.schema_type))
 
     def count(self, call: str) -> int:
         """How often a call came."""

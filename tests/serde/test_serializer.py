@@ -2,26 +2,58 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import threading
+from collections.abc import Callable, Iterator
+from uuid import UUID
 
 import pytest
 
+from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns import Columns, parse_columns
 from srfix.serde.deserializer import AvroDeserializer
-from srfix.serde.errors import ColumnError, EncodeError, SchemaError
+from srfix.serde.errors import (
+    ColumnError,
+    EncodeError,
+    ResolveError,
+    SchemaError,
+    SrfixError,
+    SubjectVersionError,
+    UsageError,
+)
 from srfix.serde.formats.avro import internal_schema
-from srfix.serde.interface import SerdeContext
+from srfix.serde.generations import Generation, WrittenBy
+from srfix.serde.interface import SerdeContext, Serializer
+from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import IncompatibleSchemaError
+from srfix.serde.registry.models import Schema, SchemaReference
 from srfix.serde.resolve import ById, UnderOneSubject
-from srfix.serde.serializer import AvroSerializer
-from srfix.serde.subjects import ChangelogSubject, Role
+from srfix.serde.serializer import (
+    AvroSerializer,
+    JsonSchemaSerializer,
+    JsonSerializer,
+    KafkaSerializer,
+)
+from srfix.serde.subjects import (
+    ApartFromTopicSubject,
+    ChangelogSubject,
+    FixedSubject,
+    RecordSubject,
+    Role,
+    TemplateSubject,
+    TopicRecordSubject,
+    TopicSubject,
+)
+from srfix.serde.wire import Framing, frame_guid, frame_id
 from tests.serde.fakes import URL, MemoryRegistry
 
 COLUMNS = parse_columns("ID BIGINT, NAME STRING")
 TEXT = '{"type":"record","name":"R","fields":[{"name":"id","type":"int"}]}'
 VALUE = SerdeContext("orders")
+KEY = SerdeContext("orders", Role.KEY)
+HALVES = parse_columns("ID BIGINT KEY, NAME STRING, QUANTITY INT")
 
 
 class TestCall:
@@ -132,6 +164,403 @@ class TestForSchema:
         with pytest.raises(SchemaError):
             AvroSerializer.for_schema(MemoryRegistry(), "nonsense")
 
+    def test_a_schema_with_references_asks_for_them_with_the_first_row(self) -> None:
+        registry = MemoryRegistry()
+        registry.seed("r", TEXT)
+        outer = Schema(
+            text='{"type":"record","name":"O","fields":[{"name":"r","type":"R"}]}',
+            references=(SchemaReference(name="R", subject="r", version=1),),
+        )
+        write = AvroSerializer.for_schema(registry, outer)
+        assert registry.calls == []
+        assert write({"r": {"id": 7}}, VALUE) == frame_id(2, b"\x0e")
+        assert registry.calls == [("version", "r", "1"), ("register", "orders-value")]
+
+    def test_a_reference_that_is_not_there_says_so(self) -> None:
+        outer = Schema(text='"R"', references=(SchemaReference(name="R", subject="r", version=1),))
+        with pytest.raises(
+            ResolveError, match=r"^The schema to write under refers to a schema that the registry does not"
+        ):
+            AvroSerializer.for_schema(MemoryRegistry(), outer)({"id": 7}, VALUE)
+
+    @pytest.mark.parametrize("schema_type", ["JSON", "PROTOBUF"])
+    def test_a_schema_of_another_type_is_refused(self, schema_type: str) -> None:
+        with pytest.raises(
+            SchemaError, match=rf"^The schema is of the type {schema_type}, not AVRO\. Use its serializer\.$"
+        ):
+            AvroSerializer.for_schema(MemoryRegistry(), Schema(text="{}", schema_type=schema_type))
+
+
+class TestHalves:
+    """Columns marked as KEY make the keys; a single KEY column stands bare (`SerdeFeaturesFactory.buildKeyFeatures`)."""
+
+    def test_keys_have_the_key_columns_and_values_the_others(self) -> None:
+        registry = MemoryRegistry()
+        write = AvroSerializer(registry, HALVES)
+        assert write({"ID": 7}, KEY) == frame_id(1, b"\x0e")
+        assert registry.schemas[1].text == '"long"'
+        assert write({"NAME": "tea", "QUANTITY": None}, VALUE) == frame_id(2, b"\x02\x06tea\x00")
+        assert [field["name"] for field in json.loads(registry.schemas[2].text)["fields"]] == ["NAME", "QUANTITY"]
+        assert (write.schema_of(Role.KEY).text, write.schema) == ('"long"', registry.schemas[2])
+
+    def test_several_key_columns_stand_in_a_record(self) -> None:
+        write = AvroSerializer(MemoryRegistry(), parse_columns("A INT KEY, B INT KEY, C INT"))
+        assert write({"A": 1, "B": 2}, KEY) == frame_id(1, b"\x02\x02\x02\x04")
+
+    @pytest.mark.parametrize(
+        ("columns", "ctx", "wrap", "bare"),
+        [
+            ("A INT KEY", KEY, None, True),
+            ("A INT", KEY, None, True),
+            ("A INT", VALUE, None, False),
+            ("A INT", VALUE, False, True),
+            ("A INT KEY", KEY, True, False),
+        ],
+    )
+    def test_what_stands_bare(self, columns: str, ctx: SerdeContext, wrap: bool | None, bare: bool) -> None:
+        payload = AvroSerializer(MemoryRegistry(), parse_columns(columns), wrap=wrap)({"A": 7}, ctx)
+        assert payload == frame_id(1, b"\x0e" if bare else b"\x02\x0e")
+
+    def test_a_bare_null_is_a_null_payload_and_registers_nothing_more(self) -> None:
+        """`UnwrappedSerializer` hands the null to serializers that give null for null."""
+        write = AvroSerializer(MemoryRegistry(), HALVES)
+        for row in ({"ID": None}, {"id": None}, {}):
+            assert write(row, KEY) is None
+
+    def test_but_not_of_a_column_that_is_not_there(self) -> None:
+        with pytest.raises(EncodeError, match=r"NAME"):
+            AvroSerializer(MemoryRegistry(), HALVES)({"NAME": None}, KEY)
+
+    def test_a_half_without_columns_says_so(self) -> None:
+        write = AvroSerializer(MemoryRegistry(), parse_columns("ID BIGINT KEY"))
+        assert write.schema.text == '"long"'
+        with pytest.raises(
+            ColumnError,
+            match=r"^A value for topic 'orders': All columns are marked as KEY, so there is none for a value\.",
+        ):
+            write({"ID": 7}, VALUE)
+
+    @pytest.mark.parametrize("columns", ["A INT, B INT", "A INT KEY, B INT KEY, C INT KEY"])
+    def test_several_columns_cannot_stand_bare(self, columns: str) -> None:
+        with pytest.raises(
+            ColumnError, match=r"Only a single column can stand bare; the (value|key) has \d\. Leave wrap"
+        ):
+            AvroSerializer(MemoryRegistry(), parse_columns(columns), wrap=False)({"A": 1}, KEY)
+
+    def test_a_map_in_a_key_is_refused_at_once(self) -> None:
+        """`GenericKeySerDe`, ksql issue 6621."""
+        with pytest.raises(ColumnError, match=r"Map keys, including types that contain maps, are not supported"):
+            AvroSerializer(MemoryRegistry(), parse_columns("A STRUCT<M MAP<STRING, INT>> KEY, B INT"))
+
+
+class TestInternalSchemas:
+    def test_generation_writer_and_full_name_make_the_schema(self) -> None:
+        write = AvroSerializer(
+            MemoryRegistry(),
+            COLUMNS,
+            full_name="com.example.Order",
+            generation=Generation.FROM_0_29,
+            written_by=WrittenBy.SERIALIZER,
+        )
+        assert write.schema.text == internal_schema(
+            COLUMNS, full_name="com.example.Order", generation=Generation.FROM_0_29, written_by=WrittenBy.SERIALIZER
+        )
+        assert json.loads(write.schema.text)["connect.name"] == "com.example.Order"
+
+
+class TestSubjects:
+    def test_a_records_name_is_that_of_the_schema_that_is_written(self) -> None:
+        registry = MemoryRegistry()
+        AvroSerializer(registry, COLUMNS, subjects=RecordSubject(), full_name="com.example.Order")({"ID": 1}, VALUE)
+        AvroSerializer.for_schema(registry, TEXT, subjects=TopicRecordSubject())({"id": 1}, VALUE)
+        assert [call for call in registry.calls if call[0] == "register"] == [
+            ("register", "com.example.Order"),
+            ("register", "orders-R"),
+        ]
+
+    def test_a_schema_without_a_record_is_refused(self) -> None:
+        with pytest.raises(UsageError, match=r"^RecordSubject makes the subject of a record's name, and the key of"):
+            AvroSerializer(MemoryRegistry(), HALVES, subjects=RecordSubject())({"ID": 1}, KEY)
+
+    def test_an_internal_schema_never_lands_under_the_topics_own_subject_unless_told_to(self) -> None:
+        registry = MemoryRegistry()
+        with pytest.raises(UsageError, match=r"^'orders-value' is the own subject of topic 'orders'"):
+            AvroSerializer(registry, COLUMNS, subjects=ApartFromTopicSubject(TopicSubject()))({"ID": 1}, VALUE)
+        assert registry.calls == []
+
+
+@pytest.fixture
+def server() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry(emulate="8.2") as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: FixtureRegistry) -> Iterator[RegistryClient]:
+    with RegistryClient(server.url) as client:
+        yield client
+
+
+class TestFraming:
+    """Confluent's `PrefixSchemaIdSerializer` and `HeaderSchemaIdSerializer`."""
+
+    @staticmethod
+    def _guid(client: RegistryClient) -> UUID:
+        guid = client.version("orders-value", 1).guid
+        assert guid is not None
+        return UUID(guid)
+
+    def test_a_guid_in_front(self, client: RegistryClient) -> None:
+        write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=Framing.PREFIX_GUID)
+        payload = write({"id": 7}, VALUE)
+        assert payload == frame_guid(self._guid(client), b"\x0e")
+        assert AvroDeserializer(UnderOneSubject(client))(payload, VALUE) == {"id": 7}
+
+    @pytest.mark.parametrize("kind", [list, dict])
+    def test_a_guid_in_a_header(
+        self, client: RegistryClient, kind: type[list[tuple[str, bytes]]] | type[dict[str, bytes]]
+    ) -> None:
+        write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=Framing.HEADER_GUID)
+        for _ in range(2):
+            headers = kind([("trace", b"1")])
+            ctx = SerdeContext("orders", headers=headers)
+            assert write({"id": 7}, ctx) == b"\x0e"
+            assert list(headers.items() if isinstance(headers, dict) else headers) == [
+                ("trace", b"1"),
+                ("__value_schema_id", frame_guid(self._guid(client))),
+            ]
+            assert AvroDeserializer(UnderOneSubject(client))(b"\x0e", ctx) == {"id": 7}
+
+    def test_a_header_that_was_there_is_replaced(self, client: RegistryClient) -> None:
+        headers: list[tuple[str, bytes | str | None]] = [("__value_schema_id", b"old"), ("trace", b"1")]
+        write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=Framing.HEADER_GUID)
+        write({"id": 7}, SerdeContext("orders", headers=headers))
+        assert headers == [("trace", b"1"), ("__value_schema_id", frame_guid(self._guid(client)))]
+
+    @pytest.mark.parametrize(("headers", "has"), [(None, "none"), ((), "a tuple")])
+    def test_a_context_without_headers_is_refused(
+        self, client: RegistryClient, headers: tuple[tuple[str, bytes], ...] | None, has: str
+    ) -> None:
+        write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=Framing.HEADER_GUID)
+        with pytest.raises(
+            UsageError,
+            match=rf"^The schema's GUID goes into the record header __value_schema_id, .* the context has {has}\.",
+        ):
+            write({"id": 7}, SerdeContext("orders", headers=headers))
+
+    def test_a_row_that_does_not_fit_leaves_the_headers_alone(self, client: RegistryClient) -> None:
+        write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=Framing.HEADER_GUID)
+        headers: list[tuple[str, bytes | str | None]] = []
+        for _ in range(2):  # before there is a plan, and with one
+            with pytest.raises(EncodeError, match=r"^A value for topic 'orders': "):
+                write({"id": "x"}, SerdeContext("orders", headers=headers))
+            assert headers == []
+            write({"id": 7}, SerdeContext("orders", headers=[]))
+
+    @pytest.mark.parametrize("framing", [Framing.PREFIX_GUID, Framing.HEADER_GUID])
+    def test_a_registry_without_guids_is_named(self, framing: Framing) -> None:
+        with FixtureRegistry(emulate="7.9") as server, RegistryClient(server.url) as client:
+            write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=framing)
+            with pytest.raises(
+                UsageError, match=r"^The registry tells no GUID of the schema with the id 1: Confluent's does"
+            ):
+                write({"id": 7}, SerdeContext("orders", headers=[]))
+
+    def test_what_cannot_say_guids_is_named(self) -> None:
+        write = AvroSerializer.for_schema(MemoryRegistry(), TEXT, schema_id_framing=Framing.PREFIX_GUID)
+        with pytest.raises(
+            UsageError, match=r"^The registry given, a MemoryRegistry, cannot look schemas up or say GUIDs"
+        ):
+            write({"id": 7}, VALUE)
+
+
+class TestRegister:
+    def test_a_schema_that_is_there_is_looked_up_and_nothing_written(
+        self, server: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        schema_id = server.seed("orders-value", TEXT)
+        write = AvroSerializer.for_schema(client, TEXT, register=False)
+        assert write({"id": 7}, VALUE) == frame_id(schema_id, b"\x0e")
+        assert server.writes == 0
+
+    @pytest.mark.parametrize(("others", "code"), [(False, 40401), (True, 40403)])
+    def test_one_that_is_not_there_is_an_error_each_time(
+        self, server: FixtureRegistry, client: RegistryClient, others: bool, code: int
+    ) -> None:
+        if others:
+            server.seed("orders-value", '"string"')
+        write = AvroSerializer.for_schema(client, TEXT, register=False)
+        with pytest.raises(
+            ResolveError,
+            match=rf"^The schema to write under is not registered under 'orders-value' \(error code {code}\), and this",
+        ):
+            write({"id": 7}, VALUE)
+        schema_id = server.seed("orders-value", TEXT)
+        assert write({"id": 7}, VALUE) == frame_id(schema_id, b"\x0e")
+
+    def test_the_registry_normalises_where_it_is_asked_to(
+        self, server: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        AvroSerializer.for_schema(client, TEXT, normalize=True)({"id": 7}, VALUE)
+        assert "normalize=true" in server.write_log[0].path
+
+
+class TestSchemasThatExist:
+    """ksqlDB's VALUE_SCHEMA_ID (`use.schema.id`), and versions of the subject."""
+
+    WIDER = (
+        '{"type":"record","name":"W","fields":[{"name":"ID","type":["null","long"],"default":null},'
+        '{"name":"X","type":"int","default":3}]}'
+    )
+
+    def test_rows_with_its_names_are_written_under_the_schema_of_an_id(
+        self, server: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        schema_id = server.seed("orders-value", TEXT)
+        assert AvroSerializer(client, schema_id=schema_id)({"id": 7}, VALUE) == frame_id(schema_id, b"\x0e")
+        assert server.writes == 0
+
+    def test_columns_are_written_by_exact_name_and_defaults_filled_in(
+        self, server: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        schema_id = server.seed("orders-value", self.WIDER)
+        write = AvroSerializer(client, parse_columns("ID BIGINT"), schema_id=schema_id)
+        assert write({"ID": 7}, VALUE) == frame_id(schema_id, b"\x02\x0e\x06")
+        assert server.writes == 0
+
+    def test_a_column_that_the_schema_misses_is_refused(self, server: FixtureRegistry, client: RegistryClient) -> None:
+        schema_id = server.seed("orders-value", self.WIDER)
+        with pytest.raises(SrfixError, match=r"OTHER"):
+            AvroSerializer(client, parse_columns("OTHER BIGINT"), schema_id=schema_id)({"OTHER": 7}, VALUE)
+
+    def test_an_id_that_the_subject_does_not_hold_is_refused(
+        self, server: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        schema_id = server.seed("elsewhere-value", TEXT)
+        with pytest.raises(SubjectVersionError, match=r"'orders-value', error code 40401\)"):
+            AvroSerializer(client, schema_id=schema_id)({"id": 7}, VALUE)
+        elsewhere = FixedSubject(value="elsewhere-value")
+        assert AvroSerializer(client, schema_id=schema_id, subjects=elsewhere)({"id": 7}, VALUE) is not None
+
+    def test_the_subject_may_be_made_of_its_records_name(self, server: FixtureRegistry, client: RegistryClient) -> None:
+        schema_id = server.seed(":.ctx:R", TEXT)
+        write = AvroSerializer(client, schema_id=schema_id, subjects=TemplateSubject(":.ctx:{record}"))
+        assert write({"id": 7}, VALUE) == frame_id(schema_id, b"\x0e")
+
+    @pytest.mark.parametrize("version", [1, 2, "latest"])
+    def test_a_version_of_the_subject(
+        self, server: FixtureRegistry, client: RegistryClient, version: int | str
+    ) -> None:
+        ids = [server.seed("orders-value", text) for text in ('"string"', TEXT)]
+        write = AvroSerializer(client, version=version)  # type: ignore[arg-type]
+        payload = write("k" if version == 1 else {"id": 7}, VALUE)
+        assert payload == (frame_id(ids[0], b"\x02k") if version == 1 else frame_id(ids[1], b"\x0e"))
+
+    def test_a_version_that_is_not_there(self, client: RegistryClient) -> None:
+        with pytest.raises(
+            ResolveError,
+            match=r"^The values are to be written under version latest of 'orders-value', which the registry does not have "
+            r"\(error code 40401\)\.",
+        ):
+            AvroSerializer(client, version="latest")({"id": 7}, VALUE)
+
+    def test_a_schema_of_another_type_is_refused(self, server: FixtureRegistry, client: RegistryClient) -> None:
+        schema_id = server.seed("orders-value", '{"type":"object"}', schema_type="JSON")
+        with pytest.raises(
+            SchemaError,
+            match=r"^A value for topic 'orders': The schema to write under is of the type JSON, not AVRO\. Use the",
+        ):
+            AvroSerializer(client, schema_id=schema_id)({"id": 7}, VALUE)
+
+    def test_its_guid_is_written_where_asked(self, server: FixtureRegistry, client: RegistryClient) -> None:
+        schema_id = server.seed("orders-value", TEXT)
+        guid = client.version("orders-value", 1).guid
+        assert guid is not None
+        write = AvroSerializer(client, schema_id=schema_id, schema_id_framing=Framing.PREFIX_GUID)
+        assert write({"id": 7}, VALUE) == frame_guid(UUID(guid), b"\x0e")
+
+    def test_one_thing_to_write_under_is_needed_and_one_is_enough(self, client: RegistryClient) -> None:
+        with pytest.raises(
+            UsageError, match=r"^There is nothing to tell the schema: give columns, or the schema_id or"
+        ):
+            AvroSerializer(client)
+        with pytest.raises(
+            UsageError, match=r"^Give either the schema_id to write under or the version of the subject"
+        ):
+            AvroSerializer(client, schema_id=1, version=1)
+        with pytest.raises(UsageError, match=r"^The version of a subject that is made of the record's name cannot be"):
+            AvroSerializer(client, version=1, subjects=RecordSubject())
+
+    def test_its_schema_is_the_registrys_to_say(self, client: RegistryClient) -> None:
+        with pytest.raises(UsageError, match=r"^The schema is the registry's: it is known with the first row"):
+            _ = AvroSerializer(client, schema_id=1).schema
+
+
+class TestJsonSchemaSerializer:
+    def test_a_row_is_written_under_the_columns_json_schema(self) -> None:
+        registry = MemoryRegistry()
+        write = JsonSchemaSerializer(registry, COLUMNS)
+        payload = write({"id": 7}, VALUE)
+        assert payload is not None
+        assert payload.startswith(frame_id(1, b""))
+        assert json.loads(payload[5:]) == {"ID": 7, "NAME": None}
+        assert registry.schemas[1] == write.schema
+        assert (write.schema.schema_type, json.loads(write.schema.text)["type"]) == ("JSON", "object")
+
+    def test_a_given_schema(self) -> None:
+        text = '{"type":"object","title":"Order","properties":{"id":{"type":"integer"}}}'
+        registry = MemoryRegistry()
+        write = JsonSchemaSerializer.for_schema(registry, text, subjects=TopicRecordSubject())
+        payload = write({"id": 7}, VALUE)
+        assert payload is not None
+        assert json.loads(payload[5:]) == {"id": 7}
+        assert registry.calls == [("register", "orders-Order")]
+        assert registry.schemas[1] == Schema(text=text, schema_type="JSON")
+
+
+class TestWithoutSchemas:
+    def test_json(self) -> None:
+        payload = JsonSerializer(COLUMNS)({"id": 7}, VALUE)
+        assert payload is not None
+        assert json.loads(payload) == {"ID": 7, "NAME": None}
+        assert JsonSerializer()({"id": [7]}, VALUE) == b'{"id":[7]}'
+
+    def test_json_halves(self) -> None:
+        write = JsonSerializer(HALVES)
+        assert write({"ID": 7}, KEY) == b"7"
+        assert write({"ID": None}, KEY) is None
+        payload = write({"NAME": "tea"}, VALUE)
+        assert payload is not None
+        assert json.loads(payload) == {"NAME": "tea", "QUANTITY": None}
+
+    def test_kafka(self) -> None:
+        write = KafkaSerializer(parse_columns("ID BIGINT KEY"))
+        assert write({"ID": 7}, KEY) == bytes(7) + b"\x07"
+        assert write({"id": None}, KEY) is None
+        assert write(None, KEY) is None
+
+    def test_kafka_takes_one_column(self) -> None:
+        with pytest.raises(ColumnError, match=r"^Only a single column can stand bare; the value has 2\."):
+            KafkaSerializer(COLUMNS)({"ID": 7}, VALUE)
+
+    @pytest.mark.parametrize("make", [JsonSerializer, KafkaSerializer])
+    def test_a_row_that_does_not_fit_says_where(self, make: Callable[[Columns], Serializer]) -> None:
+        with pytest.raises(EncodeError, match=r"^A value for topic 'orders': ") as caught:
+            make(parse_columns("ID INT"))({"ID": "x"}, VALUE)
+        assert vars(caught.value)["topic"] == "orders"
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: JsonSerializer(HALVES, case_rule=CaseRule.EXACT, wrap=True),
+            lambda: JsonSerializer(),
+            lambda: KafkaSerializer(parse_columns("ID INT"), case_rule=CaseRule.EXACT),
+        ],
+    )
+    def test_they_travel_to_another_process(self, make: Callable[[], Serializer]) -> None:
+        write = make()
+        assert pickle.loads(pickle.dumps(write))({"ID": 7}, KEY) == write({"ID": 7}, KEY)
+
 
 class TestConstruction:
     def test_columns_that_avro_cannot_hold_are_refused_at_once(self) -> None:
@@ -141,7 +570,11 @@ class TestConstruction:
     @pytest.mark.parametrize("kind", ["columns", "schema"])
     def test_it_travels_to_another_process(self, kind: str) -> None:
         registry = MemoryRegistry()
-        write = AvroSerializer(registry, COLUMNS) if kind == "columns" else AvroSerializer.for_schema(registry, TEXT)
+        write = (
+            AvroSerializer(registry, COLUMNS, full_name="com.example.Order", generation=Generation.FROM_0_29)
+            if kind == "columns"
+            else AvroSerializer.for_schema(registry, TEXT, subjects=RecordSubject())
+        )
         row = {"ID": 1} if kind == "columns" else {"id": 1}
         payload = write(row, VALUE)
         assert pickle.loads(pickle.dumps(write))(row, VALUE) == payload

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from srfix.serde._column_halves import check_key_columns
-from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._column_types import Columns, Namespace, usable_columns
 from srfix.serde.errors import ColumnError
 from srfix.serde.subjects import Role
 
@@ -40,7 +40,10 @@ def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
     is_key = role is Role.KEY
     half = columns
     if any(column.namespace.is_key for column in columns):
-        half = tuple(column for column in columns if column.namespace.is_key == is_key)
+        # Without the marks: a format makes a STRUCT of them, whose fields are never keys.
+        half = tuple(
+            replace(column, namespace=Namespace.VALUE) for column in columns if column.namespace.is_key == is_key
+        )
     if not half:
         raise ColumnError(
             f"All columns are marked as KEY, so there is none for a {role.value}. Declare the columns of the {role.value} "
