@@ -50,7 +50,7 @@ from srfix.serde.errors import EncodeError
 from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck, array_check, map_check
 from srfix.serde.formats._avro_scalars import Check, Convert, scalar
 from srfix.serde.formats._avro_schema import load
-from srfix.serde.formats._json_text import compact_bytes
+from srfix.serde.formats._json_text import Raw, compact_bytes
 from srfix.serde.formats._misfit import Misfit, encode_error
 
 __all__ = ["column_encoder", "plain_encoder"]
@@ -83,6 +83,8 @@ def plain_encoder() -> Encode:
 
 
 def _default(value: object) -> object:
+    if isinstance(value, Raw):
+        return orjson.Fragment(value.text)
     if isinstance(value, decimal.Decimal) and value.is_finite():
         return orjson.Fragment(decimal_text(value))
     raise TypeError
@@ -112,7 +114,7 @@ def column_encoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> E
             value = check.fast(row)
             if single is not None:
                 value = _bare(value, single)
-            body = orjson.dumps(value)
+            body = orjson.dumps(value, _default)
             if _CONTROL in body or not (body.isascii() or _BEYOND.search(body) is None):
                 body = compact_bytes(value)
         except (Misfit, TypeError, ValueError, RecursionError) as error:
@@ -151,14 +153,7 @@ class _Plan:
         """How values of a type are checked and turned into what is written; null is not looked at here."""
         match type_:
             case Struct(fields):
-                record = RecordCheck(self._case_rule)
-                record.set_fields(
-                    FieldCheck(
-                        name=field.name, field=field.name, check=_nullable(self.of(field.type)), when_missing=None
-                    )
-                    for field in fields
-                )
-                return Check(fast=record.fast, careful=record.careful)
+                return self._struct([(field.name, self.of(field.type)) for field in fields])
             case Array(items):
                 return array_check(_nullable(self.of(items)))
             case Map(values):
@@ -167,6 +162,29 @@ class _Plan:
                 return _same(_decimal(type_))
             case ScalarType():
                 return _SCALARS[type_]
+
+    def _struct(self, fields: list[tuple[str, Check]]) -> Check:
+        record = RecordCheck(self._case_rule)
+        record.set_fields(
+            FieldCheck(name=name, field=name, check=_nullable(check), when_missing=None) for name, check in fields
+        )
+        # The record's own fast way keeps the order of the row's keys; here it must be that of the columns.
+        steps = tuple((name, None if check.is_narrow else check.exact, check.fast) for name, check in fields)
+        careful = record.careful
+
+        def fast(row: object) -> object:
+            if type(row) is not dict or len(row) != len(steps):
+                return careful(row)
+            written: dict[str, object] = {}
+            try:
+                for name, exact, convert in steps:
+                    value = row[name]
+                    written[name] = value if value is None or type(value) is exact else convert(value)
+            except KeyError:
+                return careful(row)
+            return written
+
+        return Check(fast=fast, careful=careful)
 
 
 def _nullable(check: Check) -> Check:
@@ -192,12 +210,14 @@ def _then(check: Check, finish: Callable[[object], object]) -> Check:
     return _same(lambda value: finish(check.fast(value)))
 
 
-def _double_fragment(value: object) -> object:
+def _java_double(value: object) -> object:
     assert isinstance(value, float)
     # In this range orjson writes what Java does.
     if _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
         return value
-    return orjson.Fragment(double_text(value)) if math.isfinite(value) else double_text(value)
+    text = double_text(value)
+    # Jackson's QUOTE_NON_NUMERIC_NUMBERS: NaN and the infinities are strings.
+    return Raw(text) if math.isfinite(value) else text
 
 
 def _base64(value: object) -> object:
@@ -220,7 +240,7 @@ def _decimal(type_: Decimal) -> Convert:
         if not isinstance(value, decimal.Decimal) or not value.is_finite():
             raise Misfit.needs(f"a finite decimal.Decimal for {name}", value)
         try:
-            return orjson.Fragment(decimal_text(value.quantize(unit, context=exact)))
+            return Raw(decimal_text(value.quantize(unit, context=exact)))
         except (decimal.Inexact, decimal.InvalidOperation):
             raise Misfit.needs(f"a number that fits {name} without rounding", value) from None
 
@@ -233,7 +253,7 @@ _SCALARS: Final[dict[ScalarType, Check]] = {
     INTEGER: _avro("int"),
     # Not as it is: orjson writes integers up to 64 bits without a sign.
     BIGINT: _same(_LONG.fast),
-    DOUBLE: _then(_avro("double"), _double_fragment),
+    DOUBLE: _then(_avro("double"), _java_double),
     STRING: _avro("string"),
     BYTES: _then(_avro("bytes"), _base64),
     DATE: _avro({"type": "int", "logicalType": "date"}),

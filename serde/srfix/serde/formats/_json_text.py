@@ -12,17 +12,24 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-import orjson
-
 from srfix.serde._java_text import decimal_text, double_text
 
-__all__ = ["compact_bytes", "compact_text"]
+__all__ = ["Raw", "compact_bytes", "compact_text"]
 
 _Quote: TypeAlias = Callable[[str], str]
 
 _SHORT: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _SPECIAL: Final = re.compile(r'[\x00-\x1f"\\]')
 _SPECIAL_IN_BYTES: Final = re.compile(r'[\x00-\x1f"\\\U00010000-\U0010ffff]')
+
+
+class Raw:
+    """Text that is JSON already: a number whose digits count."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
 
 
 def compact_text(value: object) -> str:
@@ -38,7 +45,7 @@ def compact_text(value: object) -> str:
 
 
 def compact_bytes(value: object) -> bytes:
-    """The bytes of a value (`ObjectMapper.writeValueAsBytes`); a `Fragment` stands for itself.
+    """The bytes of a value (`ObjectMapper.writeValueAsBytes`); a `Raw` stands for its text.
 
     :raises TypeError: if something in it has no JSON.
     :raises UnicodeEncodeError: if a string holds half a surrogate pair.
@@ -79,9 +86,8 @@ def _write(value: object, parts: list[str], quote: _Quote, double: Callable[[flo
                 _write(inner, parts, quote, double)
                 mark = ","
             parts.append("[]" if mark == "[" else "]")
-        case orjson.Fragment():
-            contents = value.contents
-            parts.append(contents.decode() if isinstance(contents, bytes) else contents)
+        case Raw():
+            parts.append(value.text)
         case _:
             raise TypeError(f"{type(value).__name__} has no JSON")
 
