@@ -16,10 +16,9 @@ Every other error, above all a registry that cannot be asked, says nothing about
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from itertools import repeat
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from srfix.serde.errors import (
@@ -53,11 +52,14 @@ __all__ = [
     "Deserialize",
     "OnError",
     "Payloads",
+    "ROWS_AT_A_TIME",
     "Reason",
     "Serialize",
+    "chunks_of_rows",
     "contexts_of",
     "deserialize_many",
     "error_at",
+    "payloads_from",
     "reason_of",
 ]
 
@@ -69,8 +71,8 @@ Contexts: TypeAlias = "Context | Sequence[Context]"
 Payloads: TypeAlias = "Sequence[bytes | None] | pa.Array | pa.ChunkedArray"
 """Payloads; None, or null, is a tombstone. An Arrow array is of a binary type."""
 
-_AT_A_TIME: Final = 1000
-"""As many payloads of an Arrow array become Python's bytes together."""
+ROWS_AT_A_TIME: Final = 1000
+"""How many rows are held together: more dicts, and Python's garbage collector walks them again and again."""
 
 
 class Deserialize(Protocol):
@@ -159,13 +161,13 @@ def error_at(error: SrfixError, position: int) -> SrfixError:
     return located
 
 
-def contexts_of(ctx: Contexts, rows: int) -> Iterable[Context]:
+def contexts_of(ctx: Contexts, rows: int) -> Sequence[Context]:
     """A context for each row.
 
     :raises UsageError: if there are several, and not as many as rows.
     """
     if not isinstance(ctx, Sequence):
-        return repeat(ctx, rows)
+        return [ctx] * rows
     if len(ctx) != rows:
         raise UsageError(f"There are {len(ctx)} contexts for {rows} rows. Pass one for all of them, or one for each.")
     return ctx
@@ -174,75 +176,100 @@ def contexts_of(ctx: Contexts, rows: int) -> Iterable[Context]:
 def deserialize_many(
     payloads: Payloads, ctx: Contexts, deserializer: Deserialize, *, on_error: OnError = "fail"
 ) -> Iterator[Value | BadRow]:
-    """The rows of payloads, in order and one by one; None for a tombstone.
+    """The rows of payloads, in order; None for a tombstone.
 
     With `on_error="quarantine"` a row that cannot be read comes as a `BadRow`. A schema id that was refused is not
-    asked for again until the payloads are through, so garbage costs one question for each id. Keep no more rows than
-    you need: many thousands of dicts at a time are slow, because Python's garbage collector walks them.
+    asked for again until the payloads are through, so garbage costs one question for each id. Up to 1,000 rows are read
+    ahead; keep no more of them than you need: many thousands of dicts at a time are slow, because Python's garbage
+    collector walks them.
 
     :raises UsageError: if there are several contexts, and not as many as payloads.
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
     :raises SrfixError: what the deserializer raises, with the row's position (`.position`), unless in quarantine.
     """
-    contexts = contexts_of(ctx, len(payloads))
-    return _deserialize(_each_of(payloads), contexts, deserializer, is_kept=on_error == "quarantine")
+    return _raising(chunks_of_rows(payloads, ctx, deserializer), is_raised=on_error == "fail")
 
 
-def _each_of(payloads: Payloads) -> Iterable[bytes | None]:
-    if isinstance(payloads, Sequence):
-        yield from payloads
-        return
-    for start in range(0, len(payloads), _AT_A_TIME):
-        yield from payloads.slice(start, _AT_A_TIME).to_pylist()
-
-
-def _deserialize(
-    payloads: Iterable[bytes | None], contexts: Iterable[Context], deserialize: Deserialize, *, is_kept: bool
-) -> Iterator[Value | BadRow]:
-    refused = _Refused()
-    for position, (payload, ctx) in enumerate(zip(payloads, contexts, strict=True)):
-        # Empty unless an id was refused, so that good batches pay nothing.
-        if refused.by_prefix and payload is not None and (known := refused.get(payload, ctx)) is not None:
-            yield replace(known, position=position, payload=payload)
-            continue
-        try:
-            row = deserialize(payload, ctx)
-        except SrfixError as error:
-            reason = reason_of(error)
-            if reason is None:
-                raise
-            if not is_kept:
-                raise error_at(error, position) from error
-            bad = BadRow(position=position, reason=reason, error=_without_frames(error), payload=payload)
-            if isinstance(error, ResolveError | SchemaError):  # both are about the id alone
-                refused.put(bad, ctx)
-            yield bad
-        else:
+def _raising(chunks: Iterator[list[Value | BadRow]], *, is_raised: bool) -> Iterator[Value | BadRow]:
+    for rows in chunks:
+        for row in rows:
+            if is_raised and isinstance(row, BadRow):
+                raise error_at(row.error, row.position) from row.error
             yield row
 
 
+def chunks_of_rows(payloads: Payloads, ctx: Contexts, deserializer: Deserialize) -> Iterator[list[Value | BadRow]]:
+    """The same in lists of 1,000 (the last one shorter), bad rows as values.
+
+    :raises UsageError: see `deserialize_many`.
+    :raises RegistryError: see `deserialize_many`.
+    """
+    contexts = contexts_of(ctx, len(payloads))
+    return _chunks(payloads, contexts, deserializer)
+
+
+def _chunks(
+    payloads: Payloads, contexts: Sequence[Context], deserialize: Deserialize
+) -> Iterator[list[Value | BadRow]]:
+    refused = _Refused(deserialize)
+    read: Callable[[bytes | None, Context], Value | BadRow] = deserialize
+    contexts_left = iter(contexts)
+    for start in range(0, len(payloads), ROWS_AT_A_TIME):
+        some = payloads_from(payloads, start)
+        left = iter(some)
+        rows: list[Value | BadRow] = []
+        while len(rows) < len(some):
+            try:
+                # The good rows' loop, which does nothing but call: a bad one ends it, and it is begun again behind it.
+                for row in map(read, left, contexts_left):
+                    rows.append(row)  # noqa: PERF402 - what was read before an error stays
+            except SrfixError as error:
+                reason = reason_of(error)
+                if reason is None:
+                    raise
+                position = start + len(rows)
+                bad = BadRow(position=position, reason=reason, error=_without_frames(error), payload=some[len(rows)])
+                rows.append(bad)
+                if refused.put(bad, contexts[position]):
+                    read = refused
+        yield rows
+
+
+def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
+    """The next 1,000 payloads as Python's bytes."""
+    if isinstance(payloads, Sequence):
+        return payloads[start : start + ROWS_AT_A_TIME]
+    some: list[bytes | None] = payloads.slice(start, ROWS_AT_A_TIME).to_pylist()
+    return some
+
+
 class _Refused:
-    """What was said of the schema ids and GUIDs that were refused."""
+    """The deserializer, with an eye on the schema ids and GUIDs that were refused before."""
 
-    def __init__(self) -> None:
-        self.by_prefix: dict[tuple[bytes, str, str], dict[bytes, BadRow]] = {}
+    def __init__(self, deserialize: Deserialize) -> None:
+        self._deserialize = deserialize
+        self._by_prefix: dict[tuple[bytes, str, str], dict[bytes, SrfixError]] = {}
 
-    def get(self, payload: bytes, ctx: Context) -> BadRow | None:
-        if ctx.headers:  # they may name another schema
-            return None
-        framings = self.by_prefix.get((prefix_of(payload), ctx.topic, ctx.field), {})
-        return next((bad for framing, bad in framings.items() if payload.startswith(framing)), None)
+    def __call__(self, payload: bytes | None, ctx: Context) -> Value:
+        if payload is not None and not ctx.headers:  # headers may name another schema
+            framings = self._by_prefix.get((prefix_of(payload), ctx.topic, ctx.field))
+            for framing, error in (framings or {}).items():
+                if payload.startswith(framing):
+                    raise error
+        return self._deserialize(payload, ctx)
 
-    def put(self, bad: BadRow, ctx: Context) -> None:
-        if bad.payload is None or ctx.headers:
-            return
+    def put(self, bad: BadRow, ctx: Context) -> bool:
+        """True if the error is remembered: if it is about the id alone, which stands in front of the payload."""
+        if bad.payload is None or ctx.headers or not isinstance(bad.error, ResolveError | SchemaError):
+            return False
         try:
             frame = parse(bad.payload)
         except WireError:
-            return  # it was no framing that named the schema
+            return False
         if frame is not None:
-            framings = self.by_prefix.setdefault((prefix_of(bad.payload), ctx.topic, ctx.field), {})
-            framings[bad.payload[: frame.body_offset]] = bad
+            framings = self._by_prefix.setdefault((prefix_of(bad.payload), ctx.topic, ctx.field), {})
+            framings[bad.payload[: frame.body_offset]] = bad.error
+        return True
 
 
 def _without_frames(error: SrfixError) -> SrfixError:

@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from itertools import islice
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+from srfix.serde._column_halves import key_columns, value_columns
 from srfix.serde._column_types import Columns
 from srfix.serde.arrow._misfits import misfits, row_error
 from srfix.serde.arrow._pyarrow import pyarrow
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.batches import (
+    ROWS_AT_A_TIME,
     BadRow,
     Contexts,
     Deserialize,
     OnError,
     Payloads,
     Reason,
-    deserialize_many,
+    chunks_of_rows,
     error_at,
     reason_of,
 )
 from srfix.serde.engine import BatchDecode, DecodedBatch
 from srfix.serde.errors import CoercionError, DecodeError, UsageError
 from srfix.serde.interface import Row, Value
+from srfix.serde.subjects import Role, role_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BatchEngine", "RowWise", "to_arrow"]
+__all__ = ["BatchEngine", "RowWise", "declared_columns", "half_of_rows", "to_arrow"]
 
 BatchEngine: TypeAlias = Callable[[Deserialize, Columns], BatchDecode]
 """Makes what decodes batches, for a deserializer and the columns of its rows."""
 
-_ROWS_AT_A_TIME: Final = 1000
-"""More dicts than that, and Python's garbage collector walks them again and again."""
 _REFUSED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What pyarrow raises for a value that its type does not hold: its own errors are among these."""
 
@@ -58,8 +60,9 @@ def to_arrow(
     words, and the bytes as they came (`reason_fields` has their names). With `with_reason` the first of them is there
     under `on_error="fail"` also, so that tombstones can be told from rows of nulls.
 
-    Rows come from the deserializer, whose columns they have. For a deserializer that declares none (`columns=…`
-    names them then) each row is checked against them first, which is slow: nothing is converted or guessed.
+    A deserializer with a public attribute `columns` vouches for its rows: dicts of those columns (those of the half, if
+    some are marked as KEY), in their order, with values of their types. For any other, `columns=…` says what to expect,
+    and each row is checked against it first, which is slow: nothing is converted or guessed.
 
     :raises UsageError: if neither the deserializer nor the caller says the columns; if payloads are no bytes; if there
         are several contexts and not as many as payloads; if a column's values are more than one Arrow array can hold;
@@ -68,10 +71,10 @@ def to_arrow(
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
     :raises SrfixError: what the deserializer raises, with the row's position, unless in quarantine.
     """
-    declared: Columns | None = getattr(deserializer, "columns", None)
-    columns = declared if columns is None else columns
-    if columns is None:
+    declared = columns or declared_columns(deserializer)
+    if declared is None:
         raise UsageError("The deserializer has no columns. Make it with columns=…, or pass them here (columns=…).")
+    columns = half_of_rows(declared, ctx)
     payloads = _of_binary(payloads)
     decoded = (engine or RowWise)(deserializer, columns)(payloads, ctx)
     if on_error == "fail" and decoded.bad:
@@ -132,6 +135,33 @@ def _tombstones(payloads: Payloads) -> Iterable[int]:
     return (position for position, is_null in enumerate(payloads.is_null().to_pylist()) if is_null)
 
 
+def declared_columns(deserializer: object) -> Columns | None:
+    """The columns of the rows that a deserializer gives, if it says so."""
+    columns: Columns | None = getattr(deserializer, "columns", None)
+    return columns
+
+
+def half_of_rows(columns: Columns, ctx: Contexts) -> Columns:
+    """The columns of the rows: those marked as KEY for keys, the others for values; all, where none is marked.
+
+    :raises UsageError: if keys and values are mixed, or none of the columns is of their half.
+    """
+    fields = {each.field for each in ctx} if isinstance(ctx, Sequence) else {ctx.field}
+    if len(fields) > 1:
+        raise UsageError("A batch is of keys or of values, not of both. Make two batches.")
+    roles = {role_of(field) for field in fields} or {Role.VALUE}
+    half = _halves(columns)[0 if Role.KEY in roles else 1]
+    if not half:
+        raise UsageError(f"None of the columns is of the {'key' if Role.KEY in roles else 'value'}. Declare some.")
+    return half
+
+
+def _halves(columns: Columns) -> tuple[Columns, Columns]:
+    if not any(column.namespace.is_key for column in columns):
+        return columns, columns
+    return key_columns(columns), value_columns(columns)
+
+
 class RowWise:
     """The `BatchDecode` that works with every deserializer: rows first, some at a time, then columns."""
 
@@ -139,9 +169,11 @@ class RowWise:
         """:raises ColumnError: if Arrow cannot hold a column."""
         self._deserializer = deserializer
         # Such a deserializer gives dicts of exactly these columns, in this order, with values of their types.
-        self._is_vouched_for = getattr(deserializer, "columns", None) == columns
+        declared = declared_columns(deserializer)
+        self._is_vouched_for = declared is not None and columns in _halves(declared)
         self._columns = columns
         self._schema: pa.Schema = _schema_of(columns)
+        self._types = [field.type for field in self._schema]
         names = [column.name for column in columns]
         self._nothing: Row = dict.fromkeys(names)
         self._values: Callable[[Row], Iterable[Value]]
@@ -153,68 +185,83 @@ class RowWise:
     def __call__(self, payloads: Payloads, ctx: Contexts, /) -> DecodedBatch:
         """See `BatchDecode`."""
         pa = pyarrow()
-        read = deserialize_many(payloads, ctx, self._deserializer, on_error="quarantine")
-        parts = [[pa.array([], field.type)] for field in self._schema]
+        parts: list[list[object]] = [[] for _ in self._types]
         bad: list[BadRow] = []
-        for start in range(0, len(payloads), _ROWS_AT_A_TIME):
-            arrays = self._arrays(list(islice(read, _ROWS_AT_A_TIME)), payloads, start, bad)
-            parts = [[*part, array] for part, array in zip(parts, arrays, strict=True)]
+        for rows in chunks_of_rows(payloads, ctx, self._deserializer):
+            arrays, worse = self._arrays(rows, payloads, len(parts[0]) * ROWS_AT_A_TIME)
+            bad += worse
+            for part, array in zip(parts, arrays, strict=True):
+                part.append(array)
         arrays = [
-            _one_array(part[1:] or part, f"the column {field.name!r}")
+            _one_array(part or [pa.array([], field.type)], f"the column {field.name!r}")
             for field, part in zip(self._schema, parts, strict=True)
         ]
         return DecodedBatch(rows=pa.RecordBatch.from_arrays(arrays, schema=self._schema), bad=tuple(bad))
 
-    def _arrays(self, read: list[Value | BadRow], payloads: Payloads, start: int, bad: list[BadRow]) -> list[pa.Array]:
-        """The columns of some rows; finds bad ones, and puts all of them behind `bad`."""
-        found = {row.position: row for row in read if type(row) is BadRow}
-        if not self._is_vouched_for:
-            for position, row in enumerate(read, start):
-                if row is not None and position not in found and (errors := list(misfits(self._columns, row))):
-                    found[position] = _bad_row(errors, position, payloads)
-        rows = self._with_nothing(read, start, found) if found or None in read else cast("list[Row]", read)
+    def _arrays(
+        self, read: list[Value | BadRow], payloads: Payloads, start: int
+    ) -> tuple[list[pa.Array], list[BadRow]]:
+        """The columns of some rows, and the bad ones among them."""
+        if self._is_vouched_for:
+            # Neither a tombstone nor a bad row is a dict, so they are refused. Good batches are not looked through.
+            with suppress(*_REFUSED):
+                return self._transposed(cast("list[Row]", read)), []
+        bad = {row.position: row for row in read if isinstance(row, BadRow)}
+        if self._is_vouched_for:
+            with suppress(*_REFUSED):
+                return self._transposed(self._filled(read, start, bad)), list(bad.values())
+        for position, row in enumerate(read, start):
+            if position in bad or (row is None and _payload_at(payloads, position) is None):
+                continue
+            if errors := self._errors(row):
+                bad[position] = _bad_row(errors, position, payloads)
+        return self._transposed(self._filled(read, start, bad)), [bad[position] for position in sorted(bad)]
+
+    def _filled(self, read: list[Value | BadRow], start: int, bad: Collection[int]) -> list[Row]:
+        """The rows, with nulls in all columns for tombstones and bad ones."""
+        return [
+            self._nothing if row is None or position in bad else cast("Row", row)
+            for position, row in enumerate(read, start)
+        ]
+
+    def _errors(self, row: Value | BadRow) -> list[DecodeError]:
+        """Why Arrow cannot hold the row."""
+        pa = pyarrow()
+        errors = list(misfits(self._columns, row))
+        if errors:
+            return errors
         try:
-            arrays = self._transposed(rows)
-        except _REFUSED:
-            for number in self._refused(rows):
-                errors = list(misfits(self._columns, rows[number])) or [_unexplained()]
-                found[start + number] = _bad_row(errors, start + number, payloads)
-            arrays = self._transposed(self._with_nothing(rows, start, found))
-        bad += [found[position] for position in sorted(found)]
-        return arrays
+            for value, field in zip(self._values(cast("Row", row)), self._schema, strict=True):
+                pa.array([value], field.type, from_pandas=False)
+        except _REFUSED as error:
+            return [CoercionError(f"pyarrow refuses a value of it ({error})", path="", column_type="")]
+        return []
 
     def _transposed(self, rows: list[Row]) -> list[pa.Array]:
         pa = pyarrow()
-        return [
-            pa.array(values, field.type, from_pandas=False)
-            for values, field in zip(zip(*map(self._values, rows), strict=True), self._schema, strict=True)
-        ]
-
-    def _with_nothing(self, rows: Sequence[Value | BadRow], start: int, bad: dict[int, BadRow]) -> list[Row]:
-        return [
-            self._nothing if row is None or position in bad else cast("Row", row)
-            for position, row in enumerate(rows, start)
-        ]
-
-    def _refused(self, rows: list[Row]) -> Iterator[int]:
-        """The rows that hold a value which Arrow does not take."""
-        pa = pyarrow()
-        for number, row in enumerate(rows):
-            try:
-                for value, field in zip(self._values(row), self._schema, strict=True):
-                    pa.array([value], field.type, from_pandas=False)
-            except _REFUSED:
-                yield number
+        # One list of all values and a slice for each column: no other way through Python's dicts is as quick.
+        values = list(chain.from_iterable(map(self._values, rows)))
+        count = len(self._types)
+        if len(values) != count * len(rows):
+            raise ValueError("a row has other columns")  # `_errors` finds it and says it better
+        return [pa.array(values[number::count], type_, from_pandas=False) for number, type_ in enumerate(self._types)]
 
 
 def _bad_row(errors: Sequence[DecodeError], position: int, payloads: Payloads) -> BadRow:
     error = row_error(errors)
-    payload = payloads[position] if isinstance(payloads, Sequence) else payloads[position].as_py()
-    return BadRow(position=position, reason=reason_of(error) or Reason.DECODE_FAILED, error=error, payload=payload)
+    return BadRow(
+        position=position,
+        reason=reason_of(error) or Reason.DECODE_FAILED,
+        error=error,
+        payload=_payload_at(payloads, position),
+    )
 
 
-def _unexplained() -> DecodeError:
-    return CoercionError("pyarrow refuses a value of it", path="", column_type="")
+def _payload_at(payloads: Payloads, position: int) -> bytes | None:
+    if isinstance(payloads, Sequence):
+        return payloads[position]
+    payload: bytes | None = payloads[position].as_py()
+    return payload
 
 
 def _one_array(parts: Sequence[pa.Array], what: str) -> pa.Array:
