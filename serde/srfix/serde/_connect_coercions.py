@@ -32,10 +32,10 @@ from typing import Final, TypeAlias, cast
 from srfix.serde._column_types import Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde._connect_schema import DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde._java_text import double_text, float_text, plain_decimal_text
-from srfix.serde.errors import CoercionError, IncompatibleTypeError
+from srfix.serde.errors import IncompatibleTypeError, OutOfRangeError
 from srfix.serde.interface import Value
 
-__all__ = ["Coerce", "coercion", "connect_type_of", "ensure_fit", "incompatible", "refusal"]
+__all__ = ["Coerce", "coercion", "connect_type_of", "ensure_fit", "incompatible", "refusal", "shown_number"]
 
 Coerce: TypeAlias = Callable[[Value], Value]
 """A writer's value that is not null → the column's value. Raises a DecodeError if it does not fit."""
@@ -64,6 +64,7 @@ _ACCEPTED: Final = {
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
 _DAY_MS: Final = 86_400_000
+_SHOWN_CHARACTERS: Final = 60
 
 
 def connect_type_of(column: ColumnType) -> ConnectType:
@@ -159,12 +160,27 @@ _TEXTS: Final[dict[ConnectType, Coerce]] = {
 }
 
 
-def _misfit(value: object, what: str, column: ScalarType | Decimal, path: str) -> CoercionError:
-    return CoercionError(
-        f"The value {value} at {path or 'the root'} does not fit the column type {type_name(column)}: {what}.",
+def _misfit(value: object, what: str, column: ScalarType | Decimal, path: str) -> OutOfRangeError:
+    shown = str(value)
+    if len(shown) > _SHOWN_CHARACTERS:
+        shown = f"{shown[:_SHOWN_CHARACTERS]}…"
+    return OutOfRangeError(
+        f"The value {shown} at {path or 'the root'} does not fit the column type {type_name(column)}: {what}.",
         path=path,
         column_type=type_name(column),
     )
+
+
+def shown_number(unscaled: int, scale: int) -> str:
+    """A decimal in an error's words; of one that nobody would read, its size."""
+    if unscaled.bit_length() > 4 * _SHOWN_CHARACTERS:
+        return f"of about {unscaled.bit_length() * 3 // 10 - scale} digits"
+    return plain_decimal_text(decimal.Decimal(unscaled).scaleb(-scale))
+
+
+def _shown_decimal(number: decimal.Decimal) -> str:
+    exponent = number.as_tuple().exponent
+    return plain_decimal_text(number) if abs(int(exponent)) <= _SHOWN_CHARACTERS else str(number)
 
 
 def _within_a_day(to_column: Coerce | None, column: ScalarType | Decimal, path: str) -> Coerce:
@@ -234,7 +250,7 @@ def _of_bytes(name: str | None, column: ScalarType | Decimal, path: str) -> Coer
 def ensure_fit(column: Decimal, path: str) -> Coerce:
     """`DecimalUtil.ensureFit`: a decimal with exactly the column's scale. It never rounds.
 
-    The result refuses, by a CoercionError, what has more digits in front of the point than the column, and then what would
+    The result refuses, by an OutOfRangeError, what has more digits in front of the point than the column, and then what would
     lose digits behind it; zeros there are no digits.
     """
     precision, scale = column.precision, column.scale
@@ -249,7 +265,7 @@ def ensure_fit(column: Decimal, path: str) -> Coerce:
                 f"numeric field overflow, a field with precision {precision} and scale {scale} must have an absolute "
                 f"value less than 10^{precision - scale}"
             )
-            raise _misfit(plain_decimal_text(number), what, column, path)
+            raise _misfit(_shown_decimal(number), what, column, path)
         if number.same_quantum(unit):
             return number
         try:
@@ -257,6 +273,6 @@ def ensure_fit(column: Decimal, path: str) -> Coerce:
         except (decimal.Inexact, decimal.InvalidOperation) as error:
             digits, exponent = number.as_tuple()[1:]
             what = f"it cannot be held without rounding, it requires {len(digits)},{-int(exponent)}"
-            raise _misfit(plain_decimal_text(number), what, column, path) from error
+            raise _misfit(_shown_decimal(number), what, column, path) from error
 
     return coerce

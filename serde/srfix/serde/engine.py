@@ -81,7 +81,7 @@ def fastavro_decoder(
     """A decoder on fastavro's reader.
 
     `guard` runs before the reader, `explain` after it failed: it raises what it finds wrong. `finish` makes
-    the row out of what the reader gives.
+    the row out of what the reader gives, or raises a DecodeError.
     """
     # Locals of a closure are the cheapest names that Python has; this runs once per record.
     read = fastavro.schemaless_reader
@@ -94,8 +94,6 @@ def fastavro_decoder(
         body.seek(body_offset)
         try:
             value: Value = read(body, parsed, None)
-            if body.tell() == len(payload):
-                return value if finish is None else finish(value)
         except Exception as error:
             explain(payload, body_offset)
             # The bytes are well-formed: a logical type's value is out of Python's range.
@@ -103,6 +101,8 @@ def fastavro_decoder(
                 f"The body is well-formed, but a value of it cannot be represented ({type(error).__name__}: {error})."
             ) from error
         left = len(payload) - body.tell()
+        if not left:
+            return value if finish is None else finish(value)
         raise TrailingBytesError(
             f"{left} bytes are left over behind the last field, of a body of {len(payload) - body_offset}: "
             "it was written under "

@@ -19,7 +19,7 @@ __all__ = ["MAX_EMPTY_ITEMS", "skim"]
 MAX_EMPTY_ITEMS: Final = 65_536
 """How many array items that take no bytes one body may claim altogether."""
 
-_SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
+_SIZES: Final = {"null": 0, "float": 4, "double": 8}
 _MAX_VARINT_BYTES: Final = 10
 
 
@@ -89,8 +89,12 @@ class _Skimmer:
             self._items(task, stack)
         elif node.kind in ("string", "bytes"):
             self._text(node.kind, path)
-        elif node.kind in ("int", "long"):
+        elif node.kind == "int":
+            self._int(path)
+        elif node.kind == "long":
             self._varint(path)
+        elif node.kind == "boolean":
+            self._boolean(path)
         else:
             self._skip(node.size if node.kind == "fixed" else _SIZES[node.kind], path)
 
@@ -147,6 +151,22 @@ class _Skimmer:
                 raise DecodeError(
                     f"At byte {begin - self._start + error.start}, at {path}, the body has a string that is not UTF-8."
                 ) from error
+
+    def _int(self, path: _Path) -> None:
+        before = self._at
+        value = self._varint(path)
+        if not -(2**31) <= value < 2**31:
+            raise DecodeError(
+                f"At byte {before - self._start}, at {path}, the body has an int of {value}, which needs more than 32 bits."
+            )
+
+    def _boolean(self, path: _Path) -> None:
+        byte = self._byte(path)
+        if byte > 1:
+            raise DecodeError(
+                f"At byte {self._at - 1 - self._start}, at {path}, the body has a boolean of the byte {byte}; "
+                "it must be 0 or 1."
+            )
 
     def _varint(self, path: _Path) -> int:
         value = shift = 0

@@ -1,0 +1,120 @@
+"""Ints of a body that was read as the writer has it: fastavro reads 64 bits where an int has 32."""
+
+from __future__ import annotations
+
+from srfix.serde.formats._avro_finish import INT_MAX, INT_MIN, Finish, Read, int_error
+from srfix.serde.formats._avro_schema import AvroNode, analyse, nullable_branch
+
+__all__ = ["int_check"]
+
+_READ_AS_OTHER = frozenset({"date", "time-millis"})
+"""What fastavro makes of these fails by itself where 32 bits do not hold them."""
+
+
+def int_check(root: AvroNode) -> Finish | None:
+    """Passes a value on whose ints have 32 bits, and refuses others; None where there is nothing to look at.
+
+    Not looked at: unions of several types beside null, whose values do not say which one they are.
+    """
+    return _walk(root) if analyse(root).is_recursive else _of(root, "")
+
+
+def _walk(root: AvroNode) -> Finish:
+    """For recursive schemas, whose values go as deep as they like: without recursion."""
+
+    def check(value: Read) -> Read:
+        stack = [(root, value)]
+        while stack:
+            node, part = stack.pop()
+            branch = nullable_branch(node)
+            if part is None or branch is None:
+                continue
+            kind = branch[0]
+            if kind.kind == "record":
+                row = part
+                stack.extend((field.node, row[field.name]) for field in kind.fields)
+            elif kind.items is not None:
+                items = part if kind.kind == "array" else part.values()
+                stack.extend((kind.items, item) for item in items)
+            elif _is_int(kind) and not INT_MIN <= part <= INT_MAX:
+                raise int_error(part, "")
+        return value
+
+    return check
+
+
+def _of(node: AvroNode, path: str) -> Finish | None:
+    branch = nullable_branch(node)
+    if branch is None:
+        return None
+    value = branch[0]
+    check = _of_value(value, path)
+    return check if value is node or check is None or _is_int(value) else _unless_none(check)
+
+
+def _of_value(node: AvroNode, path: str) -> Finish | None:
+    if _is_int(node):
+        return _int(path)
+    if node.kind == "record":
+        ints = tuple((part.name, f"{path}->{part.name}") for part in node.fields if _is_int(part.node))
+        found = ((part, _of(part.node, f"{path}->{part.name}")) for part in node.fields if not _is_int(part.node))
+        others = tuple((part.name, check) for part, check in found if check is not None)
+        return _record(ints, others) if ints or others else None
+    if node.items is None:
+        return None
+    is_array = node.kind == "array"
+    check = _of(node.items, f"{path}->ARRAY" if is_array else f"{path}->MAP_VAL")
+    return None if check is None else _items(check) if is_array else _values(check)
+
+
+def _is_int(node: AvroNode) -> bool:
+    branch = nullable_branch(node)
+    return branch is not None and branch[0].kind == "int" and branch[0].logical not in _READ_AS_OTHER
+
+
+def _int(path: str) -> Finish:
+    def check(value: Read) -> Read:
+        if value is not None and not INT_MIN <= value <= INT_MAX:
+            raise int_error(value, path)
+        return value
+
+    return check
+
+
+def _unless_none(check: Finish) -> Finish:
+    def check_present(value: Read) -> Read:
+        return None if value is None else check(value)
+
+    return check_present
+
+
+def _record(ints: tuple[tuple[str, str], ...], others: tuple[tuple[str, Finish], ...]) -> Finish:
+    def check(value: Read) -> Read:
+        row = value
+        for name, path in ints:
+            number = row[name]
+            if number is not None and not INT_MIN <= number <= INT_MAX:
+                raise int_error(number, path)
+        for name, check_part in others:
+            check_part(row[name])
+        return value
+
+    return check
+
+
+def _items(check: Finish) -> Finish:
+    def check_items(value: Read) -> Read:
+        for item in value:
+            check(item)
+        return value
+
+    return check_items
+
+
+def _values(check: Finish) -> Finish:
+    def check_values(value: Read) -> Read:
+        for part in value.values():
+            check(part)
+        return value
+
+    return check_values

@@ -1,0 +1,381 @@
+"""The reader's copy of a writer schema, in fastavro's parsed form, renamed to a set of columns.
+
+It differs from what fastavro.parse_schema makes. A type that is referred to twice is the same dict, instead of a name:
+cyclic where the schema is. The branches of a union, like the symbols of an enum, stand in a dict under their numbers, so
+that a negative number is a KeyError instead of Python's "from the end". And a boolean is an enum of the numbers that its
+two bytes are as a varint, so that any other byte is a KeyError too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, cast
+
+from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde._connect_coercions import coercion, incompatible, refusal
+from srfix.serde._connect_schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
+from srfix.serde.casing import CaseRule, placements
+from srfix.serde.engine import ParsedSchema, shortest
+from srfix.serde.errors import ColumnError, IncompatibleTypeError, SchemaError
+from srfix.serde.formats._avro_columns import map_entry_types
+from srfix.serde.formats._avro_connect import to_connect, union_field_name
+from srfix.serde.formats._avro_finish import (
+    Finish,
+    Target,
+    chain,
+    check_int,
+    decimal_of_bytes,
+    each,
+    each_value,
+    entries_to_dict,
+    finish_row,
+    finish_union,
+    null_as,
+    unless_none,
+)
+from srfix.serde.formats._avro_names import avro_fields
+from srfix.serde.formats._avro_schema import AvroNode, describe, nullable_branch
+from srfix.serde.interface import Value
+
+__all__ = ["ReadPlan", "Step"]
+
+# fastavro rounds a decimal to its schema's precision without a word. Far beyond any precision, it cannot.
+_NEVER_ROUND: Final = 1_000_000
+# The bytes 0 and 1, as fastavro reads the number of a symbol: zigzag.
+_BOOLEAN: Final[ParsedSchema] = {"type": "enum", "symbols": {0: False, -1: True}}
+# What fastavro makes of a writer's logical type as it is in the column.
+_READ_BY_FASTAVRO: Final = {
+    (DATE_NAME, ScalarType.DATE): "date",
+    (TIME_NAME, ScalarType.TIME): "time-millis",
+    (TIMESTAMP_NAME, ScalarType.TIMESTAMP): "timestamp-millis",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A type renamed for a column, and what is left to do."""
+
+    schema: ParsedSchema
+    """In fastavro's parsed form."""
+    finish: Finish | None = None
+    """What makes the column's value; None if it is read as such."""
+    is_refusal: bool = False
+    """`finish` fails always, on null too: the type does not feed the column."""
+    is_int: bool = False
+    """It is an int as it is: somebody must see to its having 32 bits."""
+
+    def whole(self, path: str) -> Finish | None:
+        """`finish`, and the check of an int."""
+        return check_int(path) if self.is_int else self.finish
+
+
+class ReadPlan:
+    """Makes the copies."""
+
+    def __init__(self, case_rule: CaseRule) -> None:
+        self._case_rule = case_rule
+        self._verbatim: dict[AvroNode, ParsedSchema] = {}
+
+    def verbatim(self, node: AvroNode) -> ParsedSchema:
+        """The type as the writer has it."""
+        if node in self._verbatim:
+            return self._verbatim[node]
+        if node.kind == "boolean":
+            return _BOOLEAN
+        schema = self._verbatim[node] = _head(node, logical=node.logical)
+        if node.kind == "record":
+            schema["fields"] = [{"name": part.name, "type": shortest(self.verbatim(part.node))} for part in node.fields]
+        elif node.kind == "union":
+            schema.update({number: shortest(self.verbatim(branch)) for number, branch in enumerate(node.branches)})
+        elif node.items is not None:
+            schema["items" if node.kind == "array" else "values"] = shortest(self.verbatim(node.items))
+        return schema
+
+    def column(self, node: AvroNode, type_: ColumnType, path: str, *, is_shared: bool = False) -> Step:
+        """The type renamed and checked for a column.
+
+        :param is_shared: other columns are fed by it too: a type without parts is left as it is on the wire.
+        """
+        if node.kind != "union":
+            return self._value(node, type_, path, is_shared=is_shared)
+        branch = nullable_branch(node)
+        if branch is None:
+            return self._union(node, type_, path)
+        value, may_be_null = branch
+        step = self._value(value, type_, path, is_shared=is_shared)
+        schema = self._union_schema(node, value, step.schema)
+        finish = step.finish
+        if finish is not None and may_be_null and not step.is_refusal:
+            finish = unless_none(finish)
+        return Step(schema=schema, finish=finish, is_refusal=step.is_refusal, is_int=step.is_int)
+
+    def _union_schema(self, node: AvroNode, value: AvroNode, renamed: ParsedSchema) -> ParsedSchema:
+        schema: ParsedSchema = {"type": "union"}
+        for number, part in enumerate(node.branches):
+            schema[number] = shortest(renamed if part is value else self.verbatim(part))
+        return schema
+
+    def _value(self, node: AvroNode, type_: ColumnType, path: str, *, is_shared: bool) -> Step:
+        kind, name = _connect_type(node)
+        refused = incompatible(node.kind, type_, path) if kind is None else refusal(kind, type_, path)
+        if refused is not None:
+            return self._refusal(node, refused)
+        assert kind is not None
+        match type_:
+            case Struct(fields):
+                return self._record(node, fields, path)
+            case Array(items):
+                assert node.items is not None
+                part = self.column(node.items, items, f"{path}->ARRAY")
+                finish = part.whole(f"{path}->ARRAY")
+                return Step(
+                    schema={"type": "array", "items": shortest(part.schema)},
+                    finish=None if finish is None else each(finish),
+                )
+            case Map(values, keys):
+                return self._map(node, keys, values, path)
+            case _:
+                return self._leaf(node, kind, name, type_, path, is_shared=is_shared)
+
+    def _refusal(self, node: AvroNode, refused: IncompatibleTypeError) -> Step:
+        def refuse(_: Value) -> Value:
+            # A new one each time: an exception that is raised twice collects tracebacks.
+            raise IncompatibleTypeError(refused.message, **vars(refused))
+
+        return Step(schema=self.verbatim(node), finish=refuse, is_refusal=True)
+
+    def _leaf(
+        self,
+        node: AvroNode,
+        kind: ConnectType,
+        name: str | None,
+        column: ScalarType | Decimal,
+        path: str,
+        *,
+        is_shared: bool,
+    ) -> Step:
+        if name == DECIMAL_NAME and isinstance(column, Decimal):
+            return Step(schema=_head(node, logical=None), finish=decimal_of_bytes(node.scale, column, path))
+        if node.kind == "boolean":
+            return Step(schema=_BOOLEAN, finish=coercion(kind, name, column, path))
+        if name is not None and isinstance(column, ScalarType) and not is_shared:
+            logical = _READ_BY_FASTAVRO.get((name, column))
+            if logical is not None:
+                return Step(schema=_head(node, logical=logical))
+        schema = _head(node, logical=None)
+        finish = coercion(kind, name, column, path)
+        if kind in _NARROW:
+            finish = chain(_narrowed(_NARROW[kind]), finish)
+        if node.kind != "int":
+            return Step(schema=schema, finish=finish)
+        return (
+            Step(schema=schema, is_int=True)
+            if finish is None
+            else Step(schema=schema, finish=chain(check_int(path), finish))
+        )
+
+    def _map(self, node: AvroNode, keys: ColumnType, values: ColumnType, path: str) -> Step:
+        key_path, value_path = f"{path}->MAP_KEY", f"{path}->MAP_VAL"
+        entry = map_entry_types(node)
+        if entry is not None and node.items is not None:
+            key, value = self.column(entry[0], keys, key_path), self.column(entry[1], values, value_path)
+            parts = {"key": shortest(key.schema), "value": shortest(value.schema)}
+            fields = [{"name": part.name, "type": parts[part.name]} for part in node.items.fields]
+            items: ParsedSchema = {"type": "record", "name": node.items.name, "fields": fields}
+            finish = entries_to_dict(key.whole(key_path), value.whole(value_path))
+            return Step(schema={"type": "array", "items": items}, finish=finish)
+        if node.kind != "map" or node.items is None:
+            raise SchemaError(
+                f"The schema has a map encoded as an array of entries, at {path or 'the root'}, but they are not records "
+                f"of key and value: {describe(node)}."
+            )
+        refused = refusal(ConnectType.STRING, keys, key_path)
+        if refused is not None:
+            return self._refusal(node, refused)
+        part = self.column(node.items, values, value_path)
+        finish_value = part.whole(value_path)
+        return Step(
+            schema={"type": "map", "values": shortest(part.schema)},
+            finish=None if finish_value is None else each_value(finish_value),
+        )
+
+    def _record(self, node: AvroNode, columns: Columns, path: str) -> Step:
+        fed = self._placed(columns, [part.name for part in node.fields], path, what="the writer schema")
+        fields: list[dict[str, object]] = []
+        ints: list[tuple[str, str]] = []
+        finishes: list[tuple[str, Finish]] = []
+        shared: list[tuple[str, tuple[Target, ...]]] = []
+        direct: set[str] = set()
+        for number, part in enumerate(node.fields):
+            targets = fed.get(part.name, ())
+            # No column can have this name: it is not one that can be declared.
+            hidden = f"\0{number}"
+            if not targets:
+                fields.append({"name": hidden, "type": shortest(self.verbatim(part.node))})
+            elif len(targets) == 1 and targets[0].counts:
+                name, below = targets[0].column.name, f"{path}->{targets[0].avro_name}"
+                step = self._field(part.node, targets[0].column.type, below)
+                fields.append({"name": name, "type": shortest(step.schema)})
+                direct.add(name)
+                if step.is_int:
+                    ints.append((name, below))
+                elif step.finish is not None:
+                    finishes.append((name, step.finish))
+            else:
+                step, made = self._share(part.node, targets, path)
+                fields.append({"name": hidden, "type": shortest(step.schema)})
+                shared.append((hidden, made))
+        names = tuple(column.name for column in columns)
+        filled = direct | {name for _, made in shared for columns_, _ in made for name in columns_}
+        is_as_read = not shared and names == tuple(cast("str", part["name"]) for part in fields)
+        finish = finish_row(
+            ints=tuple(ints),
+            finishes=tuple(finishes),
+            shared=tuple(shared),
+            absent=tuple(name for name in names if name not in filled),
+            picks=None if is_as_read else names,
+        )
+        return Step(schema={"type": "record", "name": node.name, "fields": fields}, finish=finish)
+
+    def _field(self, node: AvroNode, type_: ColumnType, path: str) -> Step:
+        step = self.column(node, type_, path)
+        default = _connect_default(node)
+        if default is None or step.is_refusal or not isinstance(type_, ScalarType):
+            return step
+        # Read as it is on the wire, so that the default and the values go the same way.
+        raw = self.column(node, type_, path, is_shared=True)
+        finish = raw.whole(path)
+        value = default if finish is None else finish(default)
+        return Step(schema=raw.schema, finish=null_as(value, finish))
+
+    def _placed(self, columns: Columns, fields: list[str], path: str, *, what: str) -> dict[str, tuple[_Placed, ...]]:
+        # Columns match by their Avro-compatible names, as ksqlDB's do (`ConnectSchemas.withCompatibleSchema`).
+        avro_names = avro_fields(columns)
+        where = f"{what} at {path}" if path else what
+        placed = placements(tuple(avro_names), fields, self._case_rule, where=where)
+        last = {avro_name: field for field, avro_name in placed}
+        fed: dict[str, tuple[_Placed, ...]] = {}
+        for field, avro_name in placed:
+            target = _Placed(avro_names[avro_name], avro_name, last[avro_name] == field)
+            fed[field] = (*fed.get(field, ()), target)
+        return fed
+
+    def _share(self, node: AvroNode, targets: tuple[_Placed, ...], path: str) -> tuple[Step, tuple[Target, ...]]:
+        """One field for several columns, or for one that a later field feeds: its type is checked all the same."""
+        types = {target.column.type for target in targets}
+        is_shared = len(types) > 1
+        if is_shared and not all(isinstance(type_, ScalarType | Decimal) for type_ in types):
+            named = ", ".join(repr(target.column.name) for target in targets)
+            raise ColumnError(
+                f"The columns {named} are fed by one field under the rule {self._case_rule.value!r}, but have different "
+                "types with parts. Declare them with the same type, or leave one out."
+            )
+        if not is_shared:
+            # Made once: what makes a value with parts may change what it was given.
+            below = f"{path}->{targets[0].avro_name}"
+            step = self.column(node, targets[0].column.type, below)
+            columns = tuple(target.column.name for target in targets if target.counts)
+            return step, ((columns, step.whole(below)),)
+        made: list[Target] = []
+        for target in targets:
+            below = f"{path}->{target.avro_name}"
+            step = self.column(node, target.column.type, below, is_shared=True)
+            made.append(((target.column.name,), step.whole(below)))
+        return step, tuple(made)
+
+    def _union(self, node: AvroNode, type_: ColumnType, path: str) -> Step:
+        values = [branch for branch in node.branches if branch.kind != "null"]
+        refused = refusal(ConnectType.STRUCT, type_, path) if values else incompatible("null", type_, path)
+        if refused is not None or not isinstance(type_, Struct):
+            assert refused is not None
+            return self._refusal(node, refused)
+        names = [union_field_name(branch) for branch in values]
+        if len(set(names)) < len(names):
+            raise SchemaError(
+                f"Two branches of the {describe(node)}, at {path or 'the root'}, have the same name for Connect: "
+                f"{', '.join(names)}. No column can tell them apart."
+            )
+        fed = self._placed(type_.fields, names, path, what="the union")
+        schema: ParsedSchema = {"type": "union"}
+        refusals: list[Finish] = []
+        targets: dict[str, tuple[Target, ...]] = {}
+        for number, branch in enumerate(node.branches):
+            if branch.kind == "null":
+                schema[number] = "null"
+                continue
+            name, part = f"\0{number}", self.verbatim(branch)
+            placed = fed.get(union_field_name(branch), ())
+            if placed:
+                step, targets[name] = self._share(branch, placed, path)
+                part = step.schema
+                if step.is_refusal:
+                    refusals += [finish for _, finish in targets[name] if finish is not None]
+            # The same bytes as the branch, and the value comes with its name.
+            schema[number] = {"type": "record", "name": name, "fields": [{"name": name, "type": shortest(part)}]}
+        finish = finish_union(
+            names=tuple(column.name for column in type_.fields), refusals=tuple(refusals), targets=targets
+        )
+        return Step(schema=schema, finish=unless_none(finish) if len(values) < len(node.branches) else finish)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A column that a field feeds."""
+
+    column: Column
+    avro_name: str
+    counts: bool
+    """No later field feeds it too."""
+
+
+_NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
+
+
+def _narrowed(bits: int) -> Finish:
+    """AvroData casts an int whose connect.type is int8 or int16: Java's `byteValue` and `shortValue` cut."""
+    half = 1 << (bits - 1)
+    return lambda value: ((cast("int", value) + half) & (2 * half - 1)) - half
+
+
+def _connect_type(node: AvroNode) -> tuple[ConnectType | None, str | None]:
+    """The type and the logical name that AvroData gives it; None for null, which it refuses."""
+    match node.kind:
+        case "null":
+            return None, None
+        case "record" | "union":
+            return ConnectType.STRUCT, None
+        case "map":
+            return ConnectType.MAP, None
+        case "array":
+            is_map = node.items is not None and node.items.is_map_entry
+            return (ConnectType.MAP if is_map else ConnectType.ARRAY), None
+        case _:
+            schema = to_connect(node)
+            return schema.type, schema.name
+
+
+def _connect_default(node: AvroNode) -> Value:
+    """The default that null in a field is read as: Connect's own property, on the type beside null (the default of the
+    Avro field is lost there)."""
+    branch = nullable_branch(node)
+    if branch is None or not branch[1]:
+        return None
+    default = branch[0].props.get("connect.default")
+    if isinstance(default, str) and branch[0].kind in ("bytes", "fixed"):
+        return default.encode("latin-1", "replace")
+    return default if isinstance(default, bool | int | float | str) else None
+
+
+def _head(node: AvroNode, *, logical: str | None) -> ParsedSchema:
+    schema: ParsedSchema = {"type": node.kind}
+    if node.name:
+        schema["name"] = node.name
+    if node.kind == "enum":
+        schema["symbols"] = dict(enumerate(node.symbols))
+    elif node.kind == "fixed":
+        schema["size"] = node.size
+    if logical is not None:
+        schema["logicalType"] = logical
+        if logical == "decimal":
+            schema.update(precision=_NEVER_ROUND, scale=node.scale)
+    return schema
