@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import parse_columns
-from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.deserializer import (
+    AvroDeserializer,
+    JsonDeserializer,
+    JsonSchemaDeserializer,
+    KafkaDeserializer,
+    SchemaDeserializer,
+)
 from srfix.serde.errors import (
     AmbiguousFieldError,
     ColumnError,
+    DecodeError,
     IncompatibleTypeError,
     MalformedHeaderError,
     PayloadTooShortError,
@@ -29,8 +38,9 @@ from srfix.serde.errors import (
     UsageError,
 )
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.models import Schema
-from srfix.serde.resolve import ById, UnderOneSubject
+from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.models import Schema, SchemaReference
+from srfix.serde.resolve import ById, ResolvedSchema, UnderOneSubject
 from srfix.serde.subjects import Role
 from srfix.serde.wire import frame_guid, frame_id
 from tests.serde.fakes import MemoryRegistry
@@ -39,8 +49,9 @@ TEXT = json.dumps(
     {"type": "record", "name": "R", "fields": [{"name": "id", "type": "int"}, {"name": "Name", "type": "string"}]}
 )
 VALUE = SerdeContext("orders")
-GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
-GOOD = frame_id(1, b"\x0e\x06tea")
+KEY = SerdeContext("orders", Role.KEY)
+BODY = b"\x0e\x06tea"
+GOOD = frame_id(1, BODY)
 ROW = {"id": 7, "Name": "tea"}
 
 
@@ -164,6 +175,185 @@ class TestCall:
         except SrfixError:
             return
         assert isinstance(row, dict)
+
+
+class TestHalves:
+    """Columns marked as KEY are read from keys, the others from values; a single KEY column stands bare."""
+
+    COLUMNS = parse_columns("ID INT KEY, NAME STRING")
+
+    def test_a_bare_key_is_a_row_and_a_null_in_it_too(self) -> None:
+        registry = MemoryRegistry()
+        registry.seed("orders-key", '["null","int"]')
+        read = AvroDeserializer(ById(registry), columns=self.COLUMNS)
+        assert read(frame_id(1, b"\x02\x0e"), KEY) == {"ID": 7}
+        assert read(frame_id(1, b"\x00"), KEY) == {"ID": None}
+        assert read(None, KEY) is None
+
+    def test_values_have_the_other_columns(self, registry: MemoryRegistry) -> None:
+        read = AvroDeserializer(ById(registry), columns=self.COLUMNS)
+        assert read(GOOD, VALUE) == {"NAME": "tea"}
+        assert read.columns == self.COLUMNS
+        assert [read.columns_of(role) for role in Role] == [parse_columns("ID INT"), parse_columns("NAME STRING")]
+
+    def test_a_key_in_a_record_is_read_where_that_is_said(self, registry: MemoryRegistry) -> None:
+        assert AvroDeserializer(ById(registry), columns=self.COLUMNS, wrap=True)(GOOD, KEY) == {"ID": 7}
+        with pytest.raises(IncompatibleTypeError):
+            AvroDeserializer(ById(registry), columns=self.COLUMNS)(GOOD, KEY)
+
+    def test_a_half_without_columns_says_so(self, registry: MemoryRegistry) -> None:
+        with pytest.raises(
+            ColumnError,
+            match=r"^A value of topic 'orders', schema id 1: All columns are marked as KEY, so there is none for",
+        ):
+            AvroDeserializer(ById(registry), columns=parse_columns("ID INT KEY"))(GOOD, VALUE)
+
+    def test_without_columns_a_null_that_was_framed_is_none(self) -> None:
+        registry = MemoryRegistry()
+        registry.seed("orders-value", '["null","int"]')
+        assert AvroDeserializer(ById(registry))(frame_id(1, b"\x00"), VALUE) is None
+
+
+class TestGuids:
+    @pytest.fixture
+    def client(self) -> Iterator[RegistryClient]:
+        with FixtureRegistry(emulate="8.2") as server, RegistryClient(server.url) as client:
+            server.seed("orders-value", TEXT)
+            yield client
+
+    @pytest.fixture
+    def guid(self, client: RegistryClient) -> UUID:
+        return UUID(client.version("orders-value", 1).guid or "")
+
+    def test_it_is_resolved_in_front_and_in_headers_and_asked_for_once(
+        self, client: RegistryClient, guid: UUID
+    ) -> None:
+        asked: list[UUID] = []
+
+        class Counting(UnderOneSubject):
+            def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+                asked.append(guid)
+                return super().resolve_guid(guid, topic=topic, role=role)
+
+        read = AvroDeserializer(Counting(client))
+        name = "__value_schema_id"
+        for _ in range(2):
+            assert read(frame_guid(guid, BODY), VALUE) == ROW
+            assert read(BODY, SerdeContext("orders", headers=[("trace", b"1"), (name, frame_guid(guid))])) == ROW
+            assert read(BODY, SerdeContext("orders", headers={name: frame_guid(guid)})) == ROW
+        assert asked == [guid]
+
+    def test_the_header_wins_over_the_payload(self, client: RegistryClient, guid: UUID) -> None:
+        read = AvroDeserializer(ById(client))
+        assert read(GOOD, VALUE) == ROW
+        headers = {"__value_schema_id": frame_guid(guid)}
+        with pytest.raises(SrfixError, match=rf"^A value of topic 'orders', schema GUID {guid}: "):
+            read(GOOD, SerdeContext("orders", headers=headers))
+
+    def test_a_key_does_not_go_by_the_values_header(self, client: RegistryClient, guid: UUID) -> None:
+        read = AvroDeserializer(ById(client))
+        assert read(GOOD, SerdeContext("orders", Role.KEY, {"__value_schema_id": frame_guid(guid)})) == ROW
+
+    def test_a_bad_body_names_the_guid(self, client: RegistryClient, guid: UUID) -> None:
+        with pytest.raises(TrailingBytesError, match=rf"^A value of topic 'orders', schema GUID {guid}: ") as caught:
+            AvroDeserializer(ById(client))(frame_guid(guid, BODY + b"x"), VALUE)
+        assert vars(caught.value) == {"topic": "orders", "role": Role.VALUE, "schema_id": None, "guid": guid}
+
+    def test_guids_that_begin_alike_are_kept_apart(self, client: RegistryClient, guid: UUID) -> None:
+        other = UUID(bytes=guid.bytes[:8] + bytes(8))
+        read = AvroDeserializer(ById(client))
+        assert read(frame_guid(guid, BODY), VALUE) == ROW
+        with pytest.raises(ResolveError, match=rf"^The registry does not know schema GUID {other}"):
+            read(frame_guid(other, BODY), VALUE)
+
+
+class TestSchemaDeserializer:
+    def test_each_payload_is_read_by_the_serde_of_its_schema(self, registry: MemoryRegistry) -> None:
+        schema_id = registry.seed(
+            "orders-value", '{"type":"object","properties":{"Name":{"type":"string"}}}', schema_type="JSON"
+        )
+        json_payload = frame_id(schema_id, b'{"Name":"tea"}')
+        read = SchemaDeserializer(ById(registry), columns=parse_columns("NAME STRING"))
+        assert [read(payload, VALUE) for payload in (GOOD, json_payload, GOOD)] == [{"NAME": "tea"}] * 3
+        assert SchemaDeserializer(ById(registry))(json_payload, VALUE) == {"Name": "tea"}
+
+    def test_a_type_without_a_serde_is_named(self, registry: MemoryRegistry) -> None:
+        registry.schemas[1] = Schema(text='syntax = "proto3";', schema_type="PROTOBUF")
+        with pytest.raises(
+            SchemaError,
+            match=r"^A value of topic 'orders', schema id 1: The schema is of the type PROTOBUF, for which there is no",
+        ):
+            SchemaDeserializer(ById(registry))(GOOD, VALUE)
+
+    def test_it_travels_to_another_process(self, registry: MemoryRegistry) -> None:
+        read = SchemaDeserializer(ById(registry), columns=parse_columns("NAME STRING"), wrap=True)
+        assert pickle.loads(pickle.dumps(read))(GOOD, VALUE) == {"NAME": "tea"}
+
+
+class TestJsonSchemaDeserializer:
+    TEXT = '{"type":"object","properties":{"id":{"type":"integer"},"Name":{"type":"string"}}}'
+
+    @pytest.fixture
+    def registry(self) -> MemoryRegistry:
+        registry = MemoryRegistry()
+        registry.seed("orders-value", self.TEXT, schema_type="JSON")
+        return registry
+
+    def test_documents_and_rows(self, registry: MemoryRegistry) -> None:
+        payload = frame_id(1, b'{"id": 7, "Name": "tea"}')
+        assert JsonSchemaDeserializer(ById(registry))(payload, VALUE) == ROW
+        read = JsonSchemaDeserializer(UnderOneSubject(registry), columns=parse_columns("NAME STRING, ID BIGINT, X INT"))
+        assert read(payload, VALUE) == {"NAME": "tea", "ID": 7, "X": None}
+
+    def test_what_it_refers_to_goes_by_its_name(self) -> None:
+        registry = MemoryRegistry()
+        registry.seed("name", '{"type":"string"}', schema_type="JSON")
+        registry.schemas[2] = Schema(
+            text='{"type":"object","properties":{"name":{"$ref":"name.json"}}}',
+            schema_type="JSON",
+            references=(SchemaReference(name="name.json", subject="name", version=1),),
+        )
+        read = JsonSchemaDeserializer(ById(registry), columns=parse_columns("NAME STRING"))
+        assert read(frame_id(2, b'{"name":"tea"}'), VALUE) == {"NAME": "tea"}
+
+    def test_another_type_is_refused(self, registry: MemoryRegistry) -> None:
+        registry.seed("orders-value", TEXT)
+        with pytest.raises(
+            SchemaError, match=r"schema id 2: The schema is of the type AVRO, not JSON\. Use the serde of"
+        ):
+            JsonSchemaDeserializer(ById(registry))(frame_id(2, BODY), VALUE)
+
+    def test_a_body_that_is_no_json_names_topic_role_and_schema_id(self, registry: MemoryRegistry) -> None:
+        with pytest.raises(DecodeError, match=r"^A value of topic 'orders', schema id 1: ") as caught:
+            JsonSchemaDeserializer(ById(registry))(frame_id(1, b"{"), VALUE)
+        assert vars(caught.value)["schema_id"] == 1
+
+
+class TestWithoutSchemas:
+    def test_json(self) -> None:
+        assert JsonDeserializer()(b'{"a":[1,null]}', VALUE) == {"a": [1, None]}
+        read = JsonDeserializer(parse_columns("ID INT KEY, NAME STRING"))
+        assert read(b'{"name":"tea","x":1}', VALUE) == {"NAME": "tea"}
+        assert read(b"7", KEY) == {"ID": 7}
+        assert read(b"null", KEY) == {"ID": None}
+        assert read(None, KEY) is None
+
+    def test_kafka(self) -> None:
+        read = KafkaDeserializer(parse_columns("ID INT KEY"))
+        assert read(b"\0\0\0\x07", KEY) == {"ID": 7}
+        assert read(None, KEY) is None
+
+    def test_a_payload_that_is_none_of_theirs_says_where(self) -> None:
+        for read, payload in ((JsonDeserializer(), b"{"), (KafkaDeserializer(parse_columns("ID INT")), b"1")):
+            with pytest.raises(DecodeError, match=r"^A value of topic 'orders': ") as caught:
+                read(payload, VALUE)
+            assert vars(caught.value)["role"] is Role.VALUE
+
+    def test_they_travel_to_another_process(self) -> None:
+        columns = parse_columns("ID INT KEY")
+        for read in (JsonDeserializer(), JsonDeserializer(columns, wrap=True), KafkaDeserializer(columns)):
+            again = pickle.loads(pickle.dumps(read))
+            assert (type(again), again.columns) == (type(read), read.columns)
 
 
 class TestConstruction:
