@@ -47,13 +47,13 @@ from srfix.serde._java_text import decimal_text, double_text
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError
-from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck, array_check, map_check
+from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats._avro_scalars import Check, Convert, scalar
 from srfix.serde.formats._avro_schema import load
 from srfix.serde.formats._json_text import Raw, compact_bytes
 from srfix.serde.formats._misfit import Misfit, encode_error
 
-__all__ = ["column_encoder", "plain_encoder"]
+__all__ = ["check_encoder", "column_check", "column_encoder", "plain_encoder"]
 
 # What orjson writes otherwise than Jackson: control characters beyond the short escapes, and beyond U+FFFF.
 _CONTROL: Final = b"\\u00"
@@ -104,10 +104,22 @@ def _no_json(error: Exception) -> EncodeError:
     return EncodeError(f"The value has no JSON ({why}). Declare columns, which say how each value is written.")
 
 
-def column_encoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> Encode:
-    """Rows of the columns; with `wrapped=False` the bytes are the bare value of the only one."""
-    check = _Plan(case_rule).of(Struct(columns))
-    single = None if wrapped else columns[0].name
+def column_encoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool, maps_as_entries: bool = False) -> Encode:
+    """Rows of the columns; with `wrapped=False` the bytes are the bare value of the only one.
+
+    :param maps_as_entries: a MAP is an array of `{"key": …, "value": …}`, as JSON_SR has it.
+    """
+    check = _Plan(case_rule, maps_as_entries=maps_as_entries).of(Struct(columns))
+    return check_encoder(check, single=None if wrapped else columns[0].name)
+
+
+def column_check(type_: ColumnType) -> Check:
+    """How values of a column's type are checked and turned into what `check_encoder` writes."""
+    return _Plan(CaseRule.EXACT, maps_as_entries=False).of(type_)
+
+
+def check_encoder(check: Check, *, single: str | None = None) -> Encode:
+    """What a check makes of a row, as JSON; with `single` only the value of that column."""
 
     def encode(row: object, prefix: bytes) -> bytes:
         try:
@@ -146,8 +158,9 @@ def _explained(row: object, check: Check, error: Exception) -> EncodeError:
 
 
 class _Plan:
-    def __init__(self, case_rule: CaseRule) -> None:
+    def __init__(self, case_rule: CaseRule, *, maps_as_entries: bool) -> None:
         self._case_rule = case_rule
+        self._maps_as_entries = maps_as_entries
 
     def of(self, type_: ColumnType) -> Check:
         """How values of a type are checked and turned into what is written; null is not looked at here."""
@@ -157,7 +170,8 @@ class _Plan:
             case Array(items):
                 return array_check(_nullable(self.of(items)))
             case Map(values):
-                return map_check(_nullable(self.of(values)))
+                written = _nullable(self.of(values))
+                return entries_check(_SCALARS[STRING], written) if self._maps_as_entries else map_check(written)
             case Decimal():
                 return _same(_decimal(type_))
             case ScalarType():
