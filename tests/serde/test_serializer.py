@@ -221,11 +221,15 @@ class TestHalves:
         payload = AvroSerializer(MemoryRegistry(), parse_columns(columns), wrap=wrap)({"A": 7}, ctx)
         assert payload == frame_id(1, b"\x0e" if bare else b"\x02\x0e")
 
-    def test_a_bare_null_is_a_null_payload_and_registers_nothing_more(self) -> None:
+    def test_a_bare_null_is_a_null_payload_and_registers_nothing(self) -> None:
         """`UnwrappedSerializer` hands the null to serializers that give null for null."""
-        write = AvroSerializer(MemoryRegistry(), HALVES)
+        registry = MemoryRegistry()
+        write = AvroSerializer(registry, HALVES)
         for row in ({"ID": None}, {"id": None}, {}):
             assert write(row, KEY) is None
+        assert registry.calls == []
+        assert write({"ID": 1}, KEY) is not None
+        assert write({"ID": None}, KEY) is None
 
     def test_but_not_of_a_column_that_is_not_there(self) -> None:
         with pytest.raises(EncodeError, match=r"NAME"):
@@ -356,6 +360,15 @@ class TestFraming:
                 write({"id": "x"}, SerdeContext("orders", headers=headers))
             assert headers == []
             write({"id": 7}, SerdeContext("orders", headers=[]))
+
+    def test_a_null_has_no_header(self, client: RegistryClient) -> None:
+        write = AvroSerializer(client, HALVES, schema_id_framing=Framing.HEADER_GUID)
+        headers: list[tuple[str, bytes | str | None]] = []
+        ctx = SerdeContext("orders", Role.KEY, headers)
+        assert (write({"ID": None}, ctx), write(None, ctx), headers) == (None, None, [])
+        assert (write({"ID": 7}, ctx), len(headers)) == (b"\x0e", 1)
+        headers.clear()
+        assert (write({"ID": None}, ctx), headers) == (None, [])
 
     @pytest.mark.parametrize("framing", [Framing.PREFIX_GUID, Framing.HEADER_GUID])
     def test_a_registry_without_guids_is_named(self, framing: Framing) -> None:

@@ -13,7 +13,7 @@ from srfix.serde._plans import decode_plan
 from srfix.serde._resolved import Identity, ResolvedSchema
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode
-from srfix.serde.errors import DecodeError, SchemaError, SrfixError
+from srfix.serde.errors import SchemaError, SrfixError
 from srfix.serde.formats.table import Format, format_of, schema_module_of
 from srfix.serde.interface import Context, Value
 from srfix.serde.resolve import Resolver
@@ -80,7 +80,7 @@ class FramedDeserializer:
             return self._read(payload, ctx)
         try:
             return decode(payload, PREFIX_ID_SIZE)
-        except DecodeError as error:
+        except ABOUT_THE_PAYLOAD as error:
             raise read_from(error, ctx, schema_id_of(payload)) from error
 
     def _is_named_by_header(self, ctx: Context) -> bool:

@@ -13,7 +13,7 @@ from srfix.serde._locating import ABOUT_THE_ROW, written_to
 from srfix.serde._plans import ColumnPlans, EncodeOrNone
 from srfix.serde._schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice
 from srfix.serde.casing import CaseRule
-from srfix.serde.errors import EncodeError, SchemaError, UsageError
+from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.formats.table import Format, schema_module_of
 from srfix.serde.generations import Generation, WrittenBy
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar
@@ -192,37 +192,37 @@ class FramedSerializer:
         encode, prefix = plan
         try:
             return encode(row, prefix)
-        except EncodeError as error:
+        except ABOUT_THE_ROW as error:
             raise written_to(error, ctx) from error
 
     def _otherwise(self, row: object, ctx: Context) -> bytes | None:
         where = (ctx.topic, ctx.field)
         try:
-            if where not in self._header_plans:
-                self._plan(row, ctx)
-            if where in self._plans:
-                encode, prefix = self._plans[where]
-                return encode(row, prefix)
-            encode, guid = self._header_plans[where]
+            header_plan = self._header_plans.get(where)
+            if header_plan is None:
+                return self._first(row, ctx)
+            encode, guid = header_plan
             payload = encode(row, b"")
         except ABOUT_THE_ROW as error:
             raise written_to(error, ctx) from error
-        set_header_guid(ctx.headers, role_of(ctx.field), guid)
+        if payload is not None:
+            set_header_guid(ctx.headers, role_of(ctx.field), guid)
         return payload
 
-    def _plan(self, row: object, ctx: Context) -> None:
+    def _first(self, row: object, ctx: Context) -> bytes | None:
         role = role_of(ctx.field)
         written = self._choice.written(ctx.topic, role)
-        written.encode(row, b"")  # a row that does not fit registers nothing
+        # A row that does not fit registers nothing, nor does a null.
+        if written.encode(row, b"") is None:
+            return None
         published = self._choice.publish(written, ctx.topic, role)
-        where = (ctx.topic, ctx.field)
-        match self._framing:
-            case Framing.PREFIX_ID:
-                self._plans[where] = (written.encode, prefix_id_bytes(published.schema_id))
-            case Framing.PREFIX_GUID:
-                self._plans[where] = (written.encode, frame_guid(_guid(published)))
-            case Framing.HEADER_GUID:
-                self._header_plans[where] = (written.encode, _guid(published))
+        if self._framing is Framing.HEADER_GUID:
+            self._header_plans[ctx.topic, ctx.field] = (written.encode, _guid(published))
+            return self._otherwise(row, ctx)
+        is_by_id = self._framing is Framing.PREFIX_ID
+        prefix = prefix_id_bytes(published.schema_id) if is_by_id else frame_guid(_guid(published))
+        self._plans[ctx.topic, ctx.field] = (written.encode, prefix)
+        return written.encode(row, prefix)
 
     def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
         return self._make, ()

@@ -172,6 +172,7 @@ class ExistingSchema:
         self._subjects = subjects
         self._schema_id = schema_id
         self._version = version
+        self._written: dict[tuple[str, Role], WrittenSchema] = {}
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
         """See `SchemaChoice.written`.
@@ -180,15 +181,21 @@ class ExistingSchema:
         :raises ResolveError: if the registry does not have the schema, or the version.
         :raises SchemaError: if columns and schema do not go together.
         """
-        if self._schema_id is not None:
-            return self._by_id(Question(identity=SchemaId(self._schema_id), topic=topic, role=role))
-        assert self._version is not None
-        return self._by_version(self._subjects(topic, role), self._version, role)
+        known = self._written.get((topic, role))
+        if known is None:
+            known = self._written[topic, role] = self._found(topic, role)
+        return known
 
     def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
         """See `SchemaChoice.publish`: it was found with the schema."""
         assert written.published is not None
         return written.published
+
+    def _found(self, topic: str, role: Role) -> WrittenSchema:
+        if self._schema_id is not None:
+            return self._by_id(Question(identity=SchemaId(self._schema_id), topic=topic, role=role))
+        assert self._version is not None
+        return self._by_version(self._subjects(topic, role), self._version, role)
 
     def _by_id(self, question: Question) -> WrittenSchema:
         resolved = question.resolved(self._registry, question.hint(self._subjects))
