@@ -113,6 +113,15 @@ class TestInternalSchema:
     def test_a_full_name_without_namespace_has_none(self) -> None:
         assert "namespace" not in json.loads(_schema("A INT", full_name="Plain"))
 
+    def test_spaces_around_the_full_name_do_not_count(self) -> None:
+        """KsqlAvroSerdeFactory."""
+        assert _schema("A INT", full_name=" n.R ") == _schema("A INT", full_name="n.R")
+
+    @pytest.mark.parametrize("full_name", ["", " ", "n.", "1n.R", "n.R-S", "n. R"])
+    def test_a_full_name_that_is_no_avro_name_is_an_error(self, full_name: str) -> None:
+        with pytest.raises(ColumnError, match=r"^The column 'the root' is not compatible with Avro: "):
+            _schema("A INT", full_name=full_name)
+
     @pytest.mark.parametrize(
         ("text", "message"),
         [

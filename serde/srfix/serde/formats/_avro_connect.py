@@ -8,6 +8,7 @@ union of one type.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -251,11 +252,12 @@ def _scalar(node: AvroNode) -> _Draft:
     draft = _Draft(_PRIMITIVES[node.kind], name=name, version=None if name is None else 1)
     if name == DECIMAL_NAME:
         scale, precision = node.props.get("scale"), node.props.get("precision")
-        draft.parameters[DECIMAL_SCALE] = str(int(scale) if isinstance(scale, int | float) else 0)
-        if isinstance(precision, int | float):
+        draft.parameters[DECIMAL_SCALE] = str(_whole(scale) or 0)
+        digits = _whole(precision)
+        if digits is not None:
             # The default precision leaves no parameter.
-            if int(precision) != NO_PRECISION:
-                draft.parameters[DECIMAL_PRECISION] = str(int(precision))
+            if digits != NO_PRECISION:
+                draft.parameters[DECIMAL_PRECISION] = str(digits)
         elif precision is not None:
             raise SchemaError(f"The precision of a decimal must be a number, not {precision!r}.")
     if node.kind == "fixed":
@@ -286,19 +288,27 @@ def _enum(node: AvroNode) -> _Draft:
 
 
 def _add_version(draft: _Draft, node: AvroNode) -> None:
-    version = node.props.get("connect.version")
+    given = node.props.get("connect.version")
+    if given is None:
+        return
+    version = _whole(given)
     if version is None:
+        raise SchemaError(f"Invalid Connect version found: {given!r}.")
+    if version < 0:
         return
-    if isinstance(version, bool) or not isinstance(version, int | float):
-        raise SchemaError(f"Invalid Connect version found: {version!r}.")
-    if int(version) < 0:
-        return
-    if draft.version is not None and draft.version != int(version):
+    if draft.version is not None and draft.version != version:
         raise SchemaError(
             f"Mismatched versions: {draft.version}, which the logical type {draft.name} has, differs from "
             f"connect.version {version}."
         )
-    draft.version = int(version)
+    draft.version = version
+
+
+def _whole(value: object) -> int | None:
+    """`Number.intValue` of a JSON number; None of anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return int(value)
 
 
 def _add_parameters(draft: _Draft, node: AvroNode) -> None:

@@ -32,7 +32,8 @@ def internal_schema(
     array of `MapEntry` records. Unless told otherwise it is the one that the runtime serializer wrote up to 0.28:
     without Connect's properties, but for `connect.internal.type`.
 
-    :param full_name: the root's name with its namespace; None is `KSQLDB_FULL_NAME`. For keys see `key_full_name`.
+    :param full_name: the root's name with its namespace, spaces around it cut off (`KsqlAvroSerdeFactory`); None is
+        `KSQLDB_FULL_NAME`. For keys see `key_full_name`.
     :param role: which half of a record it is for: a key holds no MAP.
     :param wrapped: False for a single column without a record around it; its type is the schema then, not nullable.
     :param generation: the engine that wrote it, which decides on Connect's properties together with `written_by`.
@@ -44,7 +45,8 @@ def internal_schema(
     require_string_keys(columns, "Avro")
     if role is Role.KEY:
         check_key_columns(columns)
-    schema = avro_compatible(connect_of(columns, wrapped=wrapped), full_name or KSQLDB_FULL_NAME)
+    name = KSQLDB_FULL_NAME if full_name is None else full_name.strip()
+    schema = avro_compatible(connect_of(columns, wrapped=wrapped), name)
     return avro_text(schema, meta_data=has_connect_properties(generation, written_by))
 
 
