@@ -52,6 +52,7 @@ from srfix.serde.formats._avro_scalars import Check, Convert, scalar
 from srfix.serde.formats._avro_schema import load
 from srfix.serde.formats._json_text import Raw, compact_bytes
 from srfix.serde.formats._misfit import Misfit, encode_error
+from srfix.serde.formats._unwrapped import bare_value
 
 __all__ = ["check_encoder", "column_check", "column_encoder", "plain_encoder"]
 
@@ -125,7 +126,7 @@ def check_encoder(check: Check, *, single: str | None = None) -> Encode:
         try:
             value = check.fast(row)
             if single is not None:
-                value = _bare(value, single)
+                value = bare_value(value, single)
             body = orjson.dumps(value, _default)
             if _CONTROL in body or not (body.isascii() or _BEYOND.search(body) is None):
                 body = compact_bytes(value)
@@ -134,15 +135,6 @@ def check_encoder(check: Check, *, single: str | None = None) -> Encode:
         return prefix + body
 
     return encode
-
-
-def _bare(row: object, name: str) -> object:
-    value = row[name] if isinstance(row, dict) else None
-    if value is None:
-        raise Misfit(
-            [(f"->{name}", "is null: un-wrapped, that is a record without these bytes, so give None for the whole row")]
-        )
-    return value
 
 
 def _explained(row: object, check: Check, error: Exception) -> EncodeError:

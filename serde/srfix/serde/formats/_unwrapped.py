@@ -1,0 +1,23 @@
+"""The bare value of a row that is written without its record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from srfix.serde.formats._misfit import Misfit
+
+__all__ = ["bare_value"]
+
+
+def bare_value(row: object, name: str) -> object:
+    """The value of the only column.
+
+    :raises Misfit: if it is null: the engine then writes no bytes at all (`KsqlConnectSerializer`, and Kafka's own
+        serializers), which is for the caller to do.
+    """
+    value = row.get(name) if isinstance(row, Mapping) else None
+    if value is None:
+        raise Misfit(
+            [(f"->{name}", "is null: un-wrapped, that is a record without these bytes, so give None for the whole row")]
+        )
+    return value

@@ -1,0 +1,177 @@
+"""KAFKA: one bare value in Kafka's own serialization. ksqlDB's default format of keys (`KafkaFormat`, `KafkaSerdeFactory`).
+
+| column | bytes | Kafka's class |
+|---|---|---|
+| INTEGER | 4, big-endian | `IntegerSerializer` |
+| BIGINT | 8, big-endian | `LongSerializer` |
+| DOUBLE | 8, IEEE 754 big-endian | `DoubleSerializer` |
+| STRING | UTF-8 | `StringSerializer` |
+| BYTES | themselves | `ByteBufferSerializer` |
+
+A null has no bytes: the record has a null key, or is a tombstone. Java's `StringDeserializer` puts U+FFFD where bytes are
+no UTF-8; here they are refused, for another key would be written back.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from srfix.serde._column_types import (
+    BIGINT,
+    BYTES,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    Column,
+    Columns,
+    Decimal,
+    ScalarType,
+    type_name,
+    usable_columns,
+)
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import print_columns
+from srfix.serde.engine import Decode, Encode
+from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError
+from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck
+from srfix.serde.formats._avro_scalars import Check, scalar
+from srfix.serde.formats._avro_schema import load
+from srfix.serde.formats._misfit import Misfit, encode_error
+from srfix.serde.formats._unwrapped import bare_value
+from srfix.serde.interface import Value
+
+__all__ = ["SCHEMA_TYPE", "decoder", "encoder"]
+
+SCHEMA_TYPE: str | None = None
+"""KAFKA has no schema in a registry."""
+
+_Read: TypeAlias = Callable[[bytes], Value]
+_Write: TypeAlias = Callable[[object], bytes]
+
+
+def decoder(
+    schema_text: str | None = None,
+    *,
+    columns: Columns | None,
+    case_rule: CaseRule = CaseRule.UNIQUE,
+    references: tuple[str, ...] = (),
+    wrapped: bool = False,
+) -> Decode:
+    """A decoder for rows of the one column. Nothing but the column has a say: there are no names in the bytes, and no
+    wrapping.
+
+    :raises ColumnError: if it is not one column, of a type that KAFKA has.
+    """
+    column = _only(columns)
+    name, read = column.name, _READ[column.type]  # type: ignore[index]  # _only has looked
+
+    def decode(payload: bytes, body_offset: int) -> Value:
+        return {name: read(payload[body_offset:] if body_offset else payload)}
+
+    return decode
+
+
+def encoder(
+    schema_text: str | None = None,
+    *,
+    columns: Columns | None,
+    case_rule: CaseRule = CaseRule.UNIQUE,
+    references: tuple[str, ...] = (),
+    wrapped: bool = False,
+) -> Encode:
+    """An encoder for rows of the one column, whose key in the row is matched by the case rule.
+
+    :raises ColumnError: if it is not one column, of a type that KAFKA has.
+    """
+    column = _only(columns)
+    name, (check, write) = column.name, _WRITE[column.type]  # type: ignore[index]  # _only has looked
+    record = RecordCheck(case_rule)
+    record.set_fields([FieldCheck(name=name, field=name, check=_nullable(check), when_missing=None)])
+
+    def encode(row: object, prefix: bytes) -> bytes:
+        try:
+            return prefix + write(bare_value(record.careful(row), name))
+        except Misfit as misfit:
+            raise encode_error(misfit) from misfit.group()
+        except UnicodeEncodeError as error:
+            raise EncodeError(
+                f"->{name} holds half a surrogate pair, which no bytes can be written for.", paths=(f"->{name}",)
+            ) from error
+
+    return encode
+
+
+def _only(columns: Columns | None) -> Column:
+    if columns is None:
+        raise ColumnError("The KAFKA format says nothing about its bytes: name the column, such as 'ID BIGINT'.")
+    if len(usable_columns(columns)) != 1:
+        raise ColumnError(f"The KAFKA format only supports a single column. Got: {print_columns(columns)}.")
+    (column,) = columns
+    if column.type not in _READ:
+        word = "DECIMAL" if isinstance(column.type, Decimal) else type_name(column.type)
+        raise ColumnError(
+            f"The KAFKA format does not support the type {word}, of column {column.name!r}; it has INTEGER, BIGINT, "
+            "DOUBLE, STRING and BYTES. Use another format."
+        )
+    return column
+
+
+def _fixed(layout: str, java: str) -> _Read:
+    packed = struct.Struct(layout)
+    unpack, size = packed.unpack, packed.size
+
+    def read(body: bytes) -> Value:
+        if len(body) == size:
+            value: int | float = unpack(body)[0]
+            return value
+        kind = TruncatedBodyError if len(body) < size else TrailingBytesError
+        raise kind(
+            f"The size of the data is {len(body)} bytes, and {java} takes {size}. The column has another type, or its "
+            "producer another serializer."
+        )
+
+    return read
+
+
+def _text(body: bytes) -> Value:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise DecodeError(
+            f"The {len(body)} bytes are not UTF-8, at {error.start}. Declare the column BYTES to read them all the same."
+        ) from error
+
+
+def _themselves(body: bytes) -> Value:
+    return body
+
+
+def _check(avro_type: str) -> Check:
+    # What Avro takes for the same column, KAFKA takes.
+    return scalar(load(json.dumps(avro_type)))
+
+
+def _nullable(check: Check) -> Check:
+    def careful(value: object) -> object:
+        return None if value is None else check.careful(value)
+
+    return Check(fast=careful, careful=careful)
+
+
+_READ: Final[dict[ScalarType, _Read]] = {
+    INTEGER: _fixed(">i", "IntegerDeserializer"),
+    BIGINT: _fixed(">q", "LongDeserializer"),
+    DOUBLE: _fixed(">d", "DoubleDeserializer"),
+    STRING: _text,
+    BYTES: _themselves,
+}
+_WRITE: Final[dict[ScalarType, tuple[Check, _Write]]] = {
+    INTEGER: (_check("int"), struct.Struct(">i").pack),
+    BIGINT: (_check("long"), struct.Struct(">q").pack),
+    DOUBLE: (_check("double"), struct.Struct(">d").pack),
+    STRING: (_check("string"), lambda value: str(value).encode()),
+    BYTES: (_check("bytes"), lambda value: bytes(value)),  # type: ignore[call-overload]  # the check has looked
+}

@@ -1,0 +1,146 @@
+"""Windowed keys: a key in any format, and the window that it belongs to.
+
+| kind | bytes | where | Kafka's class |
+|---|---|---|---|
+| `TIME` | key, start | topics of tumbling and hopping windows | `TimeWindowedSerializer` |
+| `SESSION` | key, end, start | topics and stores of session windows | `SessionWindowedSerializer`, `SessionKeySchema` |
+| `TIME_STORE` | key, start, sequence number | window stores and their changelogs | `WindowKeySchema` |
+
+Times are 8-byte big-endian milliseconds since the epoch, the sequence number 4 bytes. The key's own length is not
+written, so what is left is the key, and nothing in the bytes says which kind they are: a wrong one gives another key and
+other times. Window stores that emit final results keep their entries by time first since Kafka 3.3 (KAFKA-13785); those
+are not read here.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, Generic, TypeVar
+
+from srfix.serde.errors import DecodeError, TruncatedBodyError, UsageError
+
+__all__ = ["Window", "WindowKind", "WindowedKey", "join", "split"]
+
+K = TypeVar("K")
+
+_MAX_TIME: Final = 2**63 - 1
+_MAX_SEQUENCE_NUMBER: Final = 2**31 - 1
+_TIME: Final = struct.Struct(">q")
+_TIMES: Final = struct.Struct(">qq")
+_STORED: Final = struct.Struct(">qi")
+
+
+class WindowKind(Enum):
+    """How a window stands behind its key."""
+
+    TIME = "time"
+    """Tumbling or hopping, in a topic."""
+    SESSION = "session"
+    """Session."""
+    TIME_STORE = "time-store"
+    """Tumbling or hopping, in a state store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From when to when.
+
+    :raises UsageError: if a time is negative or beyond 64 bits, or the end is before the start (Kafka Streams' `Window`).
+    """
+
+    start_ms: int
+    """Inclusive, in milliseconds since the epoch."""
+    end_ms: int | None = None
+    """Exclusive of time windows, inclusive of sessions. None where it is not known: time windows have no end in their
+    bytes."""
+    sequence_number: int | None = None
+    """Tells entries of a window store apart that keep duplicates. None outside of stores."""
+
+    def __post_init__(self) -> None:
+        _require(self.start_ms, _MAX_TIME, "start")
+        if self.end_ms is not None:
+            _require(self.end_ms, _MAX_TIME, "end")
+            if self.end_ms < self.start_ms:
+                raise UsageError(f"A window cannot end ({self.end_ms}) before it starts ({self.start_ms}).")
+        if self.sequence_number is not None:
+            _require(self.sequence_number, _MAX_SEQUENCE_NUMBER, "sequence number")
+
+    def with_size(self, size_ms: int) -> Window:
+        """The same window with its end, where the size is known (`TimeWindowedDeserializer`'s `window.size.ms`). The end
+        stays within 64 bits.
+
+        :raises UsageError: if the size is not positive.
+        """
+        if size_ms < 1:
+            raise UsageError(f"A window of {size_ms} ms is none. Give its size in milliseconds, at least 1.")
+        return replace(self, end_ms=min(self.start_ms + size_ms, _MAX_TIME))
+
+
+def _require(number: object, greatest: int, what: str) -> None:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= greatest:
+        raise UsageError(f"The {what} of a window must be a whole number from 0 to {greatest}, not {number!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class WindowedKey(Generic[K]):
+    """A key within a window."""
+
+    key: K
+    """The key, as its format gives it."""
+    window: Window
+    """Its window."""
+
+
+def split(payload: bytes, kind: WindowKind) -> tuple[bytes, Window]:
+    """The bytes of the key, and the window behind them.
+
+    :raises TruncatedBodyError: if the payload is too short for its window.
+    :raises DecodeError: if its times are none that a window can have: it is of another kind, or not windowed.
+    """
+    match kind:
+        case WindowKind.TIME:
+            key, (start,) = _cut(payload, _TIME, kind)
+            end = number = None
+        case WindowKind.SESSION:
+            key, (end, start) = _cut(payload, _TIMES, kind)
+            number = None
+        case WindowKind.TIME_STORE:
+            key, (start, number) = _cut(payload, _STORED, kind)
+            end = None
+    try:
+        return key, Window(start, end, number)
+    except UsageError as error:
+        raise DecodeError(
+            f"The last bytes of a key of {len(payload)} are no window of the kind {kind.value!r}: {error.message} The key "
+            "is of another kind, or not windowed."
+        ) from error
+
+
+def join(key: bytes, window: Window, kind: WindowKind) -> bytes:
+    """The bytes of a windowed key; `split` is its inverse, but for the end of a time window.
+
+    :raises UsageError: if the window lacks what the kind writes, or has what it cannot write.
+    """
+    if kind is not WindowKind.TIME_STORE and window.sequence_number is not None:
+        raise UsageError(f"A window key of the kind {kind.value!r} has no sequence number; leave it out.")
+    match kind:
+        case WindowKind.TIME:
+            return key + _TIME.pack(window.start_ms)
+        case WindowKind.SESSION:
+            if window.end_ms is None:
+                raise UsageError("A session has an end, and it is written: give the window its end_ms.")
+            return key + _TIMES.pack(window.end_ms, window.start_ms)
+        case WindowKind.TIME_STORE:
+            return key + _STORED.pack(window.start_ms, window.sequence_number or 0)
+
+
+def _cut(payload: bytes, layout: struct.Struct, kind: WindowKind) -> tuple[bytes, tuple[int, ...]]:
+    size = len(payload) - layout.size
+    if size < 0:
+        raise TruncatedBodyError(
+            f"A windowed key of the kind {kind.value!r} has at least {layout.size} bytes, and this one {len(payload)}. It "
+            "was cut off, or the topic's keys are not windowed."
+        )
+    return payload[:size], layout.unpack_from(payload, size)

@@ -1,0 +1,153 @@
+"""KAFKA, ksqlDB's default format of keys: the bytes are Kafka's own serializers' (`KafkaSerdeFactory`)."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import parse_columns
+from srfix.serde.errors import (
+    ColumnError,
+    DecodeError,
+    EncodeError,
+    SrfixError,
+    TrailingBytesError,
+    TruncatedBodyError,
+)
+from srfix.serde.formats import kafka
+from srfix.serde.interface import Value
+
+TYPES = ("INT", "BIGINT", "DOUBLE", "STRING", "BYTES")
+
+
+def _read(sql: str, body: bytes, offset: int = 0) -> Value:
+    return kafka.decoder(None, columns=parse_columns(f"K {sql}"), case_rule=CaseRule.UNIQUE)(body, offset)
+
+
+def _write(sql: str, row: object, rule: CaseRule = CaseRule.UNIQUE) -> bytes:
+    return kafka.encoder(None, columns=parse_columns(f"K {sql}"), case_rule=rule)(row, b"")
+
+
+class TestBoth:
+    @pytest.mark.parametrize(
+        ("sql", "value", "body"),
+        [
+            ("INT", 1, b"\0\0\0\x01"),
+            ("INT", -2, b"\xff\xff\xff\xfe"),
+            ("BIGINT", 2**40, b"\0\0\x01\0\0\0\0\0"),
+            ("BIGINT", -(2**63), b"\x80\0\0\0\0\0\0\0"),
+            ("DOUBLE", 1.1, bytes.fromhex("3ff199999999999a")),
+            ("DOUBLE", math.inf, bytes.fromhex("7ff0000000000000")),
+            ("STRING", "foo", b"foo"),
+            ("STRING", "é😀", b"\xc3\xa9\xf0\x9f\x98\x80"),
+            ("STRING", "", b""),
+            ("BYTES", b"\0\xff", b"\0\xff"),
+            ("BYTES", b"", b""),
+        ],
+    )
+    def test_the_bytes_are_kafkas(self, sql: str, value: object, body: bytes) -> None:
+        assert _write(sql, {"K": value}) == body
+        assert _read(sql, body) == {"K": value}
+        assert _read(sql, b"\0\0\0\0\x01" + body, 5) == {"K": value}
+
+    @given(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1))
+    def test_whole_numbers_come_back(self, narrow: int, wide: int) -> None:
+        assert _read("INT", _write("INT", {"K": narrow})) == {"K": narrow}
+        assert _read("BIGINT", _write("BIGINT", {"K": wide})) == {"K": wide}
+
+    @given(st.floats(), st.text(st.characters(codec="utf-8")), st.binary())
+    def test_everything_else_comes_back(self, double: float, text: str, blob: bytes) -> None:
+        assert _write("DOUBLE", _read("DOUBLE", struct.pack(">d", double))) == struct.pack(">d", double)
+        assert _read("STRING", _write("STRING", {"K": text})) == {"K": text}
+        assert _read("BYTES", _write("BYTES", {"K": blob})) == {"K": blob}
+
+    @pytest.mark.parametrize("make", [kafka.decoder, kafka.encoder])
+    @pytest.mark.parametrize(
+        "sql",
+        ["BOOLEAN", "DECIMAL(4,2)", "DATE", "TIME", "TIMESTAMP", "ARRAY<INT>", "MAP<STRING,INT>", "STRUCT<A INT>"],
+    )
+    def test_other_types_are_refused(self, make: type[object], sql: str) -> None:
+        word = sql.partition("(")[0].partition("<")[0]
+        with pytest.raises(
+            ColumnError, match=rf"^The KAFKA format does not support the type {word}, of column 'K'; it has"
+        ):
+            make(None, columns=parse_columns(f"K {sql}"), case_rule=CaseRule.UNIQUE)  # type: ignore[call-arg]
+
+    @pytest.mark.parametrize("make", [kafka.decoder, kafka.encoder])
+    def test_several_columns_are_refused(self, make: type[object]) -> None:
+        with pytest.raises(ColumnError, match=r"^The KAFKA format only supports a single column\. Got: F0 INT"):
+            make(None, columns=parse_columns("F0 INT, F1 BIGINT"), case_rule=CaseRule.UNIQUE)  # type: ignore[call-arg]
+
+    @pytest.mark.parametrize("make", [kafka.decoder, kafka.encoder])
+    def test_the_column_must_be_named(self, make: type[object]) -> None:
+        with pytest.raises(ColumnError, match=r"^The KAFKA format says nothing about its bytes: name the column"):
+            make(None, columns=None, case_rule=CaseRule.UNIQUE)  # type: ignore[call-arg]
+
+
+class TestDecoder:
+    @pytest.mark.parametrize(
+        ("sql", "size", "java"),
+        [("INT", 4, "IntegerDeserializer"), ("BIGINT", 8, "LongDeserializer"), ("DOUBLE", 8, "DoubleDeserializer")],
+    )
+    def test_a_number_of_another_size_is_refused(self, sql: str, size: int, java: str) -> None:
+        for wrong, error in ((0, TruncatedBodyError), (size - 1, TruncatedBodyError), (size + 1, TrailingBytesError)):
+            with pytest.raises(error, match=rf"^The size of the data is {wrong} bytes, and {java} takes {size}\. "):
+                _read(sql, bytes(wrong))
+
+    def test_bytes_that_are_no_utf_8_are_not_replaced(self) -> None:
+        with pytest.raises(DecodeError, match=r"^The 3 bytes are not UTF-8, at 1\. Declare the column BYTES"):
+            _read("STRING", b"a\xffb")
+
+    @pytest.mark.parametrize("sql", TYPES)
+    @given(body=st.binary(max_size=20))
+    def test_what_is_read_is_what_is_written(self, sql: str, body: bytes) -> None:
+        try:
+            row = _read(sql, body)
+        except SrfixError:
+            return
+        assert _write(sql, row) == body
+
+
+class TestEncoder:
+    @pytest.mark.parametrize(
+        ("sql", "value", "needs"),
+        [
+            ("INT", 2**31, "an integer from -2147483648"),
+            ("INT", True, "an integer from -2147483648"),
+            ("BIGINT", 2**63, "an integer from -9223372036854775808"),
+            ("DOUBLE", "1", "a float"),
+            ("STRING", 1, "a string"),
+            ("BYTES", "x", "bytes"),
+        ],
+    )
+    def test_a_value_that_does_not_fit_is_refused(self, sql: str, value: object, needs: str) -> None:
+        with pytest.raises(EncodeError, match=rf"^1 field does not fit: ->K needs {needs}") as caught:
+            _write(sql, {"K": value})
+        assert caught.value.paths == ("->K",)
+
+    @pytest.mark.parametrize("row", [{"K": None}, {}])
+    def test_a_null_has_no_bytes(self, row: object) -> None:
+        with pytest.raises(
+            EncodeError, match=r"->K is null: un-wrapped, that is a record without these bytes, so give None"
+        ):
+            _write("INT", row)
+
+    def test_half_a_surrogate_pair_is_refused(self) -> None:
+        with pytest.raises(EncodeError, match=r"^->K holds half a surrogate pair"):
+            _write("STRING", {"K": "\ud800"})
+
+    def test_the_key_is_matched_by_the_case_rule(self) -> None:
+        assert _write("INT", {"k": 1}) == _write("INT", {"K": 1}, CaseRule.EXACT)
+        with pytest.raises(EncodeError, match="->k has no column or field to go to"):
+            _write("INT", {"k": 1}, CaseRule.EXACT)
+
+    def test_the_prefix_stands_before_it(self) -> None:
+        assert kafka.encoder(None, columns=parse_columns("K INT"))({"K": 1}, b"x") == b"x\0\0\0\x01"
+
+    def test_there_is_no_schema_type(self) -> None:
+        assert kafka.SCHEMA_TYPE is None
