@@ -3,54 +3,13 @@
 
 from __future__ import annotations
 
-from srfix.serde._column_types import (
-    BIGINT,
-    BOOLEAN,
-    BYTES,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    STRING,
-    TIME,
-    TIMESTAMP,
-    Columns,
-    Decimal,
-    ScalarType,
-)
+from srfix.serde._column_types import Columns
 from srfix.serde._connect_columns import NO_PRECISION, Inferred, NameRule, columns_of
 from srfix.serde.formats._avro_connect import connect_schema
 from srfix.serde.formats._avro_schema import AvroNode
 from srfix.serde.subjects import Role
 
-__all__ = ["NO_PRECISION", "columns_from_avro", "infer_avro", "map_entry_types", "scalar_of"]
-
-_LOGICAL = {"date": DATE, "time-millis": TIME, "timestamp-millis": TIMESTAMP}
-_SCALARS = {
-    "boolean": BOOLEAN,
-    "int": INTEGER,
-    "long": BIGINT,
-    "float": DOUBLE,
-    "double": DOUBLE,
-    "string": STRING,
-    "enum": STRING,
-    "bytes": BYTES,
-    "fixed": BYTES,
-}
-
-
-def scalar_of(node: AvroNode) -> ScalarType | Decimal | None:
-    """The column type of an Avro type without parts; None for the others.
-
-    Logical types that Connect's AvroData does not know (timestamp-micros, uuid, …) are their underlying type,
-    as there.
-    """
-    match node.connect_logical:
-        case "decimal":
-            return Decimal(node.precision or NO_PRECISION, node.scale)
-        case None:
-            return _SCALARS.get(node.kind)
-        case logical:
-            return _LOGICAL[logical]
+__all__ = ["NO_PRECISION", "columns_from_avro", "infer_avro", "map_entry_types"]
 
 
 def map_entry_types(node: AvroNode) -> tuple[AvroNode, AvroNode] | None:
