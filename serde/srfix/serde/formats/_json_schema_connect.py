@@ -27,12 +27,14 @@ from srfix.serde.errors import SchemaError
 from srfix.serde.formats._json_schema_load import MISSING, Kind, Node, load
 from srfix.serde.formats._json_schema_order import hash_map_order
 
-__all__ = ["UNION_NAME", "connect_schema", "is_union", "schema_text", "to_connect"]
+__all__ = ["UNION_NAME", "connect_schema", "is_required", "is_union", "schema_text", "to_connect"]
 
-UNION_NAME: Final = "io.confluent.connect.json.OneOf"
+_OWN: Final = "io.confluent.connect.json"
+UNION_NAME: Final = f"{_OWN}.OneOf"
 """The name of the STRUCT that stands for a oneOf or anyOf of several types (`JsonSchemaData.JSON_TYPE_ONE_OF`)."""
-_ENUM: Final = "io.confluent.connect.json.Enum"
+_ENUM: Final = f"{_OWN}.Enum"
 _NO_SYMBOL: Final = "<NULL>"
+_REQUIRED: Final = f"{_OWN}.Required"
 _MAX_DEPTH = 128
 _MAX_SCHEMAS = 100_000
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
@@ -54,13 +56,18 @@ def is_union(schema: ConnectSchema) -> bool:
     return schema.name == UNION_NAME
 
 
-@lru_cache(maxsize=256)
 def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema:
     """The Connect schema of a JSON Schema text.
 
     :param references: the texts that it refers to, by name (`ReferenceText`) or with an `$id`.
     :raises SchemaError: if the text is not a JSON Schema, or one that JsonSchemaData refuses.
     """
+    # Texts are equal whatever their names, so the names are part of what is remembered.
+    return _remembered(text, references, tuple(getattr(part, "name", None) for part in references))
+
+
+@lru_cache(maxsize=256)
+def _remembered(text: str, references: tuple[str, ...], names: tuple[str | None, ...]) -> ConnectSchema:
     return to_connect(load(text, references))
 
 
@@ -152,7 +159,7 @@ class _Conversion:
         waiting = self._open[node] = []
         fields = tuple(ConnectField(name, self.schema(part, depth + 1)) for name, part in _by_index(node))
         del self._open[node]
-        schema = self._done[node] = self._named(struct(fields), node, force_optional)
+        schema = self._done[node] = self._named(_struct_of(fields, node.required), node, force_optional)
         for reference in waiting:
             complete(reference, fields)
         return schema
@@ -175,18 +182,20 @@ class _Conversion:
             return reference
         done = self._done.get(target)
         if done is not None:
-            return _with_optional(done, force_optional)
+            return optional(done, optional=force_optional)
         return self.schema(target, depth + 1, force_optional=force_optional)
 
     def _all_of(self, node: Node, depth: int, force_optional: bool) -> ConnectSchema:
         properties: dict[str, Node] = {}
+        required: dict[str, bool] = {}
         for part in node.parts:
-            _collect(part, properties)
+            _collect(part, properties, required)
         if properties:
             waiting = self._open[node] = []
             fields = tuple(ConnectField(name, self.schema(part, depth + 1)) for name, part in properties.items())
             del self._open[node]
-            schema = self._done[node] = struct(fields, optional=force_optional)
+            schema = _struct_of(fields, frozenset(name for name, is_there in required.items() if is_there))
+            schema = self._done[node] = optional(schema, optional=force_optional)
             for reference in waiting:
                 complete(reference, fields)
             return schema
@@ -219,8 +228,15 @@ class _Conversion:
         )
 
 
-def _with_optional(schema: ConnectSchema, wanted: bool) -> ConnectSchema:
-    return optional(schema, optional=wanted)
+def is_required(schema: ConnectSchema, name: str) -> bool:
+    """Whether a STRUCT's field is among the schema's "required": a word that Connect has no place for, and that ksqlDB
+    does not heed. It is kept as a parameter of our own, which schemas are not written with."""
+    return f"{_REQUIRED}.{name}" in schema.parameters
+
+
+def _struct_of(fields: tuple[ConnectField, ...], required: frozenset[str]) -> ConnectSchema:
+    parameters = {f"{_REQUIRED}.{part.name}": "" for part in fields if part.name in required}
+    return ConnectSchema(type=ConnectType.STRUCT, fields=fields, parameters=MappingProxyType(parameters))
 
 
 def _beside_null(node: Node) -> Node | None:
@@ -243,7 +259,7 @@ def _by_index(node: Node) -> tuple[tuple[str, Node], ...]:
     return tuple(placed[index] for index in sorted(placed))
 
 
-def _collect(node: Node, properties: dict[str, Node]) -> None:
+def _collect(node: Node, properties: dict[str, Node], required: dict[str, bool]) -> None:
     """The properties of the objects in an allOf (`JsonSchemaData.collectPropertySchemas`)."""
     visited: set[Node] = set()
     stack = [node]
@@ -256,6 +272,7 @@ def _collect(node: Node, properties: dict[str, Node]) -> None:
             stack.extend(reversed(part.parts))
         elif part.kind is Kind.OBJECT:
             properties.update(part.properties)
+            required.update((name, name in part.required) for name in part.properties)
         elif part.kind is Kind.REFERENCE and part.target is not None:
             stack.append(part.target)
 
@@ -372,9 +389,10 @@ def _plain(schema: ConnectSchema, index: int | None) -> _Json:
     assert word is not None
     if schema.version is not None:
         other["connect.version"] = schema.version
-    if schema.parameters:
+    parameters = [name for name in schema.parameters if not name.startswith(_OWN)]
+    if parameters:
         # Of a HashMap (`Collectors.toMap`) first, then of a JSONObject made of it.
-        names = hash_map_order(hash_map_order(schema.parameters), capacity=len(schema.parameters))
+        names = hash_map_order(hash_map_order(parameters), capacity=len(parameters))
         other["connect.parameters"] = {name: schema.parameters[name] for name in names}
     if index is not None:
         other["connect.index"] = index

@@ -1,0 +1,137 @@
+"""Rows → JSON under a JSON Schema that exists: what ksqlDB does with a KEY_SCHEMA_ID or VALUE_SCHEMA_ID
+(`ConnectSRSchemaDataTranslator`, then `JsonSchemaData.fromConnectData`).
+
+Columns and properties are matched by their exact names, and must be of the same Connect type. Where the row has null, the
+property's default is written, else null if the schema allows it; else the row is refused. A property that no column
+feeds gets its default, or null if the schema allows it, else it is left out; a schema that lists such a one as required
+cannot be written under.
+
+ksqlDB refuses a STRUCT whose schema is not its own in every detail; here its fields are matched as those of the row are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from srfix.serde._column_types import Array, Columns, ColumnType, Map, Struct, type_name
+from srfix.serde._connect_columns import connect_type_of
+from srfix.serde._connect_schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectSchema, ConnectType
+from srfix.serde.casing import CaseRule
+from srfix.serde.engine import Encode
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
+from srfix.serde.formats._avro_scalars import Check, Convert
+from srfix.serde.formats._json_encode import check_encoder, column_check
+from srfix.serde.formats._json_schema_connect import is_required, is_union
+from srfix.serde.formats._misfit import Misfit
+
+__all__ = ["under_encoder"]
+
+_LOGICAL: Final = (DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME)
+
+
+def under_encoder(schema: ConnectSchema, columns: Columns) -> Encode:
+    """Rows of the columns, under a schema.
+
+    :raises SchemaError: if it misses a column, has one of another type, or requires what no column feeds.
+    """
+    return check_encoder(_value(schema, Struct(columns), ""))
+
+
+def _value(schema: ConnectSchema, column: ColumnType, path: str) -> Check:
+    """How values that are not null are checked."""
+    wanted = connect_type_of(column)
+    is_other_kind = is_union(schema) or _logical(schema) != _logical(wanted)
+    if schema.type is not wanted.type or is_other_kind:
+        raise SchemaError(
+            f"The schema has the type {_words(schema)} at {path or 'the root'}, and the column is {type_name(column)}, "
+            f"which is written as {_words(wanted)}. Declare the column as the schema has it."
+        )
+    match column:
+        case Struct():
+            return _struct(schema, column, path)
+        case Array(items):
+            return array_check(_with_null(schema.values, items, f"{path}->ARRAY"))
+        case Map(values, keys):
+            written = _with_null(schema.values, values, f"{path}->MAP_VAL")
+            if schema.keys.type is ConnectType.STRING and not schema.keys.optional:
+                return map_check(written)
+            return entries_check(_with_null(schema.keys, keys, f"{path}->MAP_KEY"), written)
+        case _:
+            return column_check(column)
+
+
+def _logical(schema: ConnectSchema) -> str | None:
+    return schema.name if schema.name in _LOGICAL else None
+
+
+def _words(schema: ConnectSchema) -> str:
+    return f"{schema.type.word} ({schema.name})" if schema.name else schema.type.word
+
+
+def _with_null(schema: ConnectSchema, column: ColumnType, path: str) -> Check:
+    check = _value(schema, column, path)
+    default, nullable = schema.default, schema.optional
+
+    def of(convert: Convert) -> Convert:
+        def converted(value: object) -> object:
+            if value is not None:
+                return convert(value)
+            if default is None and not nullable:
+                raise Misfit([("", "is null, which the schema does not allow, and has no default")])
+            return default
+
+        return converted
+
+    return Check(fast=of(check.fast), careful=of(check.careful))
+
+
+def _struct(schema: ConnectSchema, column: Struct, path: str) -> Check:
+    types = {part.name: part.type for part in column.fields}
+    fields = {part.name: part.schema for part in schema.fields}
+    missed = [name for name in types if name not in fields]
+    if missed:
+        raise SchemaError(
+            f"The schema{f' at {path}' if path else ''} misses a property named exactly {missed[0]!r}, which the columns "
+            f"have. It has: {', '.join(fields) or 'none'}."
+        )
+    record = RecordCheck(CaseRule.EXACT)
+    checks = {name: _with_null(fields[name], type_, f"{path}->{name}") for name, type_ in types.items()}
+    record.set_fields(
+        FieldCheck(name=name, field=name, check=check, when_missing=None) for name, check in checks.items()
+    )
+    others: dict[str, object] = {}
+    for name, part in fields.items():
+        if name in types:
+            continue
+        if part.default is not None or part.optional:
+            others[name] = part.default
+        elif is_required(schema, name):
+            raise SchemaError(
+                f"The schema requires the property {path}->{name}, which has no default, and no column feeds it. "
+                "Declare it as a column."
+            )
+    order = tuple(name for name in fields if name in types or name in others)
+
+    def of(convert: Callable[[object], object]) -> Convert:
+        def converted(row: object) -> object:
+            given = convert(row)
+            assert isinstance(given, dict)
+            written: dict[str, object] = {}
+            for name in order:
+                if name in given and given[name] is not None:
+                    written[name] = given[name]
+                elif name in types:
+                    # A column that the row lacks is a null: its default, or a refusal.
+                    try:
+                        written[name] = checks[name].fast(None)
+                    except Misfit as misfit:
+                        raise Misfit(misfit.under(f"->{name}")) from None
+                else:
+                    written[name] = others[name]
+            return written
+
+        return converted
+
+    return Check(fast=of(record.fast), careful=of(record.careful))

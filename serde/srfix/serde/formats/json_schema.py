@@ -1,0 +1,174 @@
+"""JSON with a registry: ksqlDB's JSON_SR, and any JSON Schema.
+
+ksqlDB goes through Connect, as the registry's own converter does (`JsonSchemaConverter`, with
+`decimal.format=NUMERIC`). So a schema is first made Connect's (`_json_schema_connect`), and the rules of reading and
+writing are rules on that.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from srfix.serde._column_halves import check_key_columns, require_string_keys
+from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._connect_columns import Inferred, NameRule, columns_of, connect_of
+from srfix.serde.casing import CaseRule
+from srfix.serde.engine import Decode, Encode
+from srfix.serde.errors import ColumnError, SchemaError
+from srfix.serde.formats._json_decode import column_decoder, plain_decoder
+from srfix.serde.formats._json_encode import column_encoder, plain_encoder
+from srfix.serde.formats._json_schema_connect import connect_schema, schema_text
+from srfix.serde.formats._json_schema_decode import connect_decoder
+from srfix.serde.formats._json_schema_encode import under_encoder
+from srfix.serde.formats._json_schema_load import ReferenceText
+from srfix.serde.formats._json_schema_validate import Validate, validator
+from srfix.serde.generations import Generation, WrittenBy
+from srfix.serde.subjects import Role
+
+__all__ = [
+    "ReferenceText",
+    "SCHEMA_TYPE",
+    "Validate",
+    "columns_from_json_schema",
+    "decoder",
+    "encoder",
+    "encoder_under",
+    "infer_json_schema",
+    "internal_schema",
+    "validator",
+]
+
+SCHEMA_TYPE: Final = "JSON"
+"""The schemaType that registries know the format by."""
+
+
+def infer_json_schema(
+    text: str,
+    *,
+    names: NameRule = "upper",
+    references: tuple[str, ...] = (),
+    role: Role = Role.VALUE,
+    wrapped: bool = True,
+) -> Inferred:
+    """The columns of a JSON Schema, and the properties that no column type holds.
+
+    Required or not makes no difference: every column may be null. An integer is a BIGINT and a number a DOUBLE unless
+    `connect.type` says otherwise; an enum is a STRING; a oneOf or anyOf of several types a STRUCT of them. Properties
+    stand by their `connect.index`, those without one in the order of Java's HashMap, as in the engine.
+
+    :param names: `upper` names columns as unquoted identifiers would, `keep` as the properties are named.
+    :param references: the texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
+    :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
+    :param wrapped: False takes the whole schema as the type of one column, as the engine does for every key.
+    :raises SchemaError: if the text is not a JSON Schema, or one that Connect refuses: an empty schema, an array without
+        a schema of its items, a null by itself, …
+    :raises ColumnError: if the root is not an object and `wrapped` is True, no property is left, two get the same name,
+        a decimal's scale does not fit its precision, or the schema is recursive, too deep or too large.
+    """
+    return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
+
+
+def columns_from_json_schema(text: str, *, names: NameRule = "upper", references: tuple[str, ...] = ()) -> Columns:
+    """The columns of a JSON Schema, without a word about the properties that are left out: see `infer_json_schema`.
+
+    :raises SchemaError: if the text is not a JSON Schema, or one that Connect refuses.
+    :raises ColumnError: if it gives no columns.
+    """
+    return infer_json_schema(text, names=names, references=references).columns
+
+
+def internal_schema(
+    columns: Columns,
+    *,
+    role: Role = Role.VALUE,
+    wrapped: bool = True,
+    generation: Generation = Generation.UP_TO_0_28,
+    written_by: WrittenBy = WrittenBy.SERIALIZER,
+) -> str:
+    """The JSON Schema of columns as ksqlDB registers it, to the letter: the same columns give the same id.
+
+    Every property is a oneOf with null and has its `connect.index`; properties stand in the order of Java's HashMap. A
+    MAP is an array of entries. The text is the same for all generations, CREATE and serializer.
+
+    :param role: which half of a record it is for: a key holds no MAP.
+    :param wrapped: False for a single column without an object around it; its type, or null, is the schema then.
+    :raises ColumnError: if a MAP has other keys than STRING or is in a key, several columns are to be un-wrapped, or the
+        columns cannot be used at all.
+    """
+    require_string_keys(usable_columns(columns), "JSON")
+    if role is Role.KEY:
+        check_key_columns(columns)
+    return schema_text(connect_of(columns, wrapped=wrapped))
+
+
+def decoder(
+    schema_text: str | None,
+    *,
+    columns: Columns | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+) -> Decode:
+    """A decoder. Without columns it gives the parsed JSON, whatever the schema says: fractions are floats, whole numbers
+    exact.
+
+    With columns, `CaseRule.KSQLDB_2020` reads as the engine did up to 0.28.1: the JSON behind the schema id, and the
+    schema does not count (`KsqlJsonDeserializer`; it takes objects for a MAP, and not the entries that it writes itself).
+    All other rules read through Connect under the writer's schema (`_json_schema_decode`).
+
+    :param references: the texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
+    :raises SchemaError: if the text is not a JSON Schema, or one that Connect refuses.
+    :raises AmbiguousFieldError: if letter case leaves it open which property feeds a column.
+    :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
+    """
+    if columns is None:
+        return plain_decoder()
+    _check(columns, wrapped=wrapped)
+    if case_rule is CaseRule.KSQLDB_2020:
+        return column_decoder(columns, case_rule=case_rule, wrapped=wrapped)
+    if schema_text is None:
+        raise SchemaError("JSON_SR bodies cannot be read without the schema that they were written under.")
+    writer = connect_schema(schema_text, references)
+    return connect_decoder(writer, columns, case_rule=case_rule, wrapped=wrapped)
+
+
+def encoder(
+    schema_text: str | None,
+    *,
+    columns: Columns | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+) -> Encode:
+    """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
+
+    With columns, the schema is their internal schema: keys of a row are matched to them by the case rule, a column that
+    the row lacks is written as null, and so are nulls; a MAP is an array of entries. For another schema see
+    `encoder_under`.
+
+    :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
+    """
+    if columns is None:
+        return plain_encoder()
+    _check(columns, wrapped=wrapped)
+    return column_encoder(columns, case_rule=case_rule, wrapped=wrapped, maps_as_entries=True)
+
+
+def encoder_under(schema_text: str, *, columns: Columns, references: tuple[str, ...] = ()) -> Encode:
+    """An encoder of columns under a schema that exists, as ksqlDB writes with a SCHEMA_ID: exact names, its defaults
+    filled in (`_json_schema_encode`).
+
+    :raises SchemaError: if the text is not a JSON Schema, misses a column, has one of another type, or requires what no
+        column feeds.
+    :raises ColumnError: if the columns cannot be used, or a MAP's keys are not STRING.
+    """
+    _check(columns, wrapped=True)
+    return under_encoder(connect_schema(schema_text, references), columns)
+
+
+def _check(columns: Columns, *, wrapped: bool) -> None:
+    require_string_keys(usable_columns(columns), "JSON")
+    if not wrapped and len(columns) != 1:
+        raise ColumnError(
+            f"Only a single column can be un-wrapped, and there are {len(columns)}. Wrap them, or leave one."
+        )
