@@ -1,0 +1,223 @@
+"""confluent-kafka's configuration keys: every one is known by name, and what is wrong is said by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import cast
+
+import pytest
+from confluent_kafka.schema_registry import avro as confluent_avro
+from confluent_kafka.schema_registry import json_schema as confluent_json
+from confluent_kafka.schema_registry.rule_registry import RuleRegistry
+from confluent_kafka.schema_registry.serde import ValidationRulesExecution
+
+from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
+from srfix.serde.confluent._config import _KEYS, Kind, settings
+from srfix.serde.confluent._known import AnySchema
+from srfix.serde.errors import SchemaError, UsageError
+from srfix.serde.interface import SchemaLookup
+from tests.serde.fakes import MemoryRegistry
+
+AVRO = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
+JSON = '{"title":"R","type":"object"}'
+REGISTRY = cast("SchemaLookup", MemoryRegistry())
+THEIRS = {
+    Kind.AVRO_SERIALIZER: confluent_avro.AvroSerializer,
+    Kind.AVRO_DESERIALIZER: confluent_avro.AvroDeserializer,
+    Kind.JSON_SERIALIZER: confluent_json.JSONSerializer,
+    Kind.JSON_DESERIALIZER: confluent_json.JSONDeserializer,
+}
+OURS: dict[Kind, Callable[[dict[str, object]], object]] = {
+    Kind.AVRO_SERIALIZER: lambda conf: AvroSerializer(REGISTRY, AVRO, conf=conf),
+    Kind.AVRO_DESERIALIZER: lambda conf: AvroDeserializer(REGISTRY, conf=conf),
+    Kind.JSON_SERIALIZER: lambda conf: JSONSerializer(JSON, REGISTRY, conf=conf),
+    Kind.JSON_DESERIALIZER: lambda conf: JSONDeserializer(None, schema_registry_client=REGISTRY, conf=conf),
+}
+
+
+class TestKnownKeys:
+    @pytest.mark.parametrize("kind", Kind)
+    def test_they_are_confluents(self, kind: Kind) -> None:
+        theirs = set(THEIRS[kind]._default_conf)
+        assert {name for name, key in _KEYS.items() if kind in key.of} == theirs
+
+    @pytest.mark.parametrize("kind", Kind)
+    def test_their_defaults_are_taken_as_they_are(self, kind: Kind) -> None:
+        OURS[kind](dict(THEIRS[kind]._default_conf))
+
+    @pytest.mark.parametrize("kind", Kind)
+    def test_their_defaults_are_ours(self, kind: Kind) -> None:
+        theirs = {name: value for name, value in THEIRS[kind]._default_conf.items() if not callable(value)}
+        ours = {name: _KEYS[name].default for name in theirs}
+        assert ours == theirs
+        assert settings(kind, None) == settings(kind, {}) == settings(kind, theirs)
+
+
+class TestUnknownKeys:
+    @pytest.mark.parametrize("kind", Kind)
+    def test_the_nearest_is_suggested(self, kind: Kind) -> None:
+        with pytest.raises(UsageError, match=r"no configuration key 'use\.lates\.version'.* 'use\.latest\.version'\?$"):
+            OURS[kind]({"use.lates.version": True})
+
+    def test_a_key_of_another_serde_is_named_as_such(self) -> None:
+        with pytest.raises(
+            UsageError,
+            match=r"^AvroDeserializer has no configuration key 'auto\.register\.schemas'\. It is a key of AvroS",
+        ):
+            AvroDeserializer(REGISTRY, conf={"auto.register.schemas": True})
+
+    def test_the_error_is_a_value_error_as_confluents_is(self) -> None:
+        with pytest.raises(ValueError, match="Its keys are"):
+            AvroSerializer(REGISTRY, AVRO, conf={"zzz": 1})
+
+    def test_what_is_no_dictionary_is_refused(self) -> None:
+        with pytest.raises(UsageError, match=r"^The configuration of AvroSerializer is of the type list"):
+            AvroSerializer(REGISTRY, AVRO, conf=cast("dict[str, object]", ["validate"]))
+
+
+WRONG: list[tuple[Kind, dict[str, object], str]] = [
+    (Kind.AVRO_SERIALIZER, {"auto.register.schemas": "yes"}, r"^auto\.register\.schemas is of the type str"),
+    (Kind.AVRO_SERIALIZER, {"normalize.schemas": 1}, r"^normalize\.schemas is of the type int"),
+    (Kind.AVRO_SERIALIZER, {"use.schema.id": "7"}, r"^use\.schema\.id is of the type str"),
+    (Kind.AVRO_SERIALIZER, {"use.schema.id": True}, r"^use\.schema\.id is of the type bool"),
+    (Kind.AVRO_SERIALIZER, {"use.schema.id": 2**31}, r"^use\.schema\.id is 2147483648; registries give"),
+    (
+        Kind.AVRO_SERIALIZER,
+        {"use.latest.version": True},
+        r"^use\.latest\.version and auto\.register\.schemas .* exclude",
+    ),
+    (Kind.JSON_SERIALIZER, {"use.latest.version": None}, r"^use\.latest\.version is None; it must be"),
+    (Kind.AVRO_DESERIALIZER, {"use.latest.with.metadata": "a=b"}, r"^use\.latest\.with\.metadata is of the type str"),
+    (
+        Kind.AVRO_DESERIALIZER,
+        {"use.latest.with.metadata": {"a": 1}},
+        r"^use\.latest\.with\.metadata must be a dict of texts",
+    ),
+    (
+        Kind.AVRO_SERIALIZER,
+        {"subject.name.strategy": "TOPIC"},
+        r"^subject\.name\.strategy is of the type str.*\.type\.$",
+    ),
+    (
+        Kind.AVRO_SERIALIZER,
+        {"subject.name.strategy.type": "TPIC"},
+        r"^subject\.name\.strategy\.type is 'TPIC'\. Use one of",
+    ),
+    (Kind.AVRO_SERIALIZER, {"subject.name.strategy.type": "NONE"}, r"is NONE, which is a fallback's only"),
+    (Kind.AVRO_SERIALIZER, {"subject.name.strategy.conf": "x"}, r"^subject\.name\.strategy\.conf is of the type str"),
+    (
+        Kind.AVRO_SERIALIZER,
+        {
+            "subject.name.strategy.type": "ASSOCIATED",
+            "subject.name.strategy.conf": {"subject.name.strategy.fallback": "TOPIC"},
+        },
+        r"has no key 'subject\.name\.strategy\.fallback'\. Do you mean 'subject\.name\.strategy\.fallback\.type'\?$",
+    ),
+    (
+        Kind.AVRO_SERIALIZER,
+        {
+            "subject.name.strategy.type": "ASSOCIATED",
+            "subject.name.strategy.conf": {"subject.name.strategy.fallback.type": "ASSOCIATED"},
+        },
+        r"is ASSOCIATED, which is what has failed then",
+    ),
+    (Kind.AVRO_SERIALIZER, {"schema.id.serializer": "header"}, r"^schema\.id\.serializer is of the type str"),
+    (Kind.AVRO_DESERIALIZER, {"schema.id.deserializer": 1}, r"^schema\.id\.deserializer is of the type int"),
+    (Kind.AVRO_SERIALIZER, {"validate.strict": "no"}, r"^validate\.strict is of the type str"),
+    (
+        Kind.AVRO_SERIALIZER,
+        {"validate.strict.allow.default": 0},
+        r"^validate\.strict\.allow\.default is of the type int",
+    ),
+    (Kind.JSON_SERIALIZER, {"validate": "yes"}, r"^validate is of the type str"),
+    (Kind.JSON_DESERIALIZER, {"validate": 1}, r"^validate is of the type int"),
+    (
+        Kind.AVRO_SERIALIZER,
+        {"validation.rules.execution": "SOMETIMES"},
+        r"^validation\.rules\.execution is 'SOMETIMES'",
+    ),
+    (
+        Kind.JSON_SERIALIZER,
+        {"validation.rules.execution": ValidationRulesExecution.AFTER_DOMAIN_RULES},
+        r"^validation\.rules\.execution is AFTER_DOMAIN_RULES, but no rules are executed here",
+    ),
+    (Kind.AVRO_SERIALIZER, {"validation.rules.fail.fast": "x"}, r"^validation\.rules\.fail\.fast is of the type str"),
+    (
+        Kind.AVRO_SERIALIZER,
+        {"validation.rules.executor": object()},
+        r"^validation\.rules\.executor is given, but no rules",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "conf", "message"), WRONG, ids=[str(next(iter(conf))) for _, conf, _ in WRONG])
+def test_a_wrong_value_is_refused_by_name(kind: Kind, conf: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        OURS[kind](conf)
+
+
+@pytest.mark.parametrize("mode", ["DISABLED", ValidationRulesExecution.DISABLED])
+def test_disabled_rules_are_taken(mode: object) -> None:
+    AvroSerializer(REGISTRY, AVRO, conf={"validation.rules.execution": mode, "validation.rules.fail.fast": True})
+
+
+class _Executor:
+    def type(self) -> str:
+        return "X"
+
+
+class TestArguments:
+    def test_rules_are_refused_by_name(self) -> None:
+        with pytest.raises(UsageError, match=r"^rule_conf is given, but no rules are executed here"):
+            AvroSerializer(REGISTRY, AVRO, None, None, {"key": "value"})
+        rules = RuleRegistry()
+        rules.register_executor(cast("object", _Executor()))  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=r"^rule_registry has executors or actions"):
+            JSONDeserializer(JSON, rule_registry=rules)
+
+    def test_an_empty_rule_registry_is_taken(self) -> None:
+        AvroSerializer(REGISTRY, AVRO, rule_conf={}, rule_registry=RuleRegistry())
+
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (
+                lambda: AvroSerializer(REGISTRY, AVRO, to_dict=cast("None", 1)),
+                r"^to_dict is of the type int; it must be a c",
+            ),
+            (lambda: AvroDeserializer(REGISTRY, from_dict=cast("None", 1)), r"^from_dict is of the type int"),
+            (
+                lambda: AvroDeserializer(REGISTRY, return_record_name=cast("bool", 1)),
+                r"^return_record_name is of the type i",
+            ),
+            (lambda: AvroDeserializer(cast("str", None)), r"^schema_registry_client is None"),
+            (lambda: AvroSerializer(cast("str", 7), AVRO), r"^schema_registry_client is of the type int"),
+            (lambda: AvroSerializer(REGISTRY), r"^AvroSerializer needs schema_str"),
+            (lambda: AvroSerializer(REGISTRY, cast("AnySchema", json.loads(AVRO))), r"^schema_str is of the type dict"),
+            (lambda: JSONDeserializer(None), r"^schema_registry_client is needed where there is no schema_str"),
+            (lambda: JSONSerializer(JSON, REGISTRY, json_encode=cast("None", 1)), r"^json_encode is of the type int"),
+            (lambda: JSONDeserializer(JSON, json_decode=cast("None", 1)), r"^json_decode is of the type int"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused_by_name(self, make: Callable[[], object], message: str) -> None:
+        with pytest.raises(UsageError, match=message):
+            make()
+
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda: AvroSerializer(REGISTRY, "  "), r"^The schema text is empty"),
+            (lambda: AvroSerializer(REGISTRY, '{"type":"recrod"}'), r"^The schema text is not an Avro schema"),
+            (lambda: AvroDeserializer(REGISTRY, "{"), r"^The schema text is not JSON"),
+            (lambda: JSONSerializer("[]", REGISTRY), r"^The schema text is not a JSON Schema: it is neither"),
+            (
+                lambda: JSONSerializer('{"type":"nothing"}', REGISTRY),
+                r"^The schema text is not a JSON Schema that can be",
+            ),
+            (lambda: JSONSerializer('{"$ref":"http://192.0.2.1/x"}', REGISTRY), r"nothing is fetched"),
+        ],
+    )
+    def test_a_schema_that_is_none_is_refused(self, make: Callable[[], object], message: str) -> None:
+        with pytest.raises(SchemaError, match=message):
+            make()

@@ -1,0 +1,131 @@
+"""For generated schemas and values: the bytes of confluent-kafka's serializers, the rows of its deserializers."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import cast
+
+import pytest
+from confluent_kafka.serialization import SerializationError
+from hypothesis import HealthCheck, event, given, settings
+
+from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
+from srfix.serde.errors import EncodeError, SchemaError
+from tests.serde.confluent import peers
+from tests.serde.confluent.strategies import AvroCase, JsonCase, avro_cases, avro_cases_with_references, json_cases
+
+MANY = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+CTX = peers.context()
+
+
+def _avro_both_ways(case: AvroCase) -> None:
+    client = peers.mock_client()
+    schema = peers.registered(client, case.referred, case.text, "AVRO")
+    theirs = peers.their_avro_serializer(client, schema)
+    ours = AvroSerializer(client, schema)
+    read_theirs = peers.their_avro_deserializer(client)
+    read_ours = AvroDeserializer(client)
+    named_theirs = peers.their_avro_deserializer(client, names=True)
+    named_ours = AvroDeserializer(client, return_record_name=True)
+    for value in case.values:
+        try:
+            expected = theirs(value, CTX)
+        except Exception:  # noqa: BLE001 - what they do not take, for whatever reason, we do not take either
+            event("refused by both")
+            with pytest.raises(EncodeError):
+                ours(value, CTX)
+            continue
+        assert ours(value, CTX) == expected
+        if expected is not None and len(expected) > 5:
+            assert repr(read_ours(expected, CTX)) == repr(read_theirs(expected, CTX))
+            assert repr(named_ours(expected, CTX)) == repr(named_theirs(expected, CTX))
+
+
+@MANY
+@given(avro_cases())
+def test_avro_bytes_and_rows_are_confluents(case: AvroCase) -> None:
+    _avro_both_ways(case)
+
+
+@MANY
+@given(avro_cases_with_references())
+def test_avro_bytes_and_rows_are_confluents_with_references(case: AvroCase) -> None:
+    _avro_both_ways(case)
+
+
+@MANY
+@given(avro_cases())
+def test_strict_avro_is_refused_where_confluent_refuses_it(case: AvroCase) -> None:
+    for conf in ({"validate.strict": True}, {"validate.strict.allow.default": True}):
+        client = peers.mock_client()
+        theirs, ours = (
+            peers.their_avro_serializer(client, case.text, conf),
+            AvroSerializer(client, case.text, conf=conf),
+        )
+        for value in case.values:
+            surplus = {**value, "no such field": 1} if isinstance(value, dict) else value
+            for row in (value, surplus):
+                try:
+                    expected = theirs(row, CTX)
+                except Exception:  # noqa: BLE001
+                    with pytest.raises(EncodeError):
+                        ours(row, CTX)
+                else:
+                    assert ours(row, CTX) == expected
+
+
+@MANY
+@given(avro_cases())
+def test_a_reader_schema_gives_the_rows_that_it_gives_confluent(case: AvroCase) -> None:
+    schema = json.loads(case.text)
+    if not isinstance(schema, dict) or schema["type"] != "record":
+        return
+    kept = schema["fields"][::2]
+    reader = json.dumps({**schema, "fields": [*kept, {"name": "added", "type": "int", "default": 7}]})
+    client = peers.mock_client()
+    ours = AvroSerializer(client, case.text)
+    try:
+        read_theirs = peers.their_avro_deserializer(client, reader)
+    except Exception:  # noqa: BLE001 - a type that was defined in a field that is gone
+        with pytest.raises(SchemaError):
+            AvroDeserializer(client, reader)
+        return
+    read_ours = AvroDeserializer(client, reader)
+    for value in case.values:
+        payload = ours(value, CTX)
+        if payload is not None and len(payload) > 5:
+            assert repr(read_ours(payload, CTX)) == repr(read_theirs(payload, CTX))
+
+
+def _whole(value: object) -> bool:
+    """Whether both libraries agree on all numbers of a document: they hold beyond 2^53 in different types."""
+    if isinstance(value, list | dict):
+        return all(_whole(part) for part in (value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, float) or (math.isfinite(value) and abs(value) < 2**53)
+
+
+@MANY
+@given(json_cases())
+def test_json_bytes_rows_and_verdicts_are_confluents(case: JsonCase) -> None:
+    client = peers.mock_client()
+    theirs, ours = peers.their_json_serializer(client, case.text), JSONSerializer(case.text, client)
+    blind = JSONSerializer(case.text, client, conf={"validate": False})
+    read_theirs = peers.their_json_deserializer(client)
+    read_ours = JSONDeserializer(None, schema_registry_client=client)
+    for document in filter(_whole, case.documents):
+        try:
+            expected = theirs(document, CTX)
+        except SerializationError:
+            event("invalid")
+            with pytest.raises(EncodeError):
+                ours(document, CTX)
+            payload = cast("bytes", blind(document, CTX))
+            with pytest.raises(SerializationError):
+                read_theirs(payload, CTX)
+            with pytest.raises(ValueError, match="does not fit its JSON Schema"):
+                read_ours(payload, CTX)
+            continue
+        event("valid")
+        assert ours(document, CTX) == expected == blind(document, CTX)
+        assert repr(read_ours(expected, CTX)) == repr(read_theirs(cast("bytes", expected), CTX))
