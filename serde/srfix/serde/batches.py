@@ -61,6 +61,7 @@ __all__ = [
     "error_at",
     "payloads_from",
     "reason_of",
+    "without_frames",
 ]
 
 OnError: TypeAlias = Literal["fail", "quarantine"]
@@ -228,7 +229,7 @@ def _chunks(
                 if reason is None:
                     raise
                 position = start + len(rows)
-                bad = BadRow(position=position, reason=reason, error=_without_frames(error), payload=some[len(rows)])
+                bad = BadRow(position=position, reason=reason, error=without_frames(error), payload=some[len(rows)])
                 rows.append(bad)
                 if refused.put(bad, contexts[position]):
                     read = refused
@@ -272,7 +273,7 @@ class _Refused:
         return True
 
 
-def _without_frames(error: SrfixError) -> SrfixError:
+def without_frames(error: SrfixError) -> SrfixError:
     """The error without tracebacks: those of a thousand bad rows would keep a thousand stacks alive."""
     part: BaseException | None = error
     while part is not None:

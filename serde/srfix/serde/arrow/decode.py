@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from srfix.serde._column_halves import key_columns, value_columns
 from srfix.serde._column_types import Columns
 from srfix.serde.arrow._misfits import misfits, row_error
+from srfix.serde.arrow._one_array import one_array
 from srfix.serde.arrow._pyarrow import pyarrow
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.batches import (
@@ -118,7 +119,7 @@ def _about(payloads: Payloads, bad: tuple[BadRow, ...], *, with_details: bool) -
     return [
         pa.array(reasons, pa.string()),
         pa.array(messages, pa.string()),
-        _one_array([pa.array(originals, pa.binary())], "the bad rows' payloads"),
+        one_array([pa.array(originals, pa.binary())], "the bad rows' payloads"),
     ]
 
 
@@ -193,7 +194,7 @@ class RowWise:
             for part, array in zip(parts, arrays, strict=True):
                 part.append(array)
         arrays = [
-            _one_array(part or [pa.array([], field.type)], f"the column {field.name!r}")
+            one_array(part or [pa.array([], field.type)], f"the column {field.name!r}")
             for field, part in zip(self._schema, parts, strict=True)
         ]
         return DecodedBatch(rows=pa.RecordBatch.from_arrays(arrays, schema=self._schema), bad=tuple(bad))
@@ -262,21 +263,6 @@ def _payload_at(payloads: Payloads, position: int) -> bytes | None:
         return payloads[position]
     payload: bytes | None = payloads[position].as_py()
     return payload
-
-
-def _one_array(parts: Sequence[pa.Array], what: str) -> pa.Array:
-    pa = pyarrow()
-    try:
-        array = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-    except (pa.ArrowInvalid, TypeError) as error:
-        array, reason = None, error
-    else:
-        reason = None
-    if not isinstance(array, pa.Array):
-        raise UsageError(
-            f"In this batch {what} would have more than the 2 GiB that one Arrow array can hold. Make batches smaller."
-        ) from reason
-    return array
 
 
 @lru_cache(maxsize=64)
