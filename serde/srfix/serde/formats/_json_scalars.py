@@ -52,7 +52,7 @@ from srfix.serde.formats._json_numbers import (
 from srfix.serde.formats._json_text import compact_text
 from srfix.serde.interface import Value
 
-__all__ = ["MISSING", "Convert", "Misread", "exact_type", "scalar_reader"]
+__all__ = ["Convert", "MISSING", "Misread", "exact_type", "scalar_reader"]
 
 Convert: TypeAlias = Callable[[object], Value]
 

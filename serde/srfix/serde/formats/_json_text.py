@@ -115,5 +115,5 @@ def _escape(match: re.Match[str]) -> str:
     short = _SHORT.get(character)
     if short is not None:
         return short
-    units = character.encode("utf-16-be").hex().upper()
-    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{int.from_bytes(units[at : at + 2], 'big'):04X}" for at in range(0, len(units), 2))
