@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import Columns, parse_columns
-from srfix.serde.errors import EncodeError
+from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro import decoder, encoder, internal_schema
 from tests.strategies import columns_and_row
 
@@ -26,12 +26,14 @@ def _record(*types: object) -> dict[str, object]:
     return {"type": "record", "name": "R", "fields": fields}
 
 
-def _encode(schema: object, row: object) -> bytes:
-    return encoder(json.dumps(schema), columns=None, case_rule=CaseRule.UNIQUE)(row, b"")
+def _encode(schema: object, row: object, *, raw_bytes_root: bool = True) -> bytes:
+    text = json.dumps(schema)
+    return encoder(text, columns=None, case_rule=CaseRule.UNIQUE, raw_bytes_root=raw_bytes_root)(row, b"")
 
 
 def _decoded(schema: object, row: object) -> object:
-    return fastavro.schemaless_reader(BytesIO(_encode(schema, row)), schema, None)  # type: ignore[arg-type]
+    body = _encode(schema, row, raw_bytes_root=False)
+    return fastavro.schemaless_reader(BytesIO(body), schema, None)  # type: ignore[arg-type]
 
 
 def _with_columns(text: str, row: object, rule: CaseRule = CaseRule.UNIQUE) -> object:
@@ -107,6 +109,8 @@ class TestValues:
     def test_a_value_that_fits_is_written(self, type_: object, value: object) -> None:
         assert _decoded(_record(type_), {"f0": value}) == {"f0": value}
         assert _decoded(type_, value) == value
+        body = _encode(type_, value)
+        assert decoder(json.dumps(type_), columns=None, case_rule=CaseRule.EXACT)(body, 0) == value
 
     @pytest.mark.parametrize(("type_", "value"), [case for case in GOOD if not isinstance(case[0], list)])
     def test_it_is_written_as_nullable_too(self, type_: object, value: object) -> None:
@@ -126,6 +130,11 @@ class TestValues:
     def test_none_where_null_is_not_allowed_is_refused(self, type_: object) -> None:
         with pytest.raises(EncodeError, match=r"got NoneType None\.$"):
             _encode(_record(type_), {"f0": None})
+
+    def test_zeros_behind_the_last_digit_are_no_digits(self) -> None:
+        # DecimalUtil.ensureFit: setScale with RoundingMode.UNNECESSARY.
+        schema = _record({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2})
+        assert _decoded(schema, {"f0": decimal.Decimal("1.2500")}) == {"f0": decimal.Decimal("1.25")}
 
     @pytest.mark.parametrize("value", ["1.234", "100", "1E+2", "NaN", "Infinity", "-100.00"])
     def test_a_decimal_is_never_rounded(self, value: str) -> None:
@@ -293,3 +302,67 @@ class TestRows:
         theirs = BytesIO()
         fastavro.schemaless_writer(theirs, json.loads(text), row)
         assert theirs.getvalue() == body
+
+
+class TestWithColumnsAsTheEngine:
+    """`KsqlConnectSerializer`, `UnwrappedSerializer`, `AbstractKafkaAvroSerializer`."""
+
+    @pytest.mark.parametrize(
+        ("schema", "column", "value", "body"),
+        [
+            ("int", "INT", 5, b"\x0a"),
+            ("string", "STRING", "x", b"\x02x"),
+            ({"type": "array", "items": ["null", "int"]}, "ARRAY<INT>", [1, None], b"\x04\x02\x02\x00\x00"),
+            # A root of bytes has no length before it, a decimal neither.
+            ("bytes", "BYTES", b"abc", b"abc"),
+            (
+                {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2},
+                "DECIMAL(6, 2)",
+                decimal.Decimal("123.45"),
+                b"\x30\x39",
+            ),
+        ],
+    )
+    def test_an_unwrapped_row_is_its_only_value(self, schema: object, column: str, value: object, body: bytes) -> None:
+        columns = parse_columns(f"F {column}")
+        text = json.dumps(schema)
+        write = encoder(text, columns=columns, case_rule=CaseRule.UNIQUE, wrapped=False)
+        assert write({"F": value}, b"12345") == b"12345" + body
+        assert write({"f": value}, b"") == body
+        read = decoder(text, columns=columns, case_rule=CaseRule.UNIQUE, wrapped=False)
+        assert read(b"12345" + body, 5) == {"F": value}
+
+    def test_unwrapped_null_has_no_bytes(self) -> None:
+        write = encoder('"int"', columns=parse_columns("F INT"), case_rule=CaseRule.UNIQUE, wrapped=False)
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->F is null, and un-wrapped there are no bytes"):
+            write({"F": None}, b"")
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->F is missing"):
+            write({}, b"")
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->F needs an integer from .*, got str 'x'\.$"):
+            write({"F": "x"}, b"")
+        with pytest.raises(EncodeError, match=r"->G has no column"):
+            write({"F": 1, "G": 1}, b"")
+
+    def test_a_raw_root_names_what_does_not_fit(self) -> None:
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: the row needs bytes, got str 'x'\.$"):
+            _encode("bytes", "x")
+
+    def test_a_null_key_of_a_map_is_written_where_entries_may_have_it(self) -> None:
+        assert _with_columns("M MAP<STRING, INT>", {"M": {None: 1, "a": 2}}) == {"M": {None: 1, "a": 2}}
+        with pytest.raises(EncodeError, match=r"needs a string as its key, got NoneType None"):
+            _encode(_record({"type": "map", "values": "int"}), {"f0": {None: 1}})
+
+    def test_a_schema_that_is_not_the_columns_is_refused(self) -> None:
+        with pytest.raises(SchemaError, match=r"^The record R has 1 fields, but there are 2 columns for it"):
+            encoder(json.dumps(_record("int")), columns=parse_columns("A INT, B INT"), case_rule=CaseRule.UNIQUE)
+
+    def test_a_schema_with_references_is_written_under(self) -> None:
+        inner = json.dumps({"type": "record", "name": "I", "fields": [{"name": "x", "type": "int"}]})
+        text = json.dumps(_record("I"))
+        write = encoder(text, columns=None, case_rule=CaseRule.EXACT, references=(inner,))
+        assert write({"f0": {"x": 1}}, b"") == b"\x02"
+
+    def test_a_default_that_does_not_fit_is_a_schema_error(self) -> None:
+        field = {"name": "f0", "type": "bytes", "default": 5}
+        with pytest.raises(SchemaError, match=r"^The default of the field f0 does not fit its type bytes: 5\.$"):
+            _encode({"type": "record", "name": "R", "fields": [field]}, {})

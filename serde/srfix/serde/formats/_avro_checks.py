@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
 from srfix.serde.casing import CaseRule, match_fields
@@ -27,6 +28,7 @@ _MAX_SHAPES: Final = 512
 careful way."""
 
 _NONE_TYPE: Final = type(None)
+_NO_CONSTANTS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class _Recipe(NamedTuple):
@@ -63,6 +65,7 @@ class RecordCheck:
 
     __slots__ = (
         "_case_rule",
+        "_constants",
         "_count",
         "_fields",
         "_is_renamed",
@@ -79,9 +82,11 @@ class RecordCheck:
         self._recipes: dict[tuple[type, ...], _Recipe] = {}
         self.set_fields(())
 
-    def set_fields(self, fields: Iterable[FieldCheck]) -> None:
-        """The fields, in the schema's order. Apart from the constructor, for a record may contain itself."""
+    def set_fields(self, fields: Iterable[FieldCheck], constants: Mapping[str, object] = _NO_CONSTANTS) -> None:
+        """The fields, in the schema's order, and what is written for those that no row has. Apart from the constructor,
+        for a record may contain itself."""
         self._fields = tuple(fields)
+        self._constants = dict(constants)
         self._count = len(self._fields)
         self._names = frozenset(part.name for part in self._fields)
         self._schema_names = tuple(part.field for part in self._fields)
@@ -117,6 +122,8 @@ class RecordCheck:
             written[field] = (tag, written[field])
         for field, check in checked:
             written[field] = check(written[field])
+        if self._constants:
+            written.update(self._constants)
         return written
 
     def _recipe(self, shape: tuple[type, ...]) -> _Recipe:
@@ -136,7 +143,7 @@ class RecordCheck:
                 narrow.append(part.name)
             if check.tag is not None:
                 tagged.append((part.field, check.tag))
-        as_it_is = not (nulls or tagged or checked or self._is_renamed)
+        as_it_is = not (nulls or tagged or checked or self._is_renamed or self._constants)
         return _Recipe(as_it_is, tuple(narrow), tuple(nulls), tuple(tagged), tuple(checked))
 
     def careful(self, row: object) -> object:
@@ -157,6 +164,7 @@ class RecordCheck:
                 bad.extend(misfit.under(f"->{part.name}"))
         if bad:
             raise Misfit(bad)
+        written.update(self._constants)
         return written
 
     def _match_keys(self, keys: tuple[object, ...]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
@@ -203,13 +211,14 @@ def array_check(items: Check) -> Check:
     return Check(fast=fast, careful=careful)
 
 
-def map_check(values: Check) -> Check:
-    """Mapping with string keys → dict."""
+def map_check(values: Check, *, null_keys: bool = False) -> Check:
+    """Mapping with string keys → dict; None may be among them where entries have keys that may be null."""
+    key_types = {str, _NONE_TYPE} if null_keys else {str}
     check, tag = values.fast, values.tag
     exact = None if values.is_narrow else values.exact
 
     def fast(mapping: object) -> object:
-        if type(mapping) is not dict or not set(map(type, mapping)) <= {str}:
+        if type(mapping) is not dict or not set(map(type, mapping)) <= key_types:
             return careful(mapping)
         if exact is not None and set(map(type, mapping.values())) == {exact}:
             return mapping if tag is None else {key: (tag, value) for key, value in mapping.items()}
@@ -219,7 +228,7 @@ def map_check(values: Check) -> Check:
         if not isinstance(mapping, Mapping):
             raise Misfit.needs("a mapping with string keys", mapping)
         paths = [f"->{key}" for key in mapping]
-        keys = _each(paths, mapping, _string_key)
+        keys = _each(paths, mapping, _string_or_null_key if null_keys else _string_key)
         return dict(zip(keys, _each(paths, mapping.values(), values.careful), strict=True))
 
     return Check(fast=fast, careful=careful)
@@ -227,7 +236,7 @@ def map_check(values: Check) -> Check:
 
 def entries_check(key: Check, value: Check) -> Check:
     """Mapping, or a list of entries as such → list of entries."""
-    mapping = map_check(value)
+    mapping = map_check(value, null_keys=key.tag is not None)
 
     def as_entries(values: object, check_key: Convert) -> object:
         entries = cast("dict[str, object]", values).items()
@@ -253,6 +262,10 @@ def _string_key(key: object) -> object:
     if isinstance(key, str):
         return key
     raise Misfit.needs("a string as its key", key)
+
+
+def _string_or_null_key(key: object) -> object:
+    return None if key is None else _string_key(key)
 
 
 def _each(paths: Iterable[str], values: Iterable[object], check: Convert) -> list[object]:

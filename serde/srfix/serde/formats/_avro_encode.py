@@ -9,32 +9,98 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from srfix.serde._column_types import Array, Columns, ColumnType, Map, Struct
+from srfix.serde._column_types import Array, Column, Columns, ColumnType, Map, Struct
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Encode, ParsedSchema, fastavro_encoder, shortest
-from srfix.serde.errors import EncodeError
+from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats._avro_columns import NO_PRECISION, map_entry_types
-from srfix.serde.formats._avro_scalars import NULL, Check, nullable, scalar
-from srfix.serde.formats._avro_schema import MISSING, AvroField, AvroNode, load, nullable_branch
+from srfix.serde.formats._avro_decode import only_column
+from srfix.serde.formats._avro_defaults import when_missing
+from srfix.serde.formats._avro_scalars import Check, Convert, nullable, scalar
+from srfix.serde.formats._avro_schema import MISSING, AvroNode, load, nullable_branch
 from srfix.serde.formats._misfit import Misfit, encode_error
 
-__all__ = ["encoder"]
+__all__ = ["WritePlan", "bare", "encode_checked", "encoder", "struct_of"]
 
+_BARE: Final = "\0"
+"""Where the bare value stands until it is taken out."""
 _MARK: Final[ParsedSchema] = {"__fastavro_parsed": True, "__named_schemas": {}}
 
 
-def encoder(schema_text: str, *, columns: Columns | None, case_rule: CaseRule) -> Encode:
+def encoder(
+    schema_text: str | None,
+    *,
+    columns: Columns | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+    raw_bytes_root: bool = True,
+) -> Encode:
     """An encoder for rows under a schema.
 
-    With columns, the schema is their internal schema and a row's keys are matched to them by the case rule;
-    without, the row's keys are the schema's field names, exactly.
+    With columns, the schema is their internal schema, column for field, and a row's keys are matched to them by the case
+    rule; without, the row's keys are the schema's field names, exactly.
 
-    :raises SchemaError: if the text is not an Avro schema.
+    :param references: the texts that the schema refers to, in the order of registration.
+    :param wrapped: False writes the bare value of the only column. Null has no bytes then: the engine's payload is null
+        (`KsqlConnectSerializer`), which is for the caller to write.
+    :param raw_bytes_root: a root of the Avro type bytes, a decimal too, is the whole body, without Avro's length: so
+        Confluent's Java serializer writes it (`AbstractKafkaAvroSerializer`). False is Avro's own way, which
+        confluent-kafka's Python serializer goes.
+
+    :raises SchemaError: if the text is not an Avro schema, or not the one of the columns.
+    :raises ColumnError: if there are several columns, or none, and `wrapped` is False.
     """
-    root = load(schema_text)
-    plan = _Plan(CaseRule.EXACT if columns is None else case_rule)
-    check = plan.check(root, None if columns is None else Struct(columns))
+    if schema_text is None:
+        raise SchemaError("Avro rows cannot be written without a schema.")
+    root = load(schema_text, references)
+    plan = WritePlan(CaseRule.EXACT if columns is None else case_rule)
+    if columns is None:
+        check = plan.check(root, None)
+    elif wrapped:
+        check = plan.check(root, struct_of(columns))
+    else:
+        column = only_column(columns)
+        check = bare(plan.check(root, column.type), column.name, case_rule)
+    return encode_checked(root, plan.root_schema(root), check, raw_bytes_root=raw_bytes_root)
+
+
+def struct_of(columns: Columns) -> Struct:
+    """The columns as one STRUCT: the half of a record that they are knows which of them are keys."""
+    return Struct(tuple(Column(column.name, column.type) for column in columns))
+
+
+def bare(check: Check, name: str, case_rule: CaseRule) -> Check:
+    """A row of one column → what is written of it: its value."""
+    row = RecordCheck(case_rule)
+    value = check if check.tag is not None else Check(fast=check.fast, careful=_unless_none(check.careful))
+    row.set_fields([FieldCheck(name=name, field=_BARE, check=value, when_missing=MISSING)])
+
+    def fast(given: object) -> object:
+        return cast("dict[str, object]", row.fast(given))[_BARE]
+
+    def careful(given: object) -> object:
+        return cast("dict[str, object]", row.careful(given))[_BARE]
+
+    return Check(fast=fast, careful=careful)
+
+
+def _unless_none(careful: Convert) -> Convert:
+    def check(value: object) -> object:
+        if value is None:
+            raise Misfit(
+                [("", "is null, and un-wrapped there are no bytes for that: the payload is null, a tombstone")]
+            )
+        return careful(value)
+
+    return check
+
+
+def encode_checked(
+    root: AvroNode, schema: ParsedSchema | list[ParsedSchema], check: Check, *, raw_bytes_root: bool
+) -> Encode:
+    """An encoder of values that a check makes ready."""
 
     def explain(value: object) -> None:
         try:
@@ -44,10 +110,20 @@ def encoder(schema_text: str, *, columns: Columns | None, case_rule: CaseRule) -
         except RecursionError as error:
             raise EncodeError("The row nests too deep to be written.") from error
 
-    return fastavro_encoder(plan.root_schema(root), prepare=check.fast, explain=explain)
+    if not raw_bytes_root or root.kind != "bytes":
+        return fastavro_encoder(schema, prepare=check.fast, explain=explain)
+
+    def encode(value: object, prefix: bytes) -> bytes:
+        try:
+            return prefix + cast("bytes", check.fast(value))
+        except Misfit:
+            explain(value)
+            raise
+
+    return encode
 
 
-class _Plan:
+class WritePlan:
     def __init__(self, case_rule: CaseRule) -> None:
         self._case_rule = case_rule
         self._schemas: dict[tuple[AvroNode, bool], ParsedSchema] = {}
@@ -121,12 +197,17 @@ class _Plan:
             self._records[node] = record = RecordCheck(self._case_rule)
             # Columns and fields correspond by position, as ksqlDB copies its rows.
             columns = type_.fields if isinstance(type_, Struct) else (None,) * len(node.fields)
+            if len(columns) != len(node.fields):
+                raise SchemaError(
+                    f"The record {node.name} has {len(node.fields)} fields, but there are {len(columns)} columns for it: "
+                    "it is not their schema. `encoder_under` writes columns under a schema that exists."
+                )
             record.set_fields(
                 FieldCheck(
                     name=field.name if column is None else column.name,
                     field=field.name,
                     check=self.check(field.node, None if column is None else column.type),
-                    when_missing=_when_missing(field),
+                    when_missing=when_missing(field),
                 )
                 for column, field in zip(columns, node.fields, strict=True)
             )
@@ -135,34 +216,3 @@ class _Plan:
 
 def _as_it_is(value: object) -> object:
     return value
-
-
-def _when_missing(field: AvroField) -> object:
-    """What is written for a field that the row lacks: its default, null if that is allowed, `MISSING`
-    otherwise."""
-    if field.default is not MISSING:
-        return _written_default(field.node, field.default)
-    is_nullable = field.node.kind == "union" and any(branch.kind == "null" for branch in field.node.branches)
-    return NULL if is_nullable else MISSING
-
-
-def _written_default(node: AvroNode, json: object) -> object:
-    if node.kind == "union":
-        if json is None:
-            return NULL
-        first = next(branch for branch in node.branches if branch.kind != "null")
-        return (first.name or first.kind, _written_default(first, json))
-    if node.kind in ("bytes", "fixed"):
-        return cast("str", json).encode("latin-1")  # the specification's code points 0 to 255
-    if node.kind == "record":
-        given = cast("dict[str, object]", json)
-        return {
-            part.name: _written_default(part.node, given[part.name]) if part.name in given else _when_missing(part)
-            for part in node.fields
-        }
-    if node.items is None:
-        return json
-    items = node.items
-    if node.kind == "array":
-        return [_written_default(items, value) for value in cast("list[object]", json)]
-    return {key: _written_default(items, value) for key, value in cast("dict[str, object]", json).items()}

@@ -37,7 +37,7 @@ from srfix.serde.formats._avro_names import avro_fields
 from srfix.serde.formats._avro_schema import AvroNode, describe, nullable_branch
 from srfix.serde.interface import Value
 
-__all__ = ["ReadPlan", "Step"]
+__all__ = ["ReadPlan", "Step", "connect_type"]
 
 # fastavro rounds a decimal to its schema's precision without a word. Far beyond any precision, it cannot.
 _NEVER_ROUND: Final = 1_000_000
@@ -116,7 +116,7 @@ class ReadPlan:
         return schema
 
     def _value(self, node: AvroNode, type_: ColumnType, path: str, *, is_shared: bool) -> Step:
-        kind, name = _connect_type(node)
+        kind, name = connect_type(node)
         refused = incompatible(node.kind, type_, path) if kind is None else refusal(kind, type_, path)
         if refused is not None:
             return self._refusal(node, refused)
@@ -337,7 +337,7 @@ def _narrowed(bits: int) -> Finish:
     return lambda value: ((cast("int", value) + half) & (2 * half - 1)) - half
 
 
-def _connect_type(node: AvroNode) -> tuple[ConnectType | None, str | None]:
+def connect_type(node: AvroNode) -> tuple[ConnectType | None, str | None]:
     """The type and the logical name that AvroData gives it; None for null, which it refuses."""
     match node.kind:
         case "null":

@@ -199,13 +199,14 @@ def _decimal(node: AvroNode) -> Convert:
     def convert(value: object) -> object:
         if not isinstance(value, decimal.Decimal) or not value.is_finite():
             raise Misfit.needs(f"a finite decimal.Decimal for DECIMAL({precision}, {scale})", value)
-        if not value.same_quantum(unit):
-            exponent = value.as_tuple().exponent
-            if isinstance(exponent, int) and exponent < -scale:
-                raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value)
         if not -bound < value < bound:
             raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value)
-        unscaled = int(value.scaleb(scale, exact)) if value else 0
+        try:
+            # Zeros behind the last digit are no digits (`DecimalUtil.ensureFit`).
+            fitted = value if value.same_quantum(unit) else value.quantize(unit, context=exact)
+        except (decimal.Inexact, decimal.InvalidOperation):
+            raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value) from None
+        unscaled = int(fitted.scaleb(scale, exact)) if fitted else 0
         size = node.size or unscaled.bit_length() // 8 + 1
         if unscaled.bit_length() >= size * 8:
             raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) in {size} bytes", value)

@@ -11,6 +11,7 @@ from srfix.serde.formats._avro_decode import decoder
 from srfix.serde.formats._avro_encode import encoder
 from srfix.serde.formats._avro_internal import internal_schema
 from srfix.serde.formats._avro_names import KSQLDB_FULL_NAME, key_full_name
+from srfix.serde.formats._avro_under import encoder_under
 from srfix.serde.registry.models import Schema
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "columns_from_avro",
     "decoder",
     "encoder",
+    "encoder_under",
     "field_names",
     "infer_avro",
     "internal_schema",
