@@ -90,6 +90,21 @@ class TestRows:
         first, second = decode(b'{"A":1,"B":[1]}', 0), decode(b'{"A":2}', 0)
         assert (first, second) == ({"A": 1, "B": [1]}, {"A": 2, "B": None})
 
+    def test_two_columns_that_one_key_feeds_do_not_share_their_list(self) -> None:
+        row = _read(
+            "`a` ARRAY<STRING>, A ARRAY<STRING>, `m` MAP<STRING,STRING>, M MAP<STRING,STRING>", '{"a":["x"],"m":{}}'
+        )
+        assert isinstance(row, dict)
+        assert row == {"a": ["x"], "A": ["x"], "m": {}, "M": {}}
+        assert row["a"] is not row["A"]
+        assert row["m"] is not row["M"]
+
+    def test_arrays_that_nest_deep_fail_at_once(self) -> None:
+        depth = 60
+        with pytest.raises(CoercionError) as caught:
+            _read(f"A {'ARRAY<' * depth}INT{'>' * depth}", f'{{"A":{"[" * depth}"x"{"]" * depth}}}')
+        assert caught.value.path == "$.A" + "[0]" * depth
+
     def test_more_shapes_than_are_remembered_are_read_all_the_same(self) -> None:
         decode = json.decoder(None, columns=parse_columns("A INT"), case_rule=CaseRule.KSQLDB)
         for number in range(1200):

@@ -26,6 +26,7 @@ _Step: TypeAlias = tuple[str, str, type | None, Convert]
 _MAX_SHAPES: Final = 512
 _MAX_SHAPE_KEYS: Final = 1024
 """How many sets of keys an object's reader remembers, and how large ones. Others are matched anew for each row."""
+_NONE_TYPE: Final = type(None)
 _WHITE_SPACE: Final = b" \t\r\n"
 _ROOT: Final = "$"
 
@@ -139,36 +140,45 @@ class _StructReader:
 
 
 def _array_reader(type_: Array, exact: type | None, convert: Convert) -> Convert:
+    as_they_are = frozenset({exact, _NONE_TYPE})
+
     def read(value: object) -> Value:
         if type(value) is not list:
             raise Misread.wrong_type(value, type_)
-        source: list[Value] = value
-        items: list[Value] = []
+        items: list[Value] = value
+        if exact is not None and as_they_are.issuperset(map(type, items)):
+            return items.copy()  # two columns may be fed by one key
+        converted: list[Value] = []
+        append = converted.append
         try:
-            for item in source:
-                items.append(item if item is None or type(item) is exact else convert(item))  # noqa: PERF401
+            for item in items:
+                append(None if item is None else convert(item))
         except Misread as misread:
-            misread.path = f"[{len(items)}]{misread.path}"
+            misread.path = f"[{len(converted)}]{misread.path}"
             raise
-        return items
+        return converted
 
     return read
 
 
 def _map_reader(type_: Map, exact: type | None, convert: Convert) -> Convert:
+    as_they_are = frozenset({exact, _NONE_TYPE})
+
     def read(value: object) -> Value:
         if type(value) is not dict:
             raise Misread.wrong_type(value, type_)
-        source: Row = value
-        values: Row = {}
+        values: Row = value
+        if exact is not None and as_they_are.issuperset(map(type, values.values())):
+            return values.copy()
+        converted: Row = {}
         key = ""
         try:
-            for key, part in source.items():
-                values[key] = part if part is None or type(part) is exact else convert(part)
+            for key, part in values.items():
+                converted[key] = None if part is None else convert(part)
         except Misread as misread:
             misread.path = f".{key}.value{misread.path}"
             raise
-        return values
+        return converted
 
     return read
 

@@ -149,6 +149,8 @@ def _whole(value: object, type_: ScalarType, bits: int) -> int:
 
 
 def _double(value: object) -> Value:
+    if type(value) is float:
+        return value + 0.0  # a BigDecimal has no negative zero
     if isinstance(value, float | int | decimal.Decimal) and not isinstance(value, bool):
         return double_of_number(value)
     if isinstance(value, str):
@@ -206,8 +208,11 @@ def _time(value: object) -> Value:
 
 
 def _timestamp(value: object) -> Value:
+    milliseconds = value if type(value) is int and _LONG_MIN <= value <= _LONG_MAX else None
+    if milliseconds is None:
+        milliseconds = _whole(value, TIMESTAMP, LONG_BITS)
     try:
-        return _EPOCH + datetime.timedelta(milliseconds=_whole(value, TIMESTAMP, LONG_BITS))
+        return _EPOCH + datetime.timedelta(0, 0, 0, milliseconds)
     except OverflowError:
         raise Misread.out_of_range(
             value, TIMESTAMP, "is no time of the years 1 to 9999, which Python can hold"
