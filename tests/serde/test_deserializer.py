@@ -20,6 +20,7 @@ from srfix.serde.deserializer import (
     JsonSchemaDeserializer,
     KafkaDeserializer,
     SchemaDeserializer,
+    WindowedDeserializer,
 )
 from srfix.serde.errors import (
     AmbiguousFieldError,
@@ -42,6 +43,7 @@ from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import Schema, SchemaReference
 from srfix.serde.resolve import ById, ResolvedSchema, UnderOneSubject
 from srfix.serde.subjects import Role
+from srfix.serde.windowed import Window, WindowedKey, WindowKind
 from srfix.serde.wire import frame_guid, frame_id
 from tests.serde.fakes import MemoryRegistry
 
@@ -327,6 +329,59 @@ class TestJsonSchemaDeserializer:
         with pytest.raises(DecodeError, match=r"^A value of topic 'orders', schema id 1: ") as caught:
             JsonSchemaDeserializer(ById(registry))(frame_id(1, b"{"), VALUE)
         assert vars(caught.value)["schema_id"] == 1
+
+    def test_a_body_is_checked_where_that_is_asked_for(self, registry: MemoryRegistry) -> None:
+        payload = frame_id(1, b'{"id": "x", "Name": "tea"}')
+        assert JsonSchemaDeserializer(ById(registry))(payload, VALUE) == {"id": "x", "Name": "tea"}
+        for kind in (JsonSchemaDeserializer, SchemaDeserializer):
+            read = kind(ById(registry), validate=True)
+            for again in (read, pickle.loads(pickle.dumps(read))):
+                with pytest.raises(
+                    DecodeError, match=r"^A value of topic 'orders', schema id 1: The body .*integer"
+                ) as caught:
+                    again(payload, VALUE)
+                assert vars(caught.value)["path"] == "$.id"
+                assert again(frame_id(1, b'{"id": 7}'), VALUE) == {"id": 7}
+
+    def test_avro_is_not_validated(self, registry: MemoryRegistry) -> None:
+        registry.seed("orders-value", TEXT)
+        assert SchemaDeserializer(ById(registry), validate=True)(frame_id(2, BODY), VALUE) == ROW
+
+
+class TestWindowedDeserializer:
+    """Kafka's `TimeWindowedDeserializer` and `SessionWindowedDeserializer` around any format of keys."""
+
+    COLUMNS = parse_columns("ID INT KEY")
+    TIME = WindowedDeserializer(KafkaDeserializer(COLUMNS), WindowKind.TIME, size_ms=10)
+
+    def test_the_key_and_its_window(self) -> None:
+        key = b"\0\0\0\x07" + b"\0\0\0\0\0\0\0\1"
+        assert self.TIME(key, KEY) == WindowedKey({"ID": 7}, Window(1, 11))
+        session = WindowedDeserializer(KafkaDeserializer(self.COLUMNS), WindowKind.SESSION)
+        assert session(b"\0\0\0\x07" + bytes(7) + b"\2" + bytes(7) + b"\1", KEY) == WindowedKey({"ID": 7}, Window(1, 2))
+        assert pickle.loads(pickle.dumps(self.TIME))(key, KEY) == self.TIME(key, KEY)
+
+    def test_around_a_framed_key(self) -> None:
+        registry = MemoryRegistry()
+        registry.seed("orders-key", '"int"')
+        read = WindowedDeserializer(AvroDeserializer(UnderOneSubject(registry), columns=self.COLUMNS), WindowKind.TIME)
+        assert read(frame_id(1, b"\x0e" + bytes(8)), KEY) == WindowedKey({"ID": 7}, Window(0))
+
+    @pytest.mark.parametrize("payload", [None, b""])
+    def test_nothing_is_a_null_key(self, payload: bytes | None) -> None:
+        assert self.TIME(payload, KEY) is None
+
+    @pytest.mark.parametrize("payload", [b"\0", bytes(7), bytes(4) + b"\xff" * 8, b"x" + bytes(8)])
+    def test_what_is_none_says_where(self, payload: bytes) -> None:
+        with pytest.raises(DecodeError, match=r"^A key of topic 'orders': "):
+            self.TIME(payload, KEY)
+
+    def test_a_size_must_be_one_and_be_missing(self) -> None:
+        inner = KafkaDeserializer(self.COLUMNS)
+        with pytest.raises(UsageError, match=r"^A window of 0 ms is none"):
+            WindowedDeserializer(inner, WindowKind.TIME, size_ms=0)
+        with pytest.raises(UsageError, match=r"^Sessions have no size: their end is in the bytes"):
+            WindowedDeserializer(inner, WindowKind.SESSION, size_ms=1)
 
 
 class TestWithoutSchemas:

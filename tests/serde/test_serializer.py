@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import pickle
 import threading
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from uuid import UUID
 
 import pytest
@@ -35,6 +37,7 @@ from srfix.serde.serializer import (
     JsonSchemaSerializer,
     JsonSerializer,
     KafkaSerializer,
+    WindowedSerializer,
 )
 from srfix.serde.subjects import (
     ApartFromTopicSubject,
@@ -46,6 +49,7 @@ from srfix.serde.subjects import (
     TopicRecordSubject,
     TopicSubject,
 )
+from srfix.serde.windowed import Window, WindowedKey, WindowKind
 from srfix.serde.wire import Framing, frame_guid, frame_id
 from tests.serde.fakes import URL, MemoryRegistry
 
@@ -529,6 +533,79 @@ class TestJsonSchemaSerializer:
         assert json.loads(payload[5:]) == {"id": 7}
         assert registry.calls == [("register", "orders-Order")]
         assert registry.schemas[1] == Schema(text=text, schema_type="JSON")
+
+    def test_a_body_is_checked_where_that_is_asked_for(self) -> None:
+        text = '{"type":"object","properties":{"id":{"type":"integer","minimum":1}}}'
+        for warm in (False, True):
+            registry = MemoryRegistry()
+            write = JsonSchemaSerializer.for_schema(registry, text, validate=True)
+            if warm:
+                assert write({"id": 1}, VALUE) is not None
+            for again in (write, pickle.loads(pickle.dumps(write))):
+                with pytest.raises(EncodeError, match=r"^A value for topic 'orders': The body .*minimum") as caught:
+                    again({"id": 0}, VALUE)
+                assert caught.value.paths == ("$.id",)
+            assert registry.count("register") == int(warm)
+        assert JsonSchemaSerializer.for_schema(MemoryRegistry(), text)({"id": 0}, VALUE) is not None
+
+    def test_rows_of_columns_are_valid(self) -> None:
+        columns = parse_columns("A DECIMAL(4, 2), B MAP<STRING, INT>, C TIMESTAMP, D BYTES, E ARRAY<DATE>")
+        row = {
+            "A": Decimal("1.50"),
+            "B": {"x": None},
+            "C": datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC),
+            "D": b"x",
+            "E": [datetime.date(2026, 1, 2), None],
+        }
+        assert JsonSchemaSerializer(MemoryRegistry(), columns, validate=True)(row, VALUE) is not None
+
+    def test_a_schema_that_exists(self, server: FixtureRegistry, client: RegistryClient) -> None:
+        text = '{"type":"object","properties":{"ID":{"type":"integer"},"X":{"type":"integer","default":3}}}'
+        schema_id = server.seed("orders-value", text, schema_type="JSON")
+        write = JsonSchemaSerializer(client, parse_columns("ID BIGINT"), schema_id=schema_id, validate=True)
+        payload = write({"ID": 7}, VALUE)
+        assert payload is not None
+        assert payload.startswith(frame_id(schema_id, b""))
+        assert json.loads(payload[5:])["ID"] == 7
+        assert JsonSchemaSerializer(client, version="latest")({"ID": 7}, VALUE) == frame_id(schema_id, b'{"ID":7}')
+        assert server.writes == 0
+
+
+class TestWindowedSerializer:
+    """Kafka's `TimeWindowedSerializer` and `SessionWindowedSerializer` around any format of keys."""
+
+    COLUMNS = parse_columns("ID INT KEY")
+
+    @pytest.mark.parametrize(
+        ("kind", "window", "behind"),
+        [
+            (WindowKind.TIME, Window(1), b"\0\0\0\0\0\0\0\1"),
+            (WindowKind.SESSION, Window(1, 2), b"\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\1"),
+        ],
+    )
+    def test_the_window_stands_behind_the_key(self, kind: WindowKind, window: Window, behind: bytes) -> None:
+        key = WindowedKey({"ID": 7}, window)
+        assert WindowedSerializer(KafkaSerializer(self.COLUMNS), kind)(key, KEY) == b"\0\0\0\x07" + behind
+        framed = WindowedSerializer(AvroSerializer(MemoryRegistry(), self.COLUMNS), kind)
+        assert framed(key, KEY) == frame_id(1, b"\x0e" + behind)
+        assert pickle.loads(pickle.dumps(framed))(key, KEY) == framed(key, KEY)
+
+    def test_a_null_key_is_null(self) -> None:
+        assert WindowedSerializer(KafkaSerializer(self.COLUMNS), WindowKind.TIME)(None, KEY) is None
+
+    @pytest.mark.parametrize(
+        ("key", "message"),
+        [
+            ({"ID": 7}, r"A windowed key is a WindowedKey\(key, window\), not of the type dict\.$"),
+            (WindowedKey({"ID": None}, Window(1)), r"The key within the window is null; only a whole key can be\.$"),
+            (WindowedKey({"ID": "x"}, Window(1)), r".*->ID needs"),
+            (WindowedKey({"ID": 7}, Window(1)), r"A session has an end"),
+        ],
+    )
+    def test_what_cannot_be_written_says_where(self, key: object, message: str) -> None:
+        write = WindowedSerializer(KafkaSerializer(self.COLUMNS), WindowKind.SESSION)
+        with pytest.raises(EncodeError, match=rf"^A key for topic 'orders': {message}"):
+            write(key, KEY)
 
 
 class TestWithoutSchemas:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from srfix.serde._column_types import Columns, usable_columns
 from srfix.serde._half import half_of
 from srfix.serde._locating import ABOUT_THE_PAYLOAD, read_from
-from srfix.serde._plans import decode_plan
+from srfix.serde._plans import decode_plan, validated_decode
 from srfix.serde._resolved import Identity, ResolvedSchema
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode
@@ -30,6 +31,7 @@ class FramedDeserializer:
     """
 
     _formats: Collection[Format] = ()
+    _validate = False
 
     def __init__(
         self,
@@ -128,10 +130,13 @@ class FramedDeserializer:
         else:
             format_ = format_of(schema.schema_type)
         half = None if self._columns is None else half_of(self._columns, role, self._wrap)
-        return decode_plan(format_, schema.text, half, self._case_rule, resolved.references)
-
-    def _options(self) -> dict[str, object]:
-        return {"columns": self._columns, "case_rule": self._case_rule, "wrap": self._wrap}
+        decode = decode_plan(format_, schema.text, half, self._case_rule, resolved.references)
+        if self._validate and format_ is Format.JSON_SR:
+            return validated_decode(decode, schema, resolved.references)
+        return decode
 
     def __reduce__(self) -> tuple[object, ...]:
-        return partial(type(self), **self._options()), (self._resolver,)  # type: ignore[arg-type]
+        options: dict[str, Any] = {"columns": self._columns, "case_rule": self._case_rule, "wrap": self._wrap}
+        if self._validate:
+            options["validate"] = True
+        return partial(type(self), **options), (self._resolver,)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Final, Literal, Self, cast
 from uuid import UUID
@@ -21,9 +22,25 @@ from srfix.serde.registry.models import Schema
 from srfix.serde.subjects import Role, SubjectStrategy, TopicSubject, role_of
 from srfix.serde.wire import Framing, frame_guid, prefix_id_bytes, set_header_guid
 
-__all__ = ["FramedSerializer", "TOPIC_SUBJECT"]
+__all__ = ["FramedSerializer", "OwnOptions", "TOPIC_SUBJECT"]
 
 TOPIC_SUBJECT: Final = TopicSubject()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnOptions:
+    """What one format alone has."""
+
+    full_name: str | None = None
+    """Avro: the internal schema's record name."""
+    validate: bool = False
+    """JSON Schema: whether bodies are checked."""
+
+    def given(self) -> dict[str, Any]:
+        """Those that are not as they are anyway."""
+        return ({} if self.full_name is None else {"full_name": self.full_name}) | (
+            {"validate": True} if self.validate else {}
+        )
 
 
 class FramedSerializer:
@@ -31,8 +48,7 @@ class FramedSerializer:
 
     _format: ClassVar[Format]
     _choice: SchemaChoice
-    _more: Mapping[str, Any] = {}
-    """Options of one format's internal schemas alone."""
+    _own_options: OwnOptions = OwnOptions()
 
     def __init__(
         self,
@@ -78,11 +94,14 @@ class FramedSerializer:
             "normalize": normalize,
             "schema_id_framing": schema_id_framing,
         }
-        self._set(schema_id_framing, partial(type(self), registry, columns, **options, **self._more))
+        own = self._own_options
+        self._set(schema_id_framing, partial(type(self), registry, columns, **options, **own.given()))
         if columns is not None:
             usable_columns(columns)
-        internal = {"generation": generation, "written_by": written_by, **self._more}
-        plans = ColumnPlans(self._format, columns, wrap, case_rule, internal)
+        internal: dict[str, object] = {"generation": generation, "written_by": written_by}
+        if own.full_name is not None:
+            internal["full_name"] = own.full_name
+        plans = ColumnPlans(self._format, columns, wrap, case_rule, internal, validate=own.validate)
         if schema_id is not None or version is not None:
             lookup = cast("SchemaLookup", registry)
             self._choice = ExistingSchema(lookup, plans.encode_under, subjects, schema_id=schema_id, version=version)
@@ -92,7 +111,7 @@ class FramedSerializer:
                 "There is nothing to tell the schema: give columns, or the schema_id or version to write under, or use "
                 "for_schema."
             )
-        own = self._choice = OwnSchema(
+        choice = self._choice = OwnSchema(
             cast("SchemaRegistrar", registry),
             plans.internal_schema,
             plans.encode,
@@ -105,7 +124,7 @@ class FramedSerializer:
         self._role = Role.VALUE if Role.VALUE in roles else Role.KEY
         # What cannot be written is said at once, where it is known which halves there will be.
         for role in roles if wrap is None or roles == (Role.VALUE,) else ():
-            own.written("", role)
+            choice.written("", role)
 
     @classmethod
     def for_schema(
@@ -123,6 +142,28 @@ class FramedSerializer:
 
         :raises SchemaError: if the text is not a schema of the format.
         """
+        return cls._for_schema(
+            registry,
+            schema,
+            subjects=subjects,
+            register=register,
+            normalize=normalize,
+            schema_id_framing=schema_id_framing,
+            own=OwnOptions(),
+        )
+
+    @classmethod
+    def _for_schema(
+        cls,
+        registry: SchemaRegistrar,
+        schema: str | Schema,
+        *,
+        subjects: SubjectStrategy,
+        register: bool,
+        normalize: bool,
+        schema_id_framing: Framing,
+        own: OwnOptions,
+    ) -> Self:
         options: dict[str, Any] = {
             "subjects": subjects,
             "register": register,
@@ -130,22 +171,22 @@ class FramedSerializer:
             "schema_id_framing": schema_id_framing,
         }
         serializer = cls.__new__(cls)
-        serializer._set(schema_id_framing, partial(cls.for_schema, registry, schema, **options))
+        serializer._set(schema_id_framing, partial(cls.for_schema, registry, schema, **options, **own.given()))
         schema_type = str(schema_module_of(cls._format).SCHEMA_TYPE)
         given = Schema(text=schema, schema_type=schema_type) if isinstance(schema, str) else schema
         if given.schema_type != schema_type:
             raise SchemaError(f"The schema is of the type {given.schema_type}, not {schema_type}. Use its serializer.")
-        own = serializer._choice = OwnSchema(
+        choice = serializer._choice = OwnSchema(
             registry,
             lambda _: given,
-            ColumnPlans(cls._format, None, None, CaseRule.EXACT, {}).encode,
+            ColumnPlans(cls._format, None, None, CaseRule.EXACT, {}, validate=own.validate).encode,
             subjects,
             register=register,
             normalize=normalize,
             with_guid=schema_id_framing is not Framing.PREFIX_ID,
         )
         if not given.references:
-            own.written("", Role.VALUE)
+            choice.written("", Role.VALUE)
         return serializer
 
     def _set(self, framing: Framing, make: Callable[[], Self]) -> None:

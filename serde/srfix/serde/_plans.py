@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from srfix.serde._column_types import Columns
 from srfix.serde._half import Half, half_of
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import CasingError, SchemaError
+from srfix.serde.errors import CasingError, DecodeError, EncodeError, SchemaError
 from srfix.serde.formats.table import Format, module_of, schema_module_of
+from srfix.serde.interface import Value
 from srfix.serde.registry.models import Schema
 from srfix.serde.subjects import Role
 
-__all__ = ["ColumnPlans", "EncodeOrNone", "decode_plan", "encode_plan", "none_for_null"]
+__all__ = [
+    "ColumnPlans",
+    "EncodeOrNone",
+    "decode_plan",
+    "encode_plan",
+    "none_for_null",
+    "validated_decode",
+    "validated_encode",
+]
 
 EncodeOrNone: TypeAlias = Callable[[object, bytes], "bytes | None"]
 """An `Encode` that also gives None: a row whose payload is null."""
@@ -30,7 +39,10 @@ class ColumnPlans:
         wrap: bool | None,
         case_rule: CaseRule,
         internal: Mapping[str, object],
+        *,
+        validate: bool = False,
     ) -> None:
+        self._validate = validate
         self._format = format_
         self._columns = columns
         self._wrap = wrap
@@ -47,7 +59,8 @@ class ColumnPlans:
 
     def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
         """How rows are written under their own schema."""
-        return encode_plan(self._format, schema.text, self._half(role), self._case_rule, references)
+        encode = encode_plan(self._format, schema.text, self._half(role), self._case_rule, references)
+        return self._validated(encode, schema, references)
 
     def encode_under(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
         """How rows are written under another schema.
@@ -60,12 +73,17 @@ class ColumnPlans:
                 f"The schema to write under is of the type {schema.schema_type}, not {module.SCHEMA_TYPE}. Use the "
                 "serializer of that format."
             )
-        half = self._half(role)
+        return self._validated(self._under(schema, references, self._half(role)), schema, references)
+
+    def _under(self, schema: Schema, references: tuple[str, ...], half: Half | None) -> EncodeOrNone:
         if half is None:
             return encode_plan(self._format, schema.text, None, CaseRule.EXACT, references)
-        if not half.wrapped:
+        if not half.wrapped:  # a bare value has no names to match
             return encode_plan(self._format, schema.text, half, self._case_rule, references)
-        return module.encoder_under(schema.text, columns=half.columns, references=references)
+        return schema_module_of(self._format).encoder_under(schema.text, columns=half.columns, references=references)
+
+    def _validated(self, encode: EncodeOrNone, schema: Schema, references: tuple[str, ...]) -> EncodeOrNone:
+        return validated_encode(encode, schema, references) if self._validate else encode
 
     def _half(self, role: Role) -> Half | None:
         return None if self._columns is None else half_of(self._columns, role, self._wrap)
@@ -79,7 +97,8 @@ def decode_plan(
         text,
         columns=None if half is None else half.columns,
         case_rule=case_rule,
-        **_more(half, references),
+        references=references,
+        wrapped=half is None or half.wrapped,
     )
 
 
@@ -91,15 +110,47 @@ def encode_plan(
         text,
         columns=None if half is None else half.columns,
         case_rule=case_rule,
-        **_more(half, references),
+        references=references,
+        wrapped=half is None or half.wrapped,
     )
     return encode if half is None or half.wrapped else none_for_null(encode, half, case_rule)
 
 
-def _more(half: Half | None, references: tuple[str, ...]) -> dict[str, Any]:
-    return ({"references": references} if references else {}) | (
-        {} if half is None or half.wrapped else {"wrapped": False}
-    )
+def validated_encode(encode: EncodeOrNone, schema: Schema, references: tuple[str, ...]) -> EncodeOrNone:
+    """The same, with each body checked against the JSON Schema that it is written under.
+
+    :raises SchemaError: if the text is not a JSON Schema that can be validated against.
+    """
+    from srfix.serde.formats.json_schema import validator
+
+    validate = validator(schema.text, references=references)
+
+    def encode_validated(row: object, prefix: bytes) -> bytes | None:
+        payload = encode(row, prefix)
+        if payload is not None:
+            try:
+                validate(payload[len(prefix) :])
+            except DecodeError as error:
+                raise EncodeError(error.message, paths=(str(getattr(error, "path", "")),)) from error
+        return payload
+
+    return encode_validated
+
+
+def validated_decode(decode: Decode, schema: Schema, references: tuple[str, ...]) -> Decode:
+    """The same, with each body checked first against the JSON Schema that it was written under.
+
+    :raises SchemaError: if the text is not a JSON Schema that can be validated against.
+    """
+    from srfix.serde.formats.json_schema import validator
+
+    validate = validator(schema.text, references=references)
+
+    def decode_validated(payload: bytes, body_offset: int) -> Value:
+        validate(payload[body_offset:])
+        return decode(payload, body_offset)
+
+    return decode_validated
 
 
 def none_for_null(encode: Encode, half: Half, case_rule: CaseRule) -> EncodeOrNone:

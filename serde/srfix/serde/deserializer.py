@@ -7,7 +7,7 @@
 | `SchemaDeserializer(resolver, columns=…)` | either, as the schema says |
 | `JsonDeserializer(columns=…)` | plain JSON |
 | `KafkaDeserializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
-| `WindowedDeserializer(deserializer, …)` | a windowed key: a key of any of these, and its window |
+| `WindowedDeserializer(deserializer, kind)` | a windowed key: a key of any of these, and its window |
 
 With columns a row has exactly those, in their order, fed by the writer's fields under the case rule; a column that no
 field feeds is None. Columns that are marked as KEY make the keys, the others the values (by `ctx.field`); where none is
@@ -19,8 +19,14 @@ from __future__ import annotations
 
 from srfix.serde._column_types import Columns
 from srfix.serde._framed_deserializer import FramedDeserializer
+from srfix.serde._locating import read_from
 from srfix.serde._schemaless import SchemalessDeserializer
+from srfix.serde.casing import CaseRule
+from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.formats.table import Format
+from srfix.serde.interface import Context, Deserializer, Value
+from srfix.serde.resolve import Resolver
+from srfix.serde.windowed import Window, WindowedKey, WindowKind, split
 
 __all__ = [
     "AvroDeserializer",
@@ -28,6 +34,7 @@ __all__ = [
     "JsonSchemaDeserializer",
     "KafkaDeserializer",
     "SchemaDeserializer",
+    "WindowedDeserializer",
 ]
 
 
@@ -52,6 +59,22 @@ class JsonSchemaDeserializer(FramedDeserializer):
 
     _formats = (Format.JSON_SR,)
 
+    def __init__(
+        self,
+        resolver: Resolver,
+        *,
+        columns: Columns | None = None,
+        case_rule: CaseRule = CaseRule.UNIQUE,
+        wrap: bool | None = None,
+        validate: bool = False,
+    ) -> None:
+        """
+        :param validate: True to check every body against its schema first (needs jsonschema-rs, the extra json-schema).
+        :raises ColumnError: if the columns cannot be used.
+        """
+        super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap)
+        self._validate = validate
+
 
 class SchemaDeserializer(FramedDeserializer):
     """Reads payloads in the registry's framing by the serde of their schema's type: Avro or JSON Schema.
@@ -60,6 +83,22 @@ class SchemaDeserializer(FramedDeserializer):
     """
 
     _formats = (Format.AVRO, Format.JSON_SR)
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        *,
+        columns: Columns | None = None,
+        case_rule: CaseRule = CaseRule.UNIQUE,
+        wrap: bool | None = None,
+        validate: bool = False,
+    ) -> None:
+        """
+        :param validate: True to check every JSON body against its schema first (needs jsonschema-rs, the extra json-schema).
+        :raises ColumnError: if the columns cannot be used.
+        """
+        super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap)
+        self._validate = validate
 
 
 class JsonDeserializer(SchemalessDeserializer):
@@ -86,3 +125,39 @@ class KafkaDeserializer(SchemalessDeserializer):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._columns,)
+
+
+class WindowedDeserializer:
+    """Reads windowed keys: `WindowedKey(row, window)`, the row by another deserializer.
+
+    An empty key is None, as for Kafka's `TimeWindowedDeserializer`. Thread-safe and picklable if the other is.
+    """
+
+    def __init__(self, deserializer: Deserializer, kind: WindowKind, *, size_ms: int | None = None) -> None:
+        """
+        :param size_ms: how long time windows are: their end is not in the bytes, and unknown without it.
+        :raises UsageError: if the size is not positive, or is given for sessions, whose end is in the bytes.
+        """
+        if size_ms is not None:
+            if kind is WindowKind.SESSION:
+                raise UsageError("Sessions have no size: their end is in the bytes. Leave size_ms out.")
+            Window(0).with_size(size_ms)
+        self._deserializer = deserializer
+        self._kind = kind
+        self._size_ms = size_ms
+
+    def __call__(self, payload: bytes | None, ctx: Context) -> WindowedKey[Value] | None:
+        """The key and its window; None for a null key.
+
+        :raises DecodeError: if the payload is too short for a window of the kind, or its times are none.
+        :raises SrfixError: what the other deserializer raises.
+        """
+        if not payload:
+            return None
+        try:
+            key, window = split(payload, self._kind)
+        except DecodeError as error:
+            raise read_from(error, ctx) from error
+        if self._size_ms is not None:
+            window = window.with_size(self._size_ms)
+        return WindowedKey(self._deserializer(key, ctx), window)

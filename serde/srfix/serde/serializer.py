@@ -6,7 +6,7 @@
 | `JsonSchemaSerializer(registry, columns)` | JSON under their JSON Schema (ksqlDB's JSON_SR) |
 | `JsonSerializer(columns)` | plain JSON |
 | `KafkaSerializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
-| `WindowedSerializer(serializer, …)` | a windowed key: a key by any of these, and its window |
+| `WindowedSerializer(serializer, kind)` | a windowed key: a key by any of these, and its window |
 
 Those with a registry also write under exactly a given schema (`for_schema`), and under one that stands in the registry
 (`schema_id`, `version`): nothing is registered then, names are exact, the schema's defaults are filled in.
@@ -19,19 +19,23 @@ a null payload, as there.
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
+from typing import Literal, Self
 
 from srfix.serde._column_types import Columns
-from srfix.serde._framed_serializer import TOPIC_SUBJECT, FramedSerializer
+from srfix.serde._framed_serializer import TOPIC_SUBJECT, FramedSerializer, OwnOptions
+from srfix.serde._locating import written_to
 from srfix.serde._schemaless import SchemalessSerializer
 from srfix.serde.casing import CaseRule
+from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.generations import Generation, WrittenBy
-from srfix.serde.interface import SchemaLookup, SchemaRegistrar
+from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar, Serializer
+from srfix.serde.registry.models import Schema
 from srfix.serde.subjects import SubjectStrategy
+from srfix.serde.windowed import WindowedKey, WindowKind, join
 from srfix.serde.wire import Framing
 
-__all__ = ["AvroSerializer", "JsonSchemaSerializer", "JsonSerializer", "KafkaSerializer"]
+__all__ = ["AvroSerializer", "JsonSchemaSerializer", "JsonSerializer", "KafkaSerializer", "WindowedSerializer"]
 
 
 class AvroSerializer(FramedSerializer):
@@ -74,7 +78,7 @@ class AvroSerializer(FramedSerializer):
         :raises ColumnError: if the columns cannot be used, or Avro does not allow their names.
         :raises UsageError: if it is not told what to write under, or told twice.
         """
-        self._more = {} if full_name is None else {"full_name": full_name}
+        self._own_options = OwnOptions(full_name=full_name)
         super().__init__(
             registry,
             columns,
@@ -101,6 +105,72 @@ class JsonSchemaSerializer(FramedSerializer):
 
     _format = Format.JSON_SR
 
+    def __init__(
+        self,
+        registry: SchemaRegistrar | SchemaLookup,
+        columns: Columns | None = None,
+        *,
+        subjects: SubjectStrategy = TOPIC_SUBJECT,
+        case_rule: CaseRule = CaseRule.UNIQUE,
+        wrap: bool | None = None,
+        generation: Generation = Generation.UP_TO_0_28,
+        written_by: WrittenBy = WrittenBy.SERIALIZER,
+        schema_id: int | None = None,
+        version: int | Literal["latest"] | None = None,
+        register: bool = True,
+        normalize: bool = False,
+        schema_id_framing: Framing = Framing.PREFIX_ID,
+        validate: bool = False,
+    ) -> None:
+        """A serializer of columns, or of documents under a schema that exists; parameters as of `FramedSerializer`.
+
+        :param validate: True to check every body against the schema (needs jsonschema-rs, the extra json-schema).
+        :raises ColumnError: if the columns cannot be used.
+        :raises UsageError: if it is not told what to write under, or told twice.
+        """
+        self._own_options = OwnOptions(validate=validate)
+        super().__init__(
+            registry,
+            columns,
+            subjects=subjects,
+            case_rule=case_rule,
+            wrap=wrap,
+            generation=generation,
+            written_by=written_by,
+            schema_id=schema_id,
+            version=version,
+            register=register,
+            normalize=normalize,
+            schema_id_framing=schema_id_framing,
+        )
+
+    @classmethod
+    def for_schema(
+        cls,
+        registry: SchemaRegistrar,
+        schema: str | Schema,
+        *,
+        subjects: SubjectStrategy = TOPIC_SUBJECT,
+        register: bool = True,
+        normalize: bool = False,
+        schema_id_framing: Framing = Framing.PREFIX_ID,
+        validate: bool = False,
+    ) -> Self:
+        """A serializer that writes documents under exactly this schema: a text, or a schema with references, which are
+        asked for with the first row. Without `validate` a document is written whatever the schema says.
+
+        :raises SchemaError: if `validate`, and the text is not a JSON Schema.
+        """
+        return cls._for_schema(
+            registry,
+            schema,
+            subjects=subjects,
+            register=register,
+            normalize=normalize,
+            schema_id_framing=schema_id_framing,
+            own=OwnOptions(validate=validate),
+        )
+
 
 class JsonSerializer(SchemalessSerializer):
     """Writes plain JSON: no registry, no framing.
@@ -126,3 +196,33 @@ class KafkaSerializer(SchemalessSerializer):
 
     def __reduce__(self) -> tuple[object, ...]:
         return partial(type(self), case_rule=self._case_rule), (self._columns,)
+
+
+class WindowedSerializer:
+    """Writes windowed keys, `WindowedKey(row, window)`: the row by another serializer, its window behind it.
+
+    Thread-safe and picklable if the other is.
+    """
+
+    def __init__(self, serializer: Serializer, kind: WindowKind) -> None:
+        self._serializer = serializer
+        self._kind = kind
+
+    def __call__(self, key: object, ctx: Context) -> bytes | None:
+        """The payload; None for None (a null key).
+
+        :raises EncodeError: if it is no `WindowedKey`, the key in it is null, or the window lacks what the kind writes.
+        :raises SrfixError: what the other serializer raises.
+        """
+        if key is None:
+            return None
+        if not isinstance(key, WindowedKey):
+            error = EncodeError(f"A windowed key is a WindowedKey(key, window), not of the type {type(key).__name__}.")
+            raise written_to(error, ctx)
+        payload = self._serializer(key.key, ctx)
+        if payload is None:
+            raise written_to(EncodeError("The key within the window is null; only a whole key can be."), ctx)
+        try:
+            return join(payload, key.window, self._kind)
+        except UsageError as error:
+            raise written_to(EncodeError(error.message), ctx) from error
