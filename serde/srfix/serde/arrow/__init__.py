@@ -1,7 +1,7 @@
 """Arrow batches of rows: payloads → typed columns and back. pyarrow is an extra (`srfix[arrow]`), loaded at the first
 call."""
 
-from srfix.serde.arrow.decode import BatchEngine, RowWise, half_of_rows, to_arrow
+from srfix.serde.arrow.decode import BatchEngine, RowWise, to_arrow
 from srfix.serde.arrow.encode import EncodedBatch, from_arrow
 from srfix.serde.arrow.types import ReasonFields, arrow_schema, arrow_type, columns_from_arrow, reason_fields
 
@@ -14,7 +14,6 @@ __all__ = [
     "arrow_type",
     "columns_from_arrow",
     "from_arrow",
-    "half_of_rows",
     "reason_fields",
     "to_arrow",
 ]

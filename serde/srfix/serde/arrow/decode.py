@@ -9,8 +9,8 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from srfix.serde._column_halves import key_columns, value_columns
 from srfix.serde._column_types import Columns
+from srfix.serde._half import half_of
 from srfix.serde.arrow._misfits import misfits, row_error
 from srfix.serde.arrow._one_array import one_array
 from srfix.serde.arrow._pyarrow import pyarrow
@@ -35,10 +35,10 @@ from srfix.serde.subjects import Role, role_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BatchEngine", "RowWise", "declared_columns", "half_of_rows", "to_arrow"]
+__all__ = ["BatchEngine", "RowWise", "to_arrow"]
 
-BatchEngine: TypeAlias = Callable[[Deserialize, Columns], BatchDecode]
-"""Makes what decodes batches, for a deserializer and the columns of its rows."""
+BatchEngine: TypeAlias = Callable[[Deserialize, Columns, Role], BatchDecode]
+"""Makes what decodes batches, for a deserializer and the columns of its rows, which are keys or values."""
 
 _REFUSED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What pyarrow raises for a value that its type does not hold: its own errors are among these."""
@@ -61,23 +61,23 @@ def to_arrow(
     words, and the bytes as they came (`reason_fields` has their names). With `with_reason` the first of them is there
     under `on_error="fail"` also, so that tombstones can be told from rows of nulls.
 
-    A deserializer with a public attribute `columns` vouches for its rows: dicts of those columns (those of the half, if
-    some are marked as KEY), in their order, with values of their types. For any other, `columns=…` says what to expect,
-    and each row is checked against it first, which is slow: nothing is converted or guessed.
+    A deserializer with a method `columns_of(role)` vouches for its rows: dicts of those columns, in their order, with
+    values of their types. For any other, `columns=…` says what to expect, and each row is checked against it first,
+    which is slow: nothing is converted or guessed. Of columns that are marked as KEY or not, those of the half are meant.
 
     :raises UsageError: if neither the deserializer nor the caller says the columns; if payloads are no bytes; if there
         are several contexts and not as many as payloads; if a column's values are more than one Arrow array can hold;
         if pyarrow is not installed.
-    :raises ColumnError: if Arrow cannot hold a column.
+    :raises ColumnError: if Arrow cannot hold a column, or no column is of the key, or of the value.
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
     :raises SrfixError: what the deserializer raises, with the row's position, unless in quarantine.
     """
-    declared = columns or declared_columns(deserializer)
-    if declared is None:
+    role = _role_of(ctx)
+    columns = _vouched(deserializer, role) if columns is None else half_of(columns, role, None).columns
+    if columns is None:
         raise UsageError("The deserializer has no columns. Make it with columns=…, or pass them here (columns=…).")
-    columns = half_of_rows(declared, ctx)
     payloads = _of_binary(payloads)
-    decoded = (engine or RowWise)(deserializer, columns)(payloads, ctx)
+    decoded = (engine or RowWise)(deserializer, columns, role)(payloads, ctx)
     if on_error == "fail" and decoded.bad:
         first = decoded.bad[0]
         raise error_at(first.error, first.position) from first.error
@@ -136,42 +136,31 @@ def _tombstones(payloads: Payloads) -> Iterable[int]:
     return (position for position, is_null in enumerate(payloads.is_null().to_pylist()) if is_null)
 
 
-def declared_columns(deserializer: object) -> Columns | None:
-    """The columns of the rows that a deserializer gives, if it says so."""
-    columns: Columns | None = getattr(deserializer, "columns", None)
-    return columns
-
-
-def half_of_rows(columns: Columns, ctx: Contexts) -> Columns:
-    """The columns of the rows: those marked as KEY for keys, the others for values; all, where none is marked.
-
-    :raises UsageError: if keys and values are mixed, or none of the columns is of their half.
-    """
+def _role_of(ctx: Contexts) -> Role:
     fields = {each.field for each in ctx} if isinstance(ctx, Sequence) else {ctx.field}
     if len(fields) > 1:
         raise UsageError("A batch is of keys or of values, not of both. Make two batches.")
-    roles = {role_of(field) for field in fields} or {Role.VALUE}
-    half = _halves(columns)[0 if Role.KEY in roles else 1]
-    if not half:
-        raise UsageError(f"None of the columns is of the {'key' if Role.KEY in roles else 'value'}. Declare some.")
-    return half
+    return role_of(fields.pop()) if fields else Role.VALUE
 
 
-def _halves(columns: Columns) -> tuple[Columns, Columns]:
-    if not any(column.namespace.is_key for column in columns):
-        return columns, columns
-    return key_columns(columns), value_columns(columns)
+def _vouched(deserializer: object, role: Role) -> Columns | None:
+    columns_of: Callable[[Role], Columns | None] | None = getattr(deserializer, "columns_of", None)
+    return None if columns_of is None else columns_of(role)
+
+
+def _same(one: Columns, other: Columns) -> bool:
+    return [(column.name, column.type) for column in one] == [(column.name, column.type) for column in other]
 
 
 class RowWise:
     """The `BatchDecode` that works with every deserializer: rows first, some at a time, then columns."""
 
-    def __init__(self, deserializer: Deserialize, columns: Columns) -> None:
+    def __init__(self, deserializer: Deserialize, columns: Columns, role: Role) -> None:
         """:raises ColumnError: if Arrow cannot hold a column."""
         self._deserializer = deserializer
         # Such a deserializer gives dicts of exactly these columns, in this order, with values of their types.
-        declared = declared_columns(deserializer)
-        self._is_vouched_for = declared is not None and columns in _halves(declared)
+        vouched = _vouched(deserializer, role)
+        self._is_vouched_for = vouched is not None and _same(vouched, columns)
         self._columns = columns
         self._schema: pa.Schema = _schema_of(columns)
         self._types = [field.type for field in self._schema]
