@@ -7,6 +7,7 @@
 |---|---|---|
 | ksqlDB's words | `parse_columns`; back: `print_columns` | |
 | an Avro schema | `columns_from_avro` | `infer_avro` |
+| a JSON Schema | `columns_from_json_schema` | `infer_json_schema` |
 | JSON samples | `columns_from_json` | `infer_json` |
 | a Spark `StructType` or its JSON | `columns_from_spark`; back: `spark_schema` | |
 | a Python dataclass | `columns_from_dataclass` | |
@@ -45,6 +46,7 @@ from srfix.serde._columns_from_json import columns_from_json, infer_json
 from srfix.serde._columns_from_spark import columns_from_spark, spark_schema
 from srfix.serde._connect_columns import Dropped, Inferred
 from srfix.serde.formats._avro_columns import columns_from_avro, infer_avro
+from srfix.serde.formats._json_schema_columns import columns_from_json_schema, infer_json_schema
 
 __all__ = [
     "Array",
@@ -74,10 +76,12 @@ __all__ = [
     "columns_from_avro",
     "columns_from_dataclass",
     "columns_from_json",
+    "columns_from_json_schema",
     "columns_from_spark",
     "compare_columns",
     "infer_avro",
     "infer_json",
+    "infer_json_schema",
     "key_columns",
     "parse_columns",
     "print_columns",
