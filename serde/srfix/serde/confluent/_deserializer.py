@@ -78,9 +78,9 @@ class ConfluentDeserializer:
         self._framings, self._identify = deserializer_of(settings.id_deserializer)
         self._client = client
         self._registry: Registry | None = None
-        self._own_client = None
+        self._close: Callable[[], None] = lambda: None
         if client is not None:
-            self._registry, self._own_client = registry_of(client)
+            self._registry, self._close = registry_of(client)
         elif given is None:
             raise UsageError("schema_registry_client is needed where there is no schema_str: schemas are found by id.")
         self._schema_type = schema_type
@@ -138,9 +138,8 @@ class ConfluentDeserializer:
         return self._from_dict(value, ctx)
 
     def close(self) -> None:
-        """Closes the connections of a client that was made from a URL; one that was passed is its owner's."""
-        if self._own_client is not None:
-            self._own_client.close()
+        """Closes the connections of a client that was made for this serde, from a URL; one that was passed is its owner's."""
+        self._close()
 
     def set_cluster_id_resolver(self, resolver: Callable[[], str | None]) -> None:
         """What tells the Kafka cluster's id to the strategy ASSOCIATED; confluent_kafka's consumers call this."""

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, cast, runtime_checkable
 from uuid import UUID
@@ -65,29 +65,34 @@ class Registry(Protocol):
         """The subjects that are associated with a topic; none where the registry answers 404."""
 
 
-def registry_of(client: AnyClient) -> tuple[Registry, RegistryClient | None]:
-    """The registry that a client stands for, and the client that was made for it, which is to be closed.
+def registry_of(client: AnyClient) -> tuple[Registry, Callable[[], None]]:
+    """The registry that a client stands for, and what closes a client that was made for it.
 
     :raises UsageError: if it is no client that can be used.
     """
     if isinstance(client, str):
         own = RegistryClient(client)
-        return OursRegistry(own), own
+        return OursRegistry(own), own.close
     if isinstance(client, FromConfig):
-        return ConfluentRegistry(client.client()), None
+        made = client.client()
+        return ConfluentRegistry(made), made.close
     if inspect.iscoroutinefunction(getattr(client, "get_schema", None)):
         raise UsageError(
             f"{type(client).__name__} is asynchronous, and these serdes are not: pass a SchemaRegistryClient or a "
             "srfix.serde.registry.RegistryClient."
         )
     if hasattr(client, "schema_by_id"):
-        return OursRegistry(cast("SchemaLookup", client)), None
+        return OursRegistry(cast("SchemaLookup", client)), _nothing
     if isinstance(client, ConfluentClient):
-        return ConfluentRegistry(client), None
+        return ConfluentRegistry(client), _nothing
     raise UsageError(
         f"schema_registry_client is of the type {type(client).__name__}; it must be a srfix.serde.registry.RegistryClient, "
         "a confluent_kafka SchemaRegistryClient, or a URL."
     )
+
+
+def _nothing() -> None:
+    """A client that was passed is its owner's."""
 
 
 def portable(client: AnyClient | None) -> object:

@@ -58,7 +58,7 @@ class ConfluentSerializer:
         check_callable("to_dict", to_dict, "(object, context) -> dict")
         self._framing: Framing | SerializeId = serializer_of(settings.id_serializer)
         self._client = client
-        self._registry, self._own_client = registry_of(client)
+        self._registry, self._close = registry_of(client)
         self._schema_type = schema_type
         self._given = given
         self._settings = settings
@@ -122,9 +122,8 @@ class ConfluentSerializer:
         return payload
 
     def close(self) -> None:
-        """Closes the connections of a client that was made from a URL; one that was passed is its owner's."""
-        if self._own_client is not None:
-            self._own_client.close()
+        """Closes the connections of a client that was made for this serde, from a URL; one that was passed is its owner's."""
+        self._close()
 
     def set_cluster_id_resolver(self, resolver: Callable[[], str | None]) -> None:
         """What tells the Kafka cluster's id to the strategy ASSOCIATED; confluent_kafka's producers call this."""

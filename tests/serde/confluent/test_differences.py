@@ -1,0 +1,198 @@
+"""The table of differences from confluent-kafka 2.16 (`srfix.serde.confluent.avro`), line by line, with what it does."""
+
+from __future__ import annotations
+
+import json
+import uuid
+
+import pytest
+from confluent_kafka import schema_registry as confluent
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry import avro as confluent_avro
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
+from srfix.serde.errors import DecodeError, EncodeError, SchemaError, SubjectVersionError, TrailingBytesError
+from srfix.serde.registry import RegistryClient
+from srfix.serde.registry import Schema as OurSchema
+from srfix.serde.wire import frame_guid, frame_id
+from tests.serde.confluent import peers
+
+RECORD = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
+EMPTY = '{"type":"record","name":"R","fields":[]}'
+CTX = peers.context()
+
+
+def test_nothing_configured_is_the_topics_subject(server: FixtureRegistry, theirs: SchemaRegistryClient) -> None:
+    confluent_avro.AvroSerializer(theirs, RECORD)({"a": 1}, CTX)
+    assert any("/associations/" in one.path for one in server.requests)
+    server.forget_requests()
+    AvroSerializer(theirs, RECORD)({"a": 1}, CTX)
+    assert not any("/associations/" in one.path for one in server.requests)
+
+
+def test_a_body_without_bytes_is_read(theirs: SchemaRegistryClient) -> None:
+    payload = AvroSerializer(theirs, EMPTY)({}, CTX)
+    assert payload is not None
+    assert len(payload) == 5
+    with pytest.raises(Exception, match="Expecting data framing of length 6 bytes"):
+        peers.their_avro_deserializer(theirs)(payload, CTX)
+    assert AvroDeserializer(theirs)(payload, CTX) == {}
+
+
+def test_a_small_body_behind_a_header_is_read(theirs: SchemaRegistryClient) -> None:
+    ctx = peers.context(headers=[])
+    conf = {"schema.id.serializer": confluent.header_schema_id_serializer}
+    payload = AvroSerializer(theirs, RECORD, conf=conf)({"a": 1}, ctx)
+    assert payload == b"\x02"
+    with pytest.raises(Exception, match="Expecting data framing of length 6 bytes"):
+        peers.their_avro_deserializer(theirs)(payload, ctx)
+    assert AvroDeserializer(theirs)(payload, ctx) == {"a": 1}
+
+
+def test_bytes_behind_the_last_field_are_an_error(theirs: SchemaRegistryClient) -> None:
+    payload = (AvroSerializer(theirs, RECORD)({"a": 1}, CTX) or b"") + b"more"
+    assert peers.their_avro_deserializer(theirs)(payload, CTX) == {"a": 1}
+    with pytest.raises(TrailingBytesError, match=r"^A value of topic 't', schema id 1: 4 bytes are left over"):
+        AvroDeserializer(theirs)(payload, CTX)
+
+
+def test_a_negative_branch_is_an_error(theirs: SchemaRegistryClient) -> None:
+    schema_id = theirs.register_schema("t-value", Schema('["null","int"]'))
+    payload = frame_id(schema_id, b"\x01\x08")
+    assert peers.their_avro_deserializer(theirs)(payload, CTX) == 4
+    with pytest.raises(DecodeError, match="has the index -1"):
+        AvroDeserializer(theirs)(payload, CTX)
+
+
+def test_a_decimal_is_never_rounded(theirs: SchemaRegistryClient) -> None:
+    text = '{"type":"record","name":"R","fields":[{"name":"d","type":{"type":"bytes","logicalType":"decimal","precision":3}}]}'
+    schema_id = theirs.register_schema("t-value", Schema(text))
+    payload = frame_id(schema_id, b"\x04" + (12345).to_bytes(2, "big"))
+    assert str(peers.their_avro_deserializer(theirs)(payload, CTX)) == "{'d': Decimal('1.23E+4')}"
+    assert str(AvroDeserializer(theirs)(payload, CTX)) == "{'d': Decimal('12345')}"
+
+
+def test_the_last_of_two_headers_counts(theirs: SchemaRegistryClient) -> None:
+    first = theirs.register_schema_full_response(
+        "t-value", Schema('{"type":"record","name":"A","fields":[{"name":"x","type":"long"}]}')
+    )
+    last = theirs.register_schema_full_response(
+        "t-value", Schema('{"type":"record","name":"B","fields":[{"name":"y","type":"long"}]}')
+    )
+    headers = [("__value_schema_id", frame_guid(uuid.UUID(one.guid))) for one in (first, last)]
+    ctx = peers.context(headers=[*headers])
+    payload = b"\x80\x80\x80\x80\x80\x02"
+    assert peers.their_avro_deserializer(theirs)(payload, ctx) == {"x": 2**35}
+    assert AvroDeserializer(theirs)(payload, ctx) == {"y": 2**35}
+
+
+def test_each_subject_keeps_its_own_id(ours: RegistryClient, server: FixtureRegistry) -> None:
+    """The same text has another id where the subject's latest version has metadata."""
+    ours.register("a-value", OurSchema(text='"long"'), metadata={"properties": {"k": "v"}})
+    serialize = AvroSerializer(ours, RECORD, conf={"auto.register.schemas": False})
+    ours.register("a-value", OurSchema(text=RECORD), metadata={"properties": {"k": "v"}})
+    ours.register("b-value", OurSchema(text=RECORD))
+    with SchemaRegistryClient({"url": server.url}) as client:
+        their = peers.their_avro_serializer(client, RECORD, {"auto.register.schemas": False})
+        a, b = peers.context(topic="a"), peers.context(topic="b")
+        first, second = their({"a": 1}, a), their({"a": 1}, b)
+        assert first != second
+        assert their({"a": 1}, a) == second, "the id of the subject that was looked up last"
+        assert [serialize({"a": 1}, ctx) for ctx in (a, b, a, b)] == [first, second, first, second]
+
+
+def test_nothing_is_registered_for_a_record_that_does_not_fit(
+    server: FixtureRegistry, theirs: SchemaRegistryClient
+) -> None:
+    with pytest.raises(
+        EncodeError, match=r"^A value for topic 't': The value does not fit its Avro schema at R\.a has str"
+    ):
+        AvroSerializer(theirs, RECORD)({"a": "x"}, CTX)
+    with pytest.raises(EncodeError, match="does not fit its JSON Schema"):
+        JSONSerializer('{"title":"R","type":"object"}', theirs)(["x"], CTX)
+    assert server.writes == 0
+    with pytest.raises(TypeError):
+        peers.their_avro_serializer(theirs, RECORD)({"a": "x"}, CTX)
+    assert server.writes == 1
+
+
+class TestRegistrationsAreSent:
+    """confluent-kafka's client answers a registration from what it has read: DESIGN's first invariant."""
+
+    def test_the_trap_is_there(self, server: FixtureRegistry, theirs: SchemaRegistryClient) -> None:
+        schema_id = server.seed("source-value", RECORD)
+        schema = theirs.get_schema(schema_id, "t-value")
+        assert theirs.register_schema("t-value", schema) == schema_id
+        assert server.writes == 0
+
+    def test_a_read_of_theirs_does_not_stand_in_for_a_registration_of_ours(
+        self, server: FixtureRegistry, theirs: SchemaRegistryClient
+    ) -> None:
+        schema = theirs.get_schema(server.seed("source-value", RECORD), "t-value")
+        AvroSerializer(theirs, schema)({"a": 1}, CTX)
+        assert [one.path.partition("?")[0] for one in server.write_log] == ["/subjects/t-value/versions"]
+
+    def test_a_read_of_ours_does_not_stand_in_for_a_registration_of_theirs(
+        self, server: FixtureRegistry, theirs: SchemaRegistryClient
+    ) -> None:
+        schema_id = server.seed("source-value", RECORD)
+        AvroDeserializer(theirs)(frame_id(schema_id, b"\x02"), CTX)
+        theirs.register_schema("t-value", theirs.get_schema(schema_id))
+        assert server.writes == 1
+
+    def test_once_per_subject_is_enough(
+        self, server: FixtureRegistry, client: RegistryClient | SchemaRegistryClient
+    ) -> None:
+        serialize = AvroSerializer(client, RECORD)
+        for topic in ("a", "b", "a", "b", "a"):
+            serialize({"a": 1}, peers.context(topic=topic))
+        assert server.writes == 2
+
+
+def test_a_schema_of_another_type_is_refused(
+    server: FixtureRegistry, client: RegistryClient | SchemaRegistryClient
+) -> None:
+    json_id = server.seed("t-value", '{"title":"R"}', schema_type="JSON")
+    avro_id = server.seed("t-value", RECORD)
+    with pytest.raises(
+        SchemaError, match=r"^A value of topic 't', schema id 1: The schema is of the type JSON, not AVRO"
+    ):
+        AvroDeserializer(client)(frame_id(json_id, b"{}"), CTX)
+    with pytest.raises(SchemaError, match="is of the type AVRO, not JSON"):
+        JSONDeserializer(None, None, client)(frame_id(avro_id, b"{}"), CTX)
+    latest = {"auto.register.schemas": False, "use.latest.version": True}
+    with pytest.raises(SchemaError, match=r"^The schema of subject 't-value' \(id 2\): the schema is of the type AVRO"):
+        JSONSerializer(None, client, conf=latest)({}, CTX)
+    with pytest.raises(SchemaError, match="pass the Schema with schema_type='JSON'"):
+        JSONSerializer(Schema('{"title":"R"}'), client)
+
+
+def test_reading_as_the_latest_needs_the_writers_schema_under_the_subject(
+    server: FixtureRegistry, client: RegistryClient | SchemaRegistryClient
+) -> None:
+    """As there; the words are ours: it is the incident, met by a plain reader."""
+    schema_id = server.seed("source-value", RECORD)
+    server.seed("t-value", EMPTY)
+    read = AvroDeserializer(client, conf={"use.latest.version": True})
+    with pytest.raises(SubjectVersionError, match="does not hold the schema that it was written under") as caught:
+        read(frame_id(schema_id, b"\x02"), CTX)
+    assert caught.value.subject == "t-value"
+    with pytest.raises(SubjectVersionError, match="but subject 't-value' does not hold its schema"):
+        AvroSerializer(client, None, conf={"use.schema.id": schema_id})({"a": 1}, CTX)
+
+
+class TestJson:
+    def test_a_pattern_is_ecmas(self, theirs: SchemaRegistryClient) -> None:
+        """Python's `$` also matches before a last line feed, and its `\\d` takes digits of every script."""
+        for pattern, text in (("^a$", "a\n"), (r"^\d$", "٣")):
+            schema = json.dumps({"title": "R", "type": "string", "pattern": pattern})
+            assert peers.their_json_serializer(theirs, schema)(text, CTX) is not None
+            with pytest.raises(EncodeError, match="does not match"):
+                JSONSerializer(schema, theirs)(text, CTX)
+
+    def test_a_tuple_is_an_array(self, theirs: SchemaRegistryClient) -> None:
+        schema = '{"title":"R","type":"array"}'
+        with pytest.raises(Exception, match="is not of type 'array'"):
+            peers.their_json_serializer(theirs, schema)((1, 2), CTX)
+        assert JSONSerializer(schema, theirs)((1, 2), CTX) == JSONSerializer(schema, theirs)([1, 2], CTX)
