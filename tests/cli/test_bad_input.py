@@ -318,7 +318,9 @@ class TestOddRecords:
         document = diagnosis(odd, "guid", 2)
         [skipped] = [s for s in document["skipped"] if s["could_hide_a_finding"]]
         assert skipped["what"] == "1 value(s) of topic guid-topic, partition 0"
-        assert skipped["reason"] == "they name their schema by GUID, which this version does not resolve"
+        assert (
+            skipped["reason"] == "they name their schema by GUID, which a diagnosis does not look up under the subjects"
+        )
 
     def test_an_id_that_the_registry_does_not_know_is_a_finding_without_a_plan(
         self, odd: OddParts, tmp_path: Path

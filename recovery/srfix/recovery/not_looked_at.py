@@ -39,7 +39,7 @@ def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
             if counted.guids:
                 yield Skipped(
                     what=f"{counted.guids} {role.value}(s) of {where}",
-                    reason="they name their schema by GUID, which this version does not resolve",
+                    reason="they name their schema by GUID, which a diagnosis does not look up under the subjects",
                     could_hide=True,
                 )
             told = facts.source is not None and role in facts.roles and bool(counted.live_unframed_keys)  # by SRF013

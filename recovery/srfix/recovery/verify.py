@@ -15,7 +15,7 @@ from srfix.recovery.playbook import Verified
 from srfix.recovery.subject_state import read_subject_state
 from srfix.recovery.supplied import Supplied
 from srfix.recovery.survey import ask_membership
-from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import SrfixError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry import RegistryClient
@@ -167,7 +167,7 @@ def _members(finding: PlannedFinding, census: Census, registry: RegistryClient) 
 
 
 def _rows(finding: PlannedFinding, census: Census, cluster: Cluster, registry: RegistryClient) -> Iterator[Event]:
-    deserialize = AvroDeserializer(UnderOneSubject(registry, FixedSubject(**{finding.role.value: finding.subject})))
+    deserialize = SchemaDeserializer(UnderOneSubject(registry, FixedSubject(**{finding.role.value: finding.subject})))
     context = SerdeContext(topic=finding.source_topic, role=finding.role)
     decoded: dict[SchemaId, int] = {}
     for live in newest_live(cluster, census, finding.role)[0]:

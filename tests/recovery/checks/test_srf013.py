@@ -131,18 +131,27 @@ class TestTheNewestOfEachIdAndPartition:
         world.commit("shop", users=4)
         assert codes(world.examine()) == codes(decoded(world)) == ["SRF003"]
 
-    def test_a_schema_that_is_not_avro_is_left_out_not_judged(self, world: World) -> None:
-        of_json = world.registry.seed(PHANTOM, '{"type":"object"}', schema_type="JSON")
-        world.put("users", ("a", value(of_json, b"{}")))
+    def test_a_schema_without_a_serde_is_left_out_not_judged(self, world: World) -> None:
+        of_protobuf = world.registry.seed(PHANTOM, 'syntax = "proto3"; message M {}', schema_type="PROTOBUF")
+        world.put("users", ("a", value(of_protobuf, b"{}")))
         world.commit("shop", users=1)
         for whole in (False, True):
             examination = decoded(world, whole=whole)
             assert "SRF013" not in codes(examination)
             (skipped,) = [skipped for skipped in examination.diagnosis.skipped if "bodies" in skipped.what][-1:]
             assert skipped.reason == (
-                f"not decoded: schema id {of_json}: The schema is of the type JSON, not AVRO. Use the serde of that format."
+                f"not decoded: schema id {of_protobuf}: The schema is of the type PROTOBUF, for which there is no serde "
+                "here; there are those of AVRO and JSON."
             )
             assert skipped.could_hide is whole
+
+    @pytest.mark.parametrize(("body", "is_found"), [(b"{}", False), (b'{"a":', True)])
+    def test_json_under_a_json_schema_is_judged_too(self, world: World, body: bytes, is_found: bool) -> None:
+        of_json = world.registry.seed(PHANTOM, '{"type":"object"}', schema_type="JSON")
+        world.put("users", ("a", value(of_json, body)))
+        world.commit("shop", users=1)
+        for whole in (False, True):
+            assert ("SRF013" in codes(decoded(world, whole=whole))) is is_found
 
     def test_values_of_the_schema_bytes_are_any_bytes(self, world: World) -> None:
         """Java's serializer writes a byte array under it as it is, without its length."""
