@@ -276,6 +276,8 @@ def _leaf(writer: ConnectSchema, column: ScalarType | Decimal, path: str) -> _Re
     if coerce is None:
         return convert
     then = coerce
+    if writer.type is ConnectType.BYTES:
+        return lambda _: then(None)  # bytes for a DECIMAL, or a Decimal for BYTES: refused, whatever it is
     return lambda node: then(convert(node))
 
 
