@@ -77,7 +77,9 @@ def test_records_with_schema_ids_in_headers_make_the_round_trip(bootstrap: str, 
         messages = [_poll(consumer), _poll(consumer)]
     finally:
         consumer.close()
-    found = [(message.key(), message.value(), message.headers() is None) for message in messages]
+    found: list[tuple[object, object, bool]] = [
+        (message.key(), message.value(), message.headers() is None) for message in messages
+    ]
     assert sorted(found, key=str) == [({"k": 1}, {"a": 7}, False), ({"k": 2}, None, True)]
 
 
