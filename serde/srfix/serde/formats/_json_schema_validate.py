@@ -48,7 +48,7 @@ def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate
     def validate(value: object) -> None:
         is_body = isinstance(value, bytes)
         document = parse_exact(value) if isinstance(value, bytes) else value
-        if _nests_deeper(document, _MAX_NESTING):
+        if _may_nest_deep(value) and _nests_deeper(document, _MAX_NESTING):
             raise _failure(is_body, f"nests deeper than {_MAX_NESTING} levels, which is not validated", "$")
         try:
             error = next(checker.iter_errors(document), None)
@@ -70,6 +70,11 @@ def _failure(is_body: bool, what: str, path: str) -> DecodeError | EncodeError:
 
 def _path(parts: Sequence[str | int]) -> str:
     return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+
+
+def _may_nest_deep(value: object) -> bool:
+    """Whether it is worth a walk: few bodies have so many brackets."""
+    return not isinstance(value, bytes) or value.count(b"[") + value.count(b"{") > _MAX_NESTING or b"\0" in value
 
 
 def _nests_deeper(value: object, levels: int) -> bool:
