@@ -18,7 +18,7 @@ from srfix.serde.arrow import RowWise, arrow_schema, to_arrow
 from srfix.serde.batches import ROWS_AT_A_TIME, Contexts, Deserialize, OnError, Payloads, Reason
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import Columns, Struct, parse_columns
-from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer, KafkaDeserializer
 from srfix.serde.engine import DecodedBatch
 from srfix.serde.errors import (
     ColumnError,
@@ -296,14 +296,42 @@ class TestValuesThatArrowCannotHold:
         assert batch.column("_srfix_reason").to_pylist() == ["TYPE_MISMATCH", None]
         assert batch.column("A").to_pylist() == [None, 1]
 
-    def test_none_for_a_payload_that_is_none_of_a_tombstone_is_a_bad_row(self) -> None:
-        fixed = Fixed([None, None], None)
-        batch = to_arrow([b"", None], VALUE, fixed, columns=parse_columns("A INT"), on_error="quarantine")
-        assert batch.column("_srfix_reason").to_pylist() == ["TYPE_MISMATCH", "TOMBSTONE"]
+    @pytest.mark.parametrize("vouched", [True, False])
+    def test_none_is_a_tombstone_whatever_the_payload(self, vouched: bool) -> None:
+        columns = parse_columns("A INT")
+        fixed = Fixed([None, None], columns if vouched else None)
+        batch = to_arrow([b"null", None], VALUE, fixed, columns=columns, on_error="quarantine")
+        assert batch.to_pylist() == [{"A": None} | about("TOMBSTONE")] * 2
 
     def test_a_decimal_beyond_arrows_is_refused_before_any_row(self) -> None:
         with pytest.raises(ColumnError):
             to_arrow([b""], VALUE, Fixed([], parse_columns("A DECIMAL(77, 0)")))
+
+
+class TestOtherFormats:
+    def test_json(self) -> None:
+        deserializer = JsonDeserializer(columns=parse_columns("A INT, B MAP<STRING, ARRAY<DECIMAL(5, 2)>>"))
+        payloads = [b'{"a": 1, "B": {"x": [1.5, null]}}', None, b"null", b"{", b'{"A": "x"}', b"5"]
+        batch = to_arrow(payloads, VALUE, deserializer, on_error="quarantine")
+        nothing = {"A": None, "B": None}
+        rows = batch.select(["A", "B"]).to_pylist(maps_as_pydicts="strict")
+        assert rows == [{"A": 1, "B": {"x": [decimal.Decimal("1.50"), None]}}, *[nothing] * 5]
+        assert batch.column("_srfix_reason").to_pylist() == [
+            None,
+            "TOMBSTONE",
+            "TOMBSTONE",
+            "TRUNCATED",
+            "BAD_VALUE",
+            "TYPE_MISMATCH",
+        ]
+
+    def test_keys_of_kafkas_own_format(self) -> None:
+        deserializer = KafkaDeserializer(parse_columns("A INT KEY, B STRING"))
+        batch = to_arrow(
+            [bytes([0, 0, 0, 5]), None, b"1"], SerdeContext("orders", Role.KEY), deserializer, on_error="quarantine"
+        )
+        assert batch.column("A").to_pylist() == [5, None, None]
+        assert batch.column("_srfix_reason").to_pylist() == [None, "TOMBSTONE", "TRUNCATED"]
 
 
 class TestColumns:

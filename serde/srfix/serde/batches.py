@@ -2,7 +2,7 @@
 
 | reason | of the error |
 |---|---|
-| `TOMBSTONE` | none: a null payload is a row's deletion, not an error |
+| `TOMBSTONE` | none: a null payload, or JSON's `null` for a row, is a row's deletion, not an error |
 | `TOO_SHORT`, `BAD_MAGIC`, `BAD_FRAMING` | `PayloadTooShortError`, `UnknownMagicByteError`, other `WireError` |
 | `UNKNOWN_ID`, `NOT_UNDER_SUBJECT` | `ResolveError`; `SubjectVersionError` and `DualSubjectError` |
 | `BAD_SCHEMA`, `AMBIGUOUS_CASE` | `SchemaError`, `CasingError` |

@@ -148,6 +148,8 @@ class DecodedBatch:
     column."""
     bad: tuple[BadRow, ...]
     """The rows that could not be read, by ascending position."""
+    tombstones: tuple[int, ...]
+    """The positions of the rows that the deserializer gives None for, ascending."""
 
 
 class BatchDecode(Protocol):
@@ -156,8 +158,8 @@ class BatchDecode(Protocol):
     def __call__(self, payloads: Sequence[bytes | None] | pa.Array | pa.ChunkedArray, ctx: Contexts, /) -> DecodedBatch:
         """The rows of framed payloads, of any mixture of schema ids.
 
-        The payloads are bytes, or an Arrow array of a binary type: possibly sliced, chunked, empty, or with nulls,
-        which are tombstones.
+        The payloads are bytes, or an Arrow array of a binary type: possibly sliced, chunked, empty, or with nulls. A
+        null is a tombstone, and so is what the format itself has for no row (JSON's `null`).
 
         What a kernel owes its caller is what the row-wise way gives, row for row:
 

@@ -84,7 +84,7 @@ def to_arrow(
     if on_error == "fail" and not with_reason:
         return decoded.rows
     pa = pyarrow()
-    about = _about(payloads, decoded.bad, with_details=on_error == "quarantine")
+    about = _about(decoded, with_details=on_error == "quarantine")
     schema = arrow_schema(columns, on_error=on_error, with_reason=with_reason)
     return pa.RecordBatch.from_arrays([*decoded.rows.columns, *about], schema=schema)
 
@@ -103,18 +103,18 @@ def _of_binary(payloads: Payloads) -> Payloads:
     raise UsageError(f"Payloads are bytes; these are of the Arrow type {type_}. Pass the binary column.")
 
 
-def _about(payloads: Payloads, bad: tuple[BadRow, ...], *, with_details: bool) -> list[pa.Array]:
+def _about(decoded: DecodedBatch, *, with_details: bool) -> list[pa.Array]:
     pa = pyarrow()
-    reasons: list[str | None] = [None] * len(payloads)
-    for position in _tombstones(payloads):
+    reasons: list[str | None] = [None] * decoded.rows.num_rows
+    for position in decoded.tombstones:
         reasons[position] = Reason.TOMBSTONE.value
-    for row in bad:
+    for row in decoded.bad:
         reasons[row.position] = row.reason.value
     if not with_details:
         return [pa.array(reasons, pa.string())]
     messages: list[str | None] = [None] * len(reasons)
     originals: list[bytes | None] = [None] * len(reasons)
-    for row in bad:
+    for row in decoded.bad:
         messages[row.position], originals[row.position] = _printable(row.error.message), row.payload
     return [
         pa.array(reasons, pa.string()),
@@ -126,14 +126,6 @@ def _about(payloads: Payloads, bad: tuple[BadRow, ...], *, with_details: bool) -
 def _printable(message: str) -> str:
     # An error may quote half of a surrogate pair, which no Arrow string holds.
     return message.encode(errors="backslashreplace").decode()
-
-
-def _tombstones(payloads: Payloads) -> Iterable[int]:
-    if isinstance(payloads, Sequence):
-        return (position for position, payload in enumerate(payloads) if payload is None)
-    if not payloads.null_count:
-        return ()
-    return (position for position, is_null in enumerate(payloads.is_null().to_pylist()) if is_null)
 
 
 def _role_of(ctx: Contexts) -> Role:
@@ -177,33 +169,42 @@ class RowWise:
         pa = pyarrow()
         parts: list[list[object]] = [[] for _ in self._types]
         bad: list[BadRow] = []
+        tombstones: list[int] = []
         for rows in chunks_of_rows(payloads, ctx, self._deserializer):
-            arrays, worse = self._arrays(rows, payloads, len(parts[0]) * ROWS_AT_A_TIME)
-            bad += worse
+            start = len(parts[0]) * ROWS_AT_A_TIME
+            arrays = self._good(rows)
+            if arrays is None:
+                arrays, worse = self._arrays(rows, payloads, start)
+                bad += worse
+                tombstones += (position for position, row in enumerate(rows, start) if row is None)
             for part, array in zip(parts, arrays, strict=True):
                 part.append(array)
         arrays = [
             one_array(part or [pa.array([], field.type)], f"the column {field.name!r}")
             for field, part in zip(self._schema, parts, strict=True)
         ]
-        return DecodedBatch(rows=pa.RecordBatch.from_arrays(arrays, schema=self._schema), bad=tuple(bad))
+        return DecodedBatch(
+            rows=pa.RecordBatch.from_arrays(arrays, schema=self._schema), bad=tuple(bad), tombstones=tuple(tombstones)
+        )
+
+    def _good(self, rows: list[Value | BadRow]) -> list[pa.Array] | None:
+        """The columns of rows that are neither bad nor tombstones; None if they are not such. Of rows that are vouched
+        for it is found out at no cost: others are no dicts, and refused."""
+        if self._is_vouched_for:
+            with suppress(*_REFUSED):
+                return self._transposed(cast("list[Row]", rows))
+        return None
 
     def _arrays(
         self, read: list[Value | BadRow], payloads: Payloads, start: int
     ) -> tuple[list[pa.Array], list[BadRow]]:
         """The columns of some rows, and the bad ones among them."""
-        if self._is_vouched_for:
-            # Neither a tombstone nor a bad row is a dict, so they are refused. Good batches are not looked through.
-            with suppress(*_REFUSED):
-                return self._transposed(cast("list[Row]", read)), []
         bad = {row.position: row for row in read if isinstance(row, BadRow)}
         if self._is_vouched_for:
             with suppress(*_REFUSED):
                 return self._transposed(self._filled(read, start, bad)), list(bad.values())
         for position, row in enumerate(read, start):
-            if position in bad or (row is None and _payload_at(payloads, position) is None):
-                continue
-            if errors := self._errors(row):
+            if row is not None and position not in bad and (errors := self._errors(row)):
                 bad[position] = _bad_row(errors, position, payloads)
         return self._transposed(self._filled(read, start, bad)), [bad[position] for position in sorted(bad)]
 
