@@ -55,6 +55,8 @@ class TestConnectSchema:
                 {"type": "string", "connect.name": "a.B", "connect.version": 3, "connect.parameters": {"x": "y"}},
                 ConnectSchema(type=ConnectType.STRING, name="a.B", version=3, parameters={"x": "y"}),
             ),
+            ({"type": "string", "connect.version": -1}, TEXT),
+            ({"type": "int", "logicalType": "date", "connect.version": 1.0}, date()),
             (
                 {"type": "enum", "name": "a.K", "symbols": ["A"], "doc": "d", "default": "A"},
                 ConnectSchema(
