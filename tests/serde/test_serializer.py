@@ -473,6 +473,34 @@ class TestSchemasThatExist:
         payload = write("k" if version == 1 else {"id": 7}, VALUE)
         assert payload == (frame_id(ids[0], b"\x02k") if version == 1 else frame_id(ids[1], b"\x0e"))
 
+    @pytest.mark.parametrize("text", ['"long"', '["null","long"]'])
+    def test_a_bare_key_under_the_schema_of_an_id(
+        self, server: FixtureRegistry, client: RegistryClient, text: str
+    ) -> None:
+        schema_id = server.seed("orders-key", text)
+        write = AvroSerializer(client, HALVES, schema_id=schema_id)
+        payload = write({"ID": 7}, KEY)
+        assert payload is not None
+        assert AvroDeserializer(UnderOneSubject(client), columns=HALVES)(payload, KEY) == {"ID": 7}
+        assert write({"ID": None}, KEY) is None
+
+    @pytest.mark.parametrize(
+        ("schema_type", "text"),
+        [
+            ("AVRO", '"string"'),
+            ("AVRO", '{"type":"record","name":"R","fields":[{"name":"ID","type":"long"}]}'),
+            ("JSON", '{"type":"string"}'),
+            ("JSON", '{"type":"object","properties":{"ID":{"type":"integer"}}}'),
+        ],
+    )
+    def test_a_bare_key_that_the_schema_has_no_place_for(
+        self, server: FixtureRegistry, client: RegistryClient, schema_type: str, text: str
+    ) -> None:
+        schema_id = server.seed("orders-key", text, schema_type=schema_type)
+        kind = AvroSerializer if schema_type == "AVRO" else JsonSchemaSerializer
+        with pytest.raises((SchemaError, EncodeError), match=r"^A key for topic 'orders': "):
+            kind(client, HALVES, schema_id=schema_id)({"ID": 7}, KEY)
+
     def test_a_version_that_is_not_there(self, client: RegistryClient) -> None:
         with pytest.raises(
             ResolveError,

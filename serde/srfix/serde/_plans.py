@@ -78,9 +78,9 @@ class ColumnPlans:
     def _under(self, schema: Schema, references: tuple[str, ...], half: Half | None) -> EncodeOrNone:
         if half is None:
             return encode_plan(self._format, schema.text, None, CaseRule.EXACT, references)
-        if not half.wrapped:  # a bare value has no names to match
-            return encode_plan(self._format, schema.text, half, self._case_rule, references)
-        return schema_module_of(self._format).encoder_under(schema.text, columns=half.columns, references=references)
+        make = schema_module_of(self._format).encoder_under
+        encode = make(schema.text, columns=half.columns, references=references, wrapped=half.wrapped)
+        return encode if half.wrapped else none_for_null(encode, half, CaseRule.EXACT)
 
     def _validated(self, encode: EncodeOrNone, schema: Schema, references: tuple[str, ...]) -> EncodeOrNone:
         return validated_encode(encode, schema, references) if self._validate else encode

@@ -31,12 +31,18 @@ __all__ = ["under_encoder"]
 _LOGICAL: Final = (DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME)
 
 
-def under_encoder(schema: ConnectSchema, columns: Columns) -> Encode:
-    """Rows of the columns, under a schema.
+def under_encoder(schema: ConnectSchema, columns: Columns, *, wrapped: bool) -> Encode:
+    """Rows of the columns, under a schema; un-wrapped, the bare value of the only one.
 
     :raises SchemaError: if it misses a column, has one of another type, or requires what no column feeds.
     """
-    return check_encoder(_value(schema, Struct(columns), ""))
+    if wrapped:
+        return check_encoder(_value(schema, Struct(columns), ""))
+    (column,) = columns
+    check = _with_null(schema, column.type, "")
+    record = RecordCheck(CaseRule.EXACT)
+    record.set_fields([FieldCheck(name=column.name, field=column.name, check=check, when_missing=None)])
+    return check_encoder(Check(fast=record.fast, careful=record.careful), single=column.name)
 
 
 def _value(schema: ConnectSchema, column: ColumnType, path: str) -> Check:

@@ -72,10 +72,13 @@ class EncoderFactory(Protocol):
 class EncoderUnder(Protocol):
     """`encoder_under` of a format module with schemas: ksqlDB's writing with a SCHEMA_ID."""
 
-    def __call__(self, schema_text: str, *, columns: Columns, references: tuple[str, ...] = ()) -> Encode:
+    def __call__(
+        self, schema_text: str, *, columns: Columns, references: tuple[str, ...] = (), wrapped: bool = True
+    ) -> Encode:
         """An encoder of columns under a schema that exists: exact names, its defaults filled in.
 
         :raises SchemaError: if the text is not a schema of the format, or misses a column, or needs what no column has.
+        :raises EncodeError: likewise, where the format finds it so.
         """
 
 

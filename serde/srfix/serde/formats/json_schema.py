@@ -120,7 +120,9 @@ def encoder(
     return column_encoder(columns, case_rule=case_rule, wrapped=wrapped, maps_as_entries=True)
 
 
-def encoder_under(schema_text: str, *, columns: Columns, references: tuple[str, ...] = ()) -> Encode:
+def encoder_under(
+    schema_text: str, *, columns: Columns, references: tuple[str, ...] = (), wrapped: bool = True
+) -> Encode:
     """An encoder of columns under a schema that exists, as ksqlDB writes with a SCHEMA_ID: exact names, its defaults
     filled in (`_json_schema_encode`).
 
@@ -128,8 +130,8 @@ def encoder_under(schema_text: str, *, columns: Columns, references: tuple[str, 
         column feeds.
     :raises ColumnError: if the columns cannot be used, or a MAP's keys are not STRING.
     """
-    _check(columns, wrapped=True)
-    return under_encoder(connect_schema(schema_text, references), columns)
+    _check(columns, wrapped=wrapped)
+    return under_encoder(connect_schema(schema_text, references), columns, wrapped=wrapped)
 
 
 def _check(columns: Columns, *, wrapped: bool) -> None:
