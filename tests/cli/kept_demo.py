@@ -42,11 +42,12 @@ def srfix(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     timeout_s: float = TIMEOUT_S,
+    stdin: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the installed command without a terminal, `env` added to the environment."""
+    """Runs the installed command without a terminal, `env` added to the environment, `stdin` piped in."""
     return subprocess.run(
         [SRFIX, *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
+        input=stdin,
         capture_output=True,
         text=True,
         timeout=timeout_s,

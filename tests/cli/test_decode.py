@@ -114,7 +114,8 @@ class TestWhatIsRefused:
             (("users", "--resolve", "by-id", "--second-subject", "a"), "--second-subject is asked by"),
             (("users", "--store", "a"), "--store needs --application"),
             (("users", "--subject", "a", "--role", "both"), "--subject a names no role"),
-            (("users", "--columns", "A INT", "--role", "key"), "--columns are those of values"),
+            (("users", "--schema", '"int"'), "records name theirs"),
+            (("users", "--window", "time"), "--window is around keys"),
             (("users", "--columns", "A"), "expected a type"),
         ],
     )

@@ -30,7 +30,8 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
         "srfix.cli.commands.explain:explain", "Say what a finding code or a pasted stack trace means."
     ),
     "scan": CommandEntry("srfix.cli.commands.scan:scan", "Count which schema ids live where in a topic."),
-    "decode": CommandEntry("srfix.cli.commands.decode:decode", "Read records as a chosen reader does, and print them."),
+    "decode": CommandEntry("srfix.cli.commands.decode:decode", "Read records, or bytes, as a chosen reader does."),
+    "encode": CommandEntry("srfix.cli.commands.encode:encode", "Rows as bytes in any format; registers nothing."),
     "schema": CommandEntry("srfix.cli.commands.schema:schema", "The internal schema of columns, and where it stands."),
     "subjects": CommandEntry("srfix.cli.commands.subjects:subjects", "Internal-looking subjects, classified."),
     "doctor": CommandEntry("srfix.cli.commands.doctor:doctor", "Versions, reachability, rights; writes nothing."),

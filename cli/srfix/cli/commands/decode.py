@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from typing import Final
 
 import click
 
+from srfix.cli.commands._half import case_rule_option, schema_text
+from srfix.cli.commands._payloads import payload_bytes, write_decoded
+from srfix.cli.commands._policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, PolicyChoice
+from srfix.cli.commands._reading import NoRegistry, Reading
 from srfix.cli.commands._session import patience_s
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
@@ -17,29 +22,31 @@ from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Para
 from srfix.cli.output.rendering import write_report
 from srfix.recovery.decoding import DecodedPart, DecodedRecord, RecordDecoder, iso_time, record_document
 from srfix.recovery.records import RecordRange, read_records
+from srfix.serde.casing import CaseRule
 from srfix.serde.columns import parse_columns
 from srfix.serde.errors import UsageError
+from srfix.serde.formats.table import Format
+from srfix.serde.interface import SerdeContext
 from srfix.serde.json_values import to_json
-from srfix.serde.registry import RegistryClient
-from srfix.serde.resolve import ById, DualSubject, Resolver, SecondAnswered, UnderOneSubject
-from srfix.serde.subjects import (
-    ChangelogSubject,
-    FixedSubject,
-    Role,
-    SubjectStrategy,
-    TopicSubject,
-    split_subject,
-    subject_for,
-)
+from srfix.serde.resolve import Resolver
+from srfix.serde.subjects import Role
+from srfix.serde.windowed import WindowKind
 
 __all__ = ["decode"]
 
 _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
-_BY_ID, _ONE, _DUAL = "by-id", "one-subject", "dual-subject"
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", required=False)
+@click.option(
+    "--payload",
+    "payloads",
+    multiple=True,
+    metavar="TEXT|-",
+    help="Decode this instead of records: hex:…, base64:…, text:…, or as is (text in json, hexadecimal else); - is "
+    "stdin, one a line; repeatable.",
+)
 @click.option("--partition", type=click.IntRange(min=0), help="Only this partition.")
 @click.option("--from-offset", type=click.IntRange(min=0), help="Begin at this offset instead of the log's start.")
 @click.option("--last", is_flag=True, help="The newest records instead of the first ones.")
@@ -56,7 +63,7 @@ _BY_ID, _ONE, _DUAL = "by-id", "one-subject", "dual-subject"
 @click.option(
     "--resolve",
     "policy",
-    type=click.Choice([_BY_ID, _ONE, _DUAL]),
+    type=click.Choice([BY_ID, ONE_SUBJECT, DUAL_SUBJECT]),
     help="How a schema id is looked up: as plain deserializers (by-id), as Connect's AvroConverter and ksqlDB "
     "(one-subject), or with a fall-back (dual-subject). Default: by-id, or what the subjects that are named ask for.",
 )
@@ -68,11 +75,33 @@ _BY_ID, _ONE, _DUAL = "by-id", "one-subject", "dual-subject"
 @click.option(
     "--store", envvar="SRFIX_STORE", show_envvar=True, metavar="NAME", help="The state store, phantom or not."
 )
-@click.option("--columns", metavar='"NAME TYPE, …"', help="Read values into these columns, as ksqlDB declares them.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice([known.value for known in Format]),
+    help="The format. Default: what the schema behind the id says; with --schema, avro.",
+)
+@click.option("--columns", metavar='"NAME TYPE, …"', help="Read into these columns, as ksqlDB declares them.")
+@click.option(
+    "--wrapped/--unwrapped",
+    default=None,
+    help="Whether a single column stands in a record of its own. Default: as ksqlDB does, keys do not.",
+)
+@case_rule_option
+@click.option(
+    "--schema", "given", metavar="TEXT|@FILE", help="With --payload: the writer schema; no registry is asked."
+)
+@click.option("--framed", is_flag=True, help="With --schema: five bytes with a schema id stand before the body.")
+@click.option(
+    "--window",
+    type=click.Choice([kind.value for kind in WindowKind]),
+    help="Keys are windowed: what stands around them.",
+)
 @connection_options
 @output_option
 def decode(
-    topic: str,
+    topic: str | None,
+    payloads: tuple[str, ...],
     partition: int | None,
     from_offset: int | None,
     last: bool,
@@ -83,11 +112,20 @@ def decode(
     second_subject: str | None,
     application: str | None,
     store: str | None,
+    format_: str | None,
     columns: str | None,
+    wrapped: bool | None,
+    case_rule: CaseRule,
+    given: str | None,
+    framed: bool,
+    window: str | None,
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
     """Read records of TOPIC through a chosen resolve policy, and print them. Reads only; joins no group.
+
+    With --payload, bytes that are typed or piped in are read instead: framed ones through the registry, those of json and
+    kafka, and bodies whose writer schema is given with --schema, without any. Each row is a JSON document on a line.
 
     `--output json` prints a JSON document a line. What JSON has no word for is marked and nothing is rounded:
     {"$bytes": base64}, {"$decimal": "12.30"}, {"$date": …}, {"$time": …}, {"$timestamp": ISO 8601 in UTC},
@@ -95,67 +133,49 @@ def decode(
     {"$raw": base64, "text": …} for what was not decoded. A record that cannot be decoded is a line with its error;
     then the exit code is 1.
     """
+    if topic is None and not payloads:
+        raise UsageError("Name a TOPIC to read records of, or give bytes with --payload.")
     if last and from_offset is not None:
         raise UsageError("--last and --from-offset exclude each other: give one of them.")
-    roles = _ROLES[role]
-    if columns is not None and Role.VALUE not in roles:
-        raise UsageError("--columns are those of values, and --role key leaves the values as they are.")
-    kafka = connection.kafka_config()
-    wanted = RecordRange(topic=topic, partition=partition, from_offset=from_offset, last=last, max_records=max_records)
-    strategy = _asked_first(subject, application, store, roles)
-    second = None if second_subject is None else _named(second_subject, roles, option="--second-subject")
-    with connection.registry_client() as registry:
-        resolver = _resolver(registry, policy, strategy, second)
-        decoder = RecordDecoder(resolver, roles=roles, columns=None if columns is None else parse_columns(columns))
-        records = decoder.decode(topic, read_records(kafka, wanted, timeout_s=patience_s(kafka)))
-        read, failed = _write(topic, records, output)
-    click.echo(f"{read} record(s) read, {failed} of them not decoded.", err=True)
+    reading = Reading(
+        roles=_ROLES[role],
+        format=None if format_ is None else Format(format_),
+        columns=None if columns is None else parse_columns(columns),
+        wrap=wrapped,
+        case_rule=case_rule,
+        window=None if window is None else WindowKind(window),
+        schema=None if given is None else schema_text(given),
+        is_framed=framed,
+    )
+    reading.check(of_records=not payloads)
+    choice = PolicyChoice(
+        policy=policy, subject=subject, second_subject=second_subject, application=application, store=store
+    )
+    with ExitStack() as stack:
+        resolver: Resolver = NoRegistry()
+        if reading.asks_a_registry:
+            resolver = choice.resolver(stack.enter_context(connection.registry_client()), reading.roles)
+        if payloads:
+            read, failed = _of_payloads(topic, payloads, reading, resolver)
+            click.echo(f"{read} payload(s) read, {failed} of them not decoded.", err=True)
+        else:
+            assert topic is not None
+            kafka = connection.kafka_config()
+            wanted = RecordRange(
+                topic=topic, partition=partition, from_offset=from_offset, last=last, max_records=max_records
+            )
+            decoder = RecordDecoder(resolver, roles=reading.roles, make=reading.deserializer)
+            records = decoder.decode(topic, read_records(kafka, wanted, timeout_s=patience_s(kafka)))
+            read, failed = _write(topic, records, output)
+            click.echo(f"{read} record(s) read, {failed} of them not decoded.", err=True)
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
 
-def _asked_first(
-    subject: str | None, application: str | None, store: str | None, roles: tuple[Role, ...]
-) -> SubjectStrategy | None:
-    """The subject that is named, or that of the store; None if neither is."""
-    if subject is not None:
-        return _named(subject, roles, option="--subject")
-    if store is None:
-        return None
-    if application is None:
-        raise UsageError("--store needs --application: the changelog subject is named after both.")
-    return ChangelogSubject(application=application, store=store)
-
-
-def _named(subject: str, roles: tuple[Role, ...], *, option: str) -> SubjectStrategy:
-    split = split_subject(subject)
-    if len(roles) == 1:
-        return FixedSubject(**{roles[0].value: subject})
-    if split is None:
-        raise UsageError(
-            f"{option} {subject} names no role, so it cannot be asked for keys and values both; give --role key or "
-            "--role value."
-        )
-    return FixedSubject(key=subject_for(split[0], Role.KEY), value=subject_for(split[0], Role.VALUE))
-
-
-def _resolver(
-    registry: RegistryClient, policy: str | None, first: SubjectStrategy | None, second: SubjectStrategy | None
-) -> Resolver:
-    if policy is None:
-        policy = _DUAL if second is not None else _BY_ID if first is None else _ONE
-    if second is not None and policy != _DUAL:
-        raise UsageError(f"--second-subject is asked by --resolve {_DUAL} only.")
-    if policy == _BY_ID:
-        return ById(registry)
-    if policy == _ONE:
-        return UnderOneSubject(registry, first or TopicSubject())
-    if first is None:
-        raise UsageError(f"--resolve {_DUAL} needs the first subject: --subject, or --application and --store.")
-    return DualSubject(registry, first=first, second=second or TopicSubject(), on_second=_say_second_answered)
-
-
-def _say_second_answered(answered: SecondAnswered) -> None:
-    click.echo(answered.note, err=True)
+def _of_payloads(topic: str | None, payloads: tuple[str, ...], reading: Reading, resolver: Resolver) -> tuple[int, int]:
+    (role,) = reading.roles
+    read = reading.deserializer(resolver, role)
+    ctx = SerdeContext(topic or "(none)", role)
+    return write_decoded(payload_bytes(payloads, reading.format), lambda payload: read(payload, ctx))
 
 
 def _write(topic: str, records: Iterable[DecodedRecord], output: OutputFormat) -> tuple[int, int]:

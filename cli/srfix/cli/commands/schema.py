@@ -8,22 +8,17 @@ from typing import Literal
 
 import click
 
+from srfix.cli.commands._half import Half, SchemaChoice, half_options, schema_options
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
 from srfix.cli.output.interface import Block, Commands, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
 from srfix.recovery.standing import Acceptance, Standing, acceptance_of, standing_of
-from srfix.serde.columns import (
-    BOOLEAN,
-    Column,
-    Inferred,
-    infer_avro,
-    parse_columns,
-    print_columns,
-)
+from srfix.serde.columns import BOOLEAN, Column, Columns, Inferred, infer_avro, infer_json_schema, print_columns
 from srfix.serde.errors import ColumnError, UsageError
-from srfix.serde.formats import avro
+from srfix.serde.formats import avro, json_schema
+from srfix.serde.formats.table import Format, schema_module_of
 from srfix.serde.registry import RegistryClient, schema_references
 from srfix.serde.registry.models import Json, Schema
 
@@ -31,18 +26,17 @@ __all__ = ["schema"]
 
 
 @click.command()
-@click.argument("columns", metavar='["NAME TYPE, …"]', required=False)
-@click.option(
-    "--full-name", default=avro.KSQLDB_FULL_NAME, show_default=True, help="The record's name with its namespace."
-)
+@click.argument("columns_argument", metavar='["NAME TYPE, …"]', required=False)
+@half_options
+@schema_options
 @click.option("--from-subject", metavar="SUBJECT", help="Take the columns from this subject's schema instead.")
 @click.option("--version", type=click.IntRange(min=1), help="With --from-subject: this version, not the latest.")
 @click.option("--subject", help="Ask the registry whether this subject would take the schema; nothing is written.")
 @connection_options
 @output_option
 def schema(
-    columns: str | None,
-    full_name: str,
+    half: Half,
+    choice: SchemaChoice,
     from_subject: str | None,
     version: int | None,
     subject: str | None,
@@ -51,47 +45,61 @@ def schema(
 ) -> ExitCode:
     """Print the internal schema of columns, ready to register, and say where it stands already.
 
-    The columns are ksqlDB's: "ID INT, NAME STRING, TAGS ARRAY<STRING>". It is the schema that ksqlDB registers under a
-    changelog subject (up to 0.28). With a registry it is looked for there; exit code 1 if --subject would refuse it.
+    The columns are ksqlDB's: "ID INT, NAME STRING, TAGS ARRAY<STRING>". By default it is the schema that a running query
+    of ksqlDB up to 0.28 registers under a changelog subject. With a registry it is looked for there; exit code 1 if
+    --subject would refuse it.
     """
-    if (columns is None) == (from_subject is None):
+    if (half.columns is None) == (from_subject is None):
         raise UsageError('Give either the columns, such as "ID INT, NAME STRING", or --from-subject SUBJECT.')
     if version is not None and from_subject is None:
         raise UsageError("--version chooses a version of --from-subject; give that too.")
-    _check_full_name(full_name)
-    inferred = None if columns is None else Inferred(parse_columns(columns))
+    _check_full_name(choice)
+    inferred = None if half.columns is None else Inferred(half.columns)
     standing: Standing | None = None
     acceptance: Acceptance | None = None
     if connection.registry.urls or from_subject is not None or subject is not None:
         with connection.registry_client() as registry:
-            inferred = inferred or _columns_of(registry, str(from_subject), version or "latest")
-            wanted = Schema(text=avro.internal_schema(inferred.columns, full_name=full_name))
+            inferred = inferred or _inferred(registry, str(from_subject), version or "latest", half)
+            wanted = _schema(half, choice, inferred.columns)
             standing = standing_of(registry, wanted)
             acceptance = None if subject is None else acceptance_of(registry, subject, wanted)
     assert inferred is not None
-    text = avro.internal_schema(inferred.columns, full_name=full_name)
-    document = _document(inferred, text, standing, acceptance)
-    write_report(Report(document=document, blocks=tuple(_blocks(inferred, text, standing, acceptance))), output)
+    wanted = _schema(half, choice, inferred.columns)
+    if output is OutputFormat.TABLE and half.columns is not None and standing is None:
+        click.echo(wanted.text)  # nothing else is to be said: ready to be piped on
+        return ExitCode.OK
+    document = _document(half, inferred, wanted, standing, acceptance)
+    write_report(Report(document=document, blocks=tuple(_blocks(inferred, wanted.text, standing, acceptance))), output)
     return ExitCode.OK if acceptance is None or acceptance.is_accepted else ExitCode.FINDINGS
 
 
-def _check_full_name(full_name: str) -> None:
+def _check_full_name(choice: SchemaChoice) -> None:
+    if choice.full_name is None:
+        return
     try:
-        avro.internal_schema((Column("A", BOOLEAN),), full_name=full_name)
+        avro.internal_schema((Column("A", BOOLEAN),), full_name=choice.full_name)
     except ColumnError as error:
-        raise UsageError(f"--full-name {full_name!r} is no Avro name: {error.message}") from error
+        raise UsageError(f"--full-name {choice.full_name!r} is no Avro name: {error.message}") from error
 
 
-def _columns_of(registry: RegistryClient, subject: str, version: int | Literal["latest"]) -> Inferred:
+def _schema(half: Half, choice: SchemaChoice, columns: Columns) -> Schema:
+    module = schema_module_of(half.format)
+    assert module.SCHEMA_TYPE is not None
+    return Schema(text=choice.text(half, columns), schema_type=module.SCHEMA_TYPE)
+
+
+def _inferred(registry: RegistryClient, subject: str, version: int | Literal["latest"], half: Half) -> Inferred:
+    """The columns of a subject's schema, by the schema's own type: the format is that of what is printed."""
     found = registry.version(subject, version).schema
-    avro.check_schema(found)
-    return infer_avro(
-        found.text, references=tuple(each.schema.text for each in schema_references(registry, found, subject=subject))
-    )
+    references = tuple(each.schema.text for each in schema_references(registry, found, subject=subject))
+    infer = infer_json_schema if found.schema_type == json_schema.SCHEMA_TYPE else infer_avro
+    if infer is infer_avro:
+        avro.check_schema(found)
+    return infer(found.text, references=references, role=half.role, wrapped=half.wrapped)
 
 
 def _document(
-    inferred: Inferred, text: str, standing: Standing | None, acceptance: Acceptance | None
+    half: Half, inferred: Inferred, wanted: Schema, standing: Standing | None, acceptance: Acceptance | None
 ) -> dict[str, Json]:
     accepted: Json = None
     if acceptance is not None:
@@ -103,6 +111,9 @@ def _document(
             "mode": acceptance.mode,
             "reasons": list(acceptance.reasons),
         }
+    request: dict[str, Json] = {"schema": wanted.text}
+    if half.format is not Format.AVRO:
+        request["schemaType"] = wanted.schema_type
     registered: Json = None
     if standing is not None:
         registered = [
@@ -114,8 +125,12 @@ def _document(
         "srfix": version_of("srfix"),
         "columns": print_columns(inferred.columns),
         "dropped": [{"path": part.path, "reason": part.reason} for part in inferred.dropped],
-        "avro": text,
-        "request": {"schema": text},
+        "format": half.format.value,
+        "role": half.role.value,
+        "wrapped": half.wrapped,
+        "text": wanted.text,
+        "avro": wanted.text if half.format is Format.AVRO else None,
+        "request": request,
         "registered": registered,
         "registered_is_complete": None if standing is None else standing.is_complete,
         "acceptance": accepted,

@@ -1,0 +1,141 @@
+"""`srfix encode`: rows as bytes, to try a rule from the shell. Registers nothing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from typing import Final
+
+import click
+
+from srfix.cli.commands._half import Half, SchemaChoice, case_rule_option, half_options, schema_options, schema_text
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import connection_options
+from srfix.serde.casing import CaseRule
+from srfix.serde.engine import Encode
+from srfix.serde.errors import DecodeError, EncodeError, UsageError
+from srfix.serde.formats.json import decoder as json_decoder
+from srfix.serde.formats.table import Format, module_of, schema_module_of
+from srfix.serde.interface import Value
+from srfix.serde.json_values import from_json
+from srfix.serde.registry import schema_references
+from srfix.serde.registry.models import Schema
+from srfix.serde.windowed import Window, WindowKind, join
+from srfix.serde.wire import prefix_id_bytes
+
+__all__ = ["encode"]
+
+_TEXTS: Final = ("hex", "base64", "text")
+
+
+@click.command()
+@click.argument("rows", metavar="[ROW…]", nargs=-1)
+@half_options
+@case_rule_option
+@click.option(
+    "--schema",
+    "given",
+    metavar="TEXT|@FILE",
+    help="Write under this schema; with columns as under VALUE_SCHEMA_ID: exact names, defaults for what is missing.",
+)
+@click.option("--schema-id", type=click.IntRange(min=1), help="Likewise, under the registry's schema with this id.")
+@schema_options
+@click.option("--frame", type=click.IntRange(min=1), metavar="ID", help="Put this schema id before the body.")
+@click.option("--window", type=click.IntRange(min=0), metavar="MS", help="Around a key: the start of its window.")
+@click.option("--window-end", type=click.IntRange(min=0), metavar="MS", help="Of a session window: its end, inclusive.")
+@click.option(
+    "--as", "text_of", type=click.Choice(_TEXTS), help="How bytes are shown. Default: text for json, else hex."
+)
+@connection_options
+def encode(
+    rows: tuple[str, ...],
+    half: Half,
+    case_rule: CaseRule,
+    given: str | None,
+    schema_id: int | None,
+    choice: SchemaChoice,
+    frame: int | None,
+    window: int | None,
+    window_end: int | None,
+    text_of: str | None,
+    connection: Connection,
+) -> ExitCode:
+    """Encode ROWs, each a JSON document, and print the bytes of each on a line. Without ROWs: stdin, one a line.
+
+    With --columns a row is read as ksqlDB reads plain JSON (DATE in days, TIME and TIMESTAMP in milliseconds, BYTES in
+    base64), and written under the columns' internal schema, or that of --schema. Values may be marked as `srfix decode`
+    prints them: {"$decimal": "12.30"}, {"$timestamp": …}. A row that does not fit is a line on stderr; then the exit code
+    is 1. Nothing is registered: --frame and --schema-id say which id stands before the body.
+    """
+    if given is not None and schema_id is not None:
+        raise UsageError("--schema and --schema-id exclude each other: give one of them.")
+    if window_end is not None and window is None:
+        raise UsageError("--window-end belongs to a session window; give its start too (--window).")
+    under = None if given is None else Schema(text=schema_text(given))
+    references: tuple[str, ...] = ()
+    if schema_id is not None:
+        with connection.registry_client() as registry:
+            under = registry.schema_by_id(schema_id).schema
+            references = tuple(found.schema.text for found in schema_references(registry, under, subject=""))
+    write = _encoder(half, case_rule, choice, under, references)
+    prefix = b"" if frame is None and schema_id is None else prefix_id_bytes(frame or schema_id or 0)
+    failed = False
+    for row in rows or (line for line in sys.stdin if line.strip()):
+        try:
+            value = _value(row, half, case_rule)
+            payload = None if value is None else write(value, prefix)
+        except (DecodeError, EncodeError) as error:
+            click.echo(f"Error: {error.message}", err=True)
+            failed = True
+            continue
+        if payload is not None and window is not None:
+            kind = WindowKind.TIME if window_end is None else WindowKind.SESSION
+            payload = join(payload, Window(start_ms=window, end_ms=window_end), kind)
+        click.echo(_shown(payload, text_of or ("text" if half.format is Format.JSON and window is None else "hex")))
+    return ExitCode.FINDINGS if failed else ExitCode.OK
+
+
+def _encoder(
+    half: Half, case_rule: CaseRule, choice: SchemaChoice, under: Schema | None, references: tuple[str, ...]
+) -> Encode:
+    module = module_of(half.format)
+    if module.SCHEMA_TYPE is None:
+        if under is not None:
+            raise UsageError(f"The format {half.format.value} has no schemas: leave out --schema and --schema-id.")
+        return module.encoder(None, columns=half.columns, case_rule=case_rule, wrapped=half.wrapped)
+    schemas = schema_module_of(half.format)
+    if under is not None:
+        if half.columns is None:
+            return module.encoder(under.text, columns=None, case_rule=CaseRule.EXACT, references=references)
+        return schemas.encoder_under(under.text, columns=half.columns, references=references)
+    if half.columns is None:
+        raise UsageError(f"The format {half.format.value} needs --columns, --schema or --schema-id.")
+    text = choice.text(half, half.columns)
+    return module.encoder(text, columns=half.columns, case_rule=case_rule, wrapped=half.wrapped)
+
+
+def _value(row: str, half: Half, case_rule: CaseRule) -> Value:
+    try:
+        document = json.loads(row)
+    except ValueError as error:
+        raise UsageError(f"The row {row!r} is not JSON ({error}). Quote it for the shell.") from error
+    if half.columns is None or '"$' in row:
+        try:
+            return from_json(document)
+        except ValueError as error:
+            raise UsageError(f"The row {row!r}: {error}") from error
+    bare = not half.wrapped and not (isinstance(document, dict) and document.keys() == {half.columns[0].name})
+    read = json_decoder(None, columns=half.columns, case_rule=case_rule, wrapped=not bare)
+    return read(row.encode(), 0)
+
+
+def _shown(payload: bytes | None, text_of: str) -> str:
+    if payload is None:
+        return "null"
+    if text_of == "base64":
+        return base64.b64encode(payload).decode("ascii")
+    if text_of == "text":
+        return payload.decode("utf-8", "backslashreplace")
+    return payload.hex()

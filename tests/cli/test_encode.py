@@ -1,0 +1,168 @@
+"""`srfix encode`, and `srfix decode --payload`: every format, tried from the shell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from tests.cli.kept_demo import Parts, srfix
+
+
+def said(done: subprocess.CompletedProcess[str], code: int = 0) -> list[str]:
+    assert done.returncode == code, done.stderr
+    return done.stdout.splitlines()
+
+
+PHANTOM = ("--application", damage.APPLICATION, "--store", damage.STORE)
+COLUMNS = "ID INT, PRICE DECIMAL(6, 2), TAGS ARRAY<STRING>, `at` TIMESTAMP"
+ROW = '{"id": 7, "price": 12.30, "TAGS": ["a", null], "at": 1592276400123}'
+DECODED = {
+    "ID": 7,
+    "PRICE": {"$decimal": "12.30"},
+    "TAGS": ["a", None],
+    "at": {"$timestamp": "2020-06-16T03:00:00.123000+00:00"},
+}
+
+
+class TestThereAndBack:
+    @pytest.mark.parametrize("format_", ["avro", "json", "json_sr"])
+    def test_a_row_comes_back_from_every_format(self, format_: str) -> None:
+        half = ("--format", format_, "--columns", COLUMNS)
+        (payload,) = said(srfix("encode", *half, ROW))
+        schema = () if format_ == "json" else ("--schema", *said(srfix("schema", *half)))
+        (row,) = said(srfix("decode", *half, *schema, "--payload", payload))
+        assert json.loads(row) == DECODED
+
+    def test_plain_json_is_written_as_ksqldb_writes_it(self) -> None:
+        (payload,) = said(srfix("encode", "--format", "json", "--columns", COLUMNS, ROW))
+        assert payload == '{"ID":7,"PRICE":12.30,"TAGS":["a",null],"at":1592276400123}'
+
+    @pytest.mark.parametrize(
+        ("column", "row", "payload"),
+        [
+            ("ID INT", "7", "00000007"),
+            ("ID BIGINT", '{"ID": -1}', "ffffffffffffffff"),
+            ("ID DOUBLE", "1.5", "3ff8000000000000"),
+            ("ID STRING", '"né"', "6ec3a9"),
+        ],
+    )
+    def test_a_kafka_key_is_one_bare_value(self, column: str, row: str, payload: str) -> None:
+        half = ("--format", "kafka", "--role", "key", "--columns", column)
+        assert said(srfix("encode", *half, row)) == [payload]
+        (back,) = said(srfix("decode", *half, "--payload", payload))
+        given = json.loads(row)
+        assert json.loads(back) == (given if isinstance(given, dict) else {"ID": given})
+
+    def test_a_key_of_one_column_is_bare_and_a_value_is_not(self) -> None:
+        half = ("--columns", "ID INT KEY, NAME STRING")
+        assert said(srfix("encode", "--role", "key", *half, "7")) == ["0e"]
+        assert said(srfix("encode", "--role", "value", *half, '{"NAME": "a"}')) == ["020261"]
+        assert said(srfix("encode", "--role", "value", "--unwrapped", *half, '"a"')) == ["0261"]
+
+    def test_windows_stand_behind_a_key(self) -> None:
+        half = ("--format", "kafka", "--role", "key", "--columns", "ID INT")
+        (time,) = said(srfix("encode", *half, "--window", "1000", "7"))
+        assert time == "00000007" + "00000000000003e8"
+        (session,) = said(srfix("encode", *half, "--window", "1000", "--window-end", "2000", "7"))
+        assert session == "00000007" + "00000000000007d0" + "00000000000003e8"
+        (back,) = said(srfix("decode", *half, "--window", "session", "--payload", session))
+        assert json.loads(back) == {"key": {"ID": 7}, "window": {"start_ms": 1000, "end_ms": 2000}}
+
+    def test_rows_and_payloads_may_come_from_stdin_and_marks_are_taken(self) -> None:
+        columns = ("--columns", "D DECIMAL(4, 1)")
+        done = srfix("encode", *columns, stdin='{"D": {"$decimal": "1.5"}}\n\n{"D": 2}\n')
+        assert said(done) == ["02020f", "020214"]
+        (schema,) = said(srfix("schema", *columns))
+        back = srfix("decode", *columns, "--schema", schema, "--payload", "-", stdin="02020f\nnull\n")
+        assert [json.loads(line) for line in said(back)] == [{"D": {"$decimal": "1.5"}}, None]
+
+
+class TestUnderASchema:
+    SCHEMA = json.dumps(
+        {
+            "type": "record",
+            "name": "R",
+            "fields": [{"name": "ID", "type": "int"}, {"name": "EXTRA", "type": "string", "default": "x"}],
+        }
+    )
+
+    def test_columns_are_written_under_a_schema_that_exists_with_its_defaults(self, tmp_path: Path) -> None:
+        file = tmp_path / "schema.avsc"
+        file.write_text(self.SCHEMA)
+        assert said(srfix("encode", "--columns", "ID INT", "--schema", f"@{file}", '{"ID": 7}')) == ["0e0278"]
+
+    def test_a_column_that_it_lacks_is_named(self) -> None:
+        done = srfix("encode", "--columns", "ID INT, NAME STRING", "--schema", self.SCHEMA, '{"ID": 7}')
+        assert done.returncode == 2
+        assert "NAME" in done.stderr
+
+    def test_without_columns_a_row_is_the_schemas(self) -> None:
+        done = srfix("encode", "--schema", self.SCHEMA, "--frame", "3", '{"ID": 7, "EXTRA": ""}', "--as", "base64")
+        assert said(done) == ["AAAAAAMOAA=="]
+
+    def test_a_schema_id_is_looked_up_and_framed_and_read_back(self, parts: Parts) -> None:
+        record = next(record for record in parts.staged.records if record.row is not None)
+        schema_id = parts.staged.writer_ids[record.version - 1]
+        (payload,) = said(parts.srfix("encode", "--schema-id", str(schema_id), json.dumps(record.row)))
+        assert payload.startswith(f"00{schema_id:08x}")
+        (back,) = said(parts.srfix("decode", "--payload", payload))
+        assert json.loads(back) == record.row
+        failed = parts.srfix("decode", "users", *PHANTOM, "--payload", payload)
+        assert (failed.returncode, failed.stdout) == (1, "")
+        assert "SubjectVersionError: Error retrieving Avro value schema version for id" in failed.stderr
+        assert parts.registry.writes == 0
+
+
+class TestRules:
+    @pytest.mark.parametrize(
+        ("rule", "id_", "code"),
+        [("ksqldb", 2, 0), ("ksqldb-2020", 2, 0), ("exact", None, 0), ("unique", None, 1)],
+    )
+    def test_a_collision_of_letter_case_by_each_rule(self, rule: str, id_: int | None, code: int) -> None:
+        half = ("--format", "json", "--columns", "FOO INT", "--case-rule", rule)
+        done = srfix("decode", *half, "--payload", '{"foo": 1, "Foo": 2}')
+        lines = said(done, code)
+        assert [json.loads(line) for line in lines] == ([{"FOO": id_}] if code == 0 else [])
+        if code:
+            assert "AmbiguousFieldError" in done.stderr
+
+    def test_a_refusal_has_the_path_and_both_types(self) -> None:
+        schema = json.dumps({"type": "record", "name": "R", "fields": [{"name": "A", "type": "string"}]})
+        done = srfix("decode", "--columns", "A INT", "--schema", schema, "--payload", "0261")
+        assert done.returncode == 1
+        assert "string" in done.stderr
+        assert "int32" in done.stderr
+        assert "->A" in done.stderr
+
+
+class TestWhatMakesNoSense:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (("encode", "{}"), "needs --columns, --schema or --schema-id"),
+            (("encode", "--columns", "A INT", "{"), "is not JSON"),
+            (("encode", "--columns", "A INT", "--window-end", "1", "{}"), "give its start too"),
+            (("encode", "--format", "json", "--schema", "{}", "{}"), "has no schemas"),
+            (("encode", "--columns", "A INT KEY", "{}"), "all are KEY"),
+            (("encode", "--columns", "A INT, B INT", "--unwrapped", "1"), "Only a single column"),
+            (("decode",), "Name a TOPIC"),
+            (("decode", "--payload", "zz", "--schema", '"int"'), "is not hexadecimal"),
+            (("decode", "--payload", "00", "--framed"), "--framed belongs to --schema"),
+            (("decode", "--payload", "00", "--format", "kafka"), "needs its column"),
+            (("decode", "--payload", "00", "--role", "both", "--format", "json"), "is a key or a value"),
+            (("decode", "--payload", "00"), "No schema registry was named"),
+            (("schema", "A INT", "--format", "kafka"), "has no schemas"),
+            (("schema", "A INT", "--format", "json_sr", "--full-name", "a.B"), "has none"),
+            (("schema", "A INT", "--generation", "soon"), "no version"),
+            (("schema", "A INT", "--source-name", "S"), "give --role key too"),
+            (("schema", "A INT", "--columns", "B INT"), "Give the columns once"),
+        ],
+    )
+    def test_it_is_a_sentence(self, arguments: tuple[str, ...], words: str) -> None:
+        done = srfix(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert words in done.stderr
