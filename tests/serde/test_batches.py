@@ -6,6 +6,7 @@ import json
 import pickle
 from collections.abc import Callable, Sequence
 from typing import cast
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -28,7 +29,7 @@ from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.registry.models import Schema
 from srfix.serde.resolve import ById, UnderOneSubject
 from srfix.serde.subjects import Role
-from srfix.serde.wire import frame_id
+from srfix.serde.wire import frame_guid, frame_id, parse
 from tests.serde.fakes import MemoryRegistry
 
 TEXT = json.dumps(
@@ -195,6 +196,30 @@ class TestDeserializeMany:
         contexts = [SerdeContext("phantom"), VALUE, SerdeContext("phantom"), SerdeContext("orders", Role.KEY)]
         rows = list(deserialize_many([GOOD] * 4, contexts, deserializer, on_error="quarantine"))
         assert [isinstance(row, BadRow) for row in rows] == [True, False, True, True]
+
+    def test_of_two_guids_that_begin_alike_one_may_be_refused(self) -> None:
+        refused, known = UUID(int=1), UUID(int=2)
+
+        def answer(payload: bytes | None, ctx: Context) -> Value:
+            frame = parse(payload)
+            assert frame is not None
+            if frame.guid == refused:
+                raise ResolveError("no such schema")
+            return {}
+
+        payloads = [frame_guid(refused), frame_guid(known), frame_guid(refused, b"more")]
+        rows = list(deserialize_many(payloads, VALUE, answer, on_error="quarantine"))
+        assert [isinstance(row, BadRow) for row in rows] == [True, False, True]
+
+    def test_headers_that_name_the_schema_are_asked_for_each_time(self) -> None:
+        asked: list[Context] = []
+
+        def answer(payload: bytes | None, ctx: Context) -> Value:
+            asked.append(ctx)
+            raise ResolveError("no such schema")
+
+        contexts = [SerdeContext("orders", headers={"other": b"x"}) for _ in range(3)]
+        assert len(list(deserialize_many([GOOD] * 3, contexts, answer, on_error="quarantine"))) == len(asked) == 3
 
     def test_an_error_that_is_about_the_body_says_nothing_about_the_next(self, registry: MemoryRegistry) -> None:
         assert read(registry, [GOOD[:-1], GOOD]) == [(0, Reason.TRUNCATED), ROW]
