@@ -1,0 +1,185 @@
+"""Everit's JSON Schema library in a process of its own: schemas in, what it makes of them out, as JSON lines.
+
+Run as a module it is the process. `Everit` here is what talks to it. The builders are called as `JsonSchemaData` calls them;
+that class itself is not to be had from a package registry.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, cast
+
+from srfix.fixtures.jars import EVERIT, fetch
+from srfix.serde._connect_schema import ConnectSchema
+from tests.stack.avro_data import Json, to_json
+
+__all__ = ["Everit", "everit"]
+
+MAX_DEPTH: Final = 12
+"""How deep a description goes: schemas may be recursive."""
+
+
+class Everit:
+    """The process, from outside."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._stdin, self._stdout = process.stdin, process.stdout
+
+    def built(self, schema: ConnectSchema) -> str:
+        """The text of the schema that the builders make."""
+        return str(self._ask({"connect": to_json(schema)}))
+
+    def loaded(self, text: str) -> object:
+        """What the loader makes of a text, as classes; None if it refuses it."""
+        return self._ask({"text": text})
+
+    def _ask(self, request: Mapping[str, Json]) -> object:
+        self._stdin.write(json.dumps(request) + "\n")
+        self._stdin.flush()
+        line = self._stdout.readline()
+        assert line, "The process of Everit has ended; its standard error says why."
+        return cast("object", json.loads(line))
+
+
+@contextmanager
+def everit() -> Iterator[Everit]:
+    """Starts the process; ends it."""
+    jars = os.pathsep.join(str(jar) for jar in fetch(EVERIT))
+    with subprocess.Popen(
+        (sys.executable, "-m", "tests.stack.everit", jars), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield Everit(process)
+
+
+# The rest runs in the process.
+
+
+def _main(class_path: str) -> None:
+    import jpype
+
+    jpype.startJVM(classpath=class_path.split(os.pathsep), convertStrings=True)
+    java = _Java(jpype)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = java.described(request["text"]) if "text" in request else java.built(request["connect"])
+        except jpype.JException:
+            answer = None
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+    # A JVM would keep the process alive for its own threads.
+    os._exit(0)
+
+
+class _Java:
+    def __init__(self, jpype: Any) -> None:
+        package = "org.everit.json.schema"
+        self._jclass: Any = jpype.JClass
+        self._package = package
+        self._loader = jpype.JClass(f"{package}.loader.SchemaLoader")
+        self._object = jpype.JClass("org.json.JSONObject")
+        self._map = jpype.JClass("java.util.HashMap")
+        self._integer = jpype.JClass("java.lang.Integer")
+        self._combined = self._class("CombinedSchema")
+
+    def _class(self, name: str) -> Any:
+        return self._jclass(f"{self._package}.{name}")
+
+    def built(self, schema: dict[str, Any]) -> str:
+        return str(self._built(schema, None).toString())
+
+    def _built(self, schema: dict[str, Any], index: int | None) -> Any:
+        if not schema["optional"]:
+            return self._plain(schema, index)
+        either = self._combined.builder().criterion(self._combined.ONE_CRITERION)
+        either.subschema(self._class("NullSchema").INSTANCE)
+        either.subschema(self._plain(schema, None))
+        return either.unprocessedProperties(self._indexed(self._map(), index)).build()
+
+    def _indexed(self, properties: Any, index: int | None) -> Any:
+        if index is not None:
+            properties.put("connect.index", self._integer(index))
+        return properties
+
+    def _plain(self, schema: dict[str, Any], index: int | None) -> Any:
+        properties = self._map()
+        match schema["type"]:
+            case "BOOLEAN":
+                builder = self._class("BooleanSchema").builder()
+            case "STRING":
+                builder = self._class("StringSchema").builder()
+            case "BYTES":
+                builder = self._class("NumberSchema" if schema["name"] else "StringSchema").builder()
+                properties.put("connect.type", "bytes")
+            case "ARRAY":
+                builder = self._class("ArraySchema").builder().allItemSchema(self._built(schema["values"], None))
+            case "MAP":
+                entry = self._class("ObjectSchema").builder()
+                entry.addPropertySchema("key", self._built(schema["keys"], 0))
+                entry.addPropertySchema("value", self._built(schema["values"], 1))
+                builder = self._class("ArraySchema").builder().allItemSchema(entry.build())
+                properties.put("connect.type", "map")
+            case "STRUCT":
+                builder = self._class("ObjectSchema").builder()
+                for place, (name, part) in enumerate(schema["fields"]):
+                    builder.addPropertySchema(name, self._built(part, place))
+            case number:
+                builder = self._class("NumberSchema").builder().requiresInteger(number.startswith("INT"))
+                properties.put("connect.type", number.lower())
+        if schema["name"] is not None:
+            builder.title(schema["name"])
+        if schema["version"] is not None:
+            properties.put("connect.version", self._integer(schema["version"]))
+        if schema["parameters"]:
+            parameters = self._map()
+            for name, value in schema["parameters"].items():
+                parameters.put(name, value)
+            properties.put("connect.parameters", parameters)
+        return builder.unprocessedProperties(self._indexed(properties, index)).build()
+
+    def described(self, text: str) -> object:
+        builder = self._loader.builder().useDefaults(True).draftV7Support().schemaJson(self._object(text))
+        return self._described(builder.build().load().build(), 0)
+
+    def _described(self, schema: Any, depth: int) -> object:
+        kind = str(schema.getClass().getSimpleName())
+        made: dict[str, object] = {
+            "class": kind,
+            "title": schema.getTitle(),
+            "default": bool(schema.hasDefaultValue()),
+            "other": sorted(str(name) for name in schema.getUnprocessedProperties().keySet()),
+        }
+        if depth == MAX_DEPTH:
+            return made
+        match kind:
+            case "CombinedSchema":
+                made["class"] = str(schema.getCriterion().toString())
+                made["parts"] = [self._described(part, depth + 1) for part in schema.getSubschemas()]
+            case "NumberSchema":
+                made["is_integer"] = bool(schema.requiresInteger())
+            case "ObjectSchema":
+                properties = schema.getPropertySchemas().entrySet()
+                made["properties"] = [[str(e.getKey()), self._described(e.getValue(), depth + 1)] for e in properties]
+                made["required"] = sorted({str(name) for name in schema.getRequiredProperties()})
+                made["additional"] = self._perhaps(schema.getSchemaOfAdditionalProperties(), depth)
+            case "ArraySchema":
+                made["items"] = self._perhaps(schema.getAllItemSchema(), depth)
+            case "EnumSchema":
+                made["count"] = int(schema.getPossibleValuesAsList().size())
+            case "ReferenceSchema":
+                made["target"] = self._perhaps(schema.getReferredSchema(), depth)
+        return made
+
+    def _perhaps(self, schema: Any, depth: int) -> object:
+        return None if schema is None else self._described(schema, depth + 1)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])
