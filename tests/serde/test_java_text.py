@@ -90,6 +90,8 @@ class TestFloatText:
             (1.401298464324817e-45, "1.4E-45"),  # Float.MIN_VALUE
             (1.1754943508222875e-38, "1.1754944E-38"),  # Float.MIN_NORMAL
             (3.4028234663852886e38, "3.4028235E38"),  # Float.MAX_VALUE
+            (268438016.0, "2.68438E8"),  # 268438000 lies half way, and goes to the even one of both
+            (268437984.0, "2.6843798E8"),
             (math.inf, "Infinity"),
             (math.nan, "NaN"),
         ],

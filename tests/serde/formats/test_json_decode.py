@@ -211,9 +211,10 @@ class TestPaths:
             _read(columns, body)
         assert caught.value.path == path
 
-    def test_the_first_column_that_does_not_fit_is_named_whatever_the_documents_order(self) -> None:
+    @pytest.mark.parametrize("rule", [CaseRule.UNIQUE, CaseRule.KSQLDB])
+    def test_the_first_column_that_does_not_fit_is_named_whatever_the_documents_order(self, rule: CaseRule) -> None:
         with pytest.raises(CoercionError) as caught:
-            _read("A INT, B INT", '{"b":"x","a":"y"}')
+            _read("A INT, B INT", '{"B":"x","a":"y"}', rule)
         assert caught.value.path == "$.A"
 
     def test_a_text_is_not_quoted(self) -> None:

@@ -147,6 +147,10 @@ class TestRows:
             columns = "A INT"
         with pytest.raises(EncodeError, match=rf"^1 field does not fit: {re.escape(message)}"):
             _write(columns, row)
+        if isinstance(row, dict) and columns != "A INT":
+            whole = {column.name: row.get(column.name) for column in parse_columns(columns)}
+            with pytest.raises(EncodeError, match=rf"^1 field does not fit: {re.escape(message)}"):
+                _write(columns, whole)
 
     def test_all_bad_fields_are_named_at_once(self) -> None:
         with pytest.raises(EncodeError, match=r"^2 fields do not fit: ") as caught:

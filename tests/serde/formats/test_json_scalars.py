@@ -158,6 +158,11 @@ class TestDouble:
             assert isinstance(value, float)
             assert math.copysign(1, value) == sign
 
+    def test_it_does_so_where_every_digit_is_read(self) -> None:
+        decode = json.decoder(None, columns=parse_columns("A DOUBLE, B DECIMAL(4, 1)"), case_rule=CaseRule.KSQLDB)
+        row = decode(b'{"A": -0.0, "B": -0.0}', 0)
+        assert repr(row) == "{'A': 0.0, 'B': Decimal('0.0')}"
+
     @pytest.mark.parametrize(
         "text", ['""', '"x"', '"."', '"1e"', '"0x1"', '"infinity"', '"NaNd"', '"1_0"', '"\\uff11"', '"\\u00a01"']
     )
