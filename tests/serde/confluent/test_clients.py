@@ -279,6 +279,11 @@ class TestRobustness:
         serialize = AvroSerializer(client, linked)
         with pytest.raises(EncodeError, match="nests deeper than 1000 levels"):
             serialize(value, CTX)
+        value["next"] = ("L", value)  # contains itself
+        with pytest.raises(EncodeError, match="nests deeper than 1000 levels"):
+            serialize(value, CTX)
+        with pytest.raises(EncodeError, match="cannot be written as JSON"):
+            JSONSerializer(JSON, client)(value, CTX)
         payload = serialize({"next": None}, CTX)
         assert payload is not None
         for reader in (None, linked):

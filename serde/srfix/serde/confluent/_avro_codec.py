@@ -10,7 +10,7 @@ confluent-kafka (and Java's `AbstractKafkaAvroSerializer`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 from functools import cached_property, partial
 from io import BytesIO
@@ -197,14 +197,15 @@ def _trailing(left: int, size: int) -> TrailingBytesError:
 
 def _check_depth(value: object) -> None:
     """fastavro's compiled writer recurses on the C stack and does not check it."""
-    level: list[object] = [value]
+    level: dict[int, object] = {0: value}
     for _ in range(MAX_LEVELS):
-        level = [
-            part
-            for one in level
+        # By identity, so that a value which contains itself twice does not double with each level.
+        level = {
+            id(part): part
+            for one in level.values()
             if isinstance(one, dict | list | tuple)
-            for part in (one.values() if isinstance(one, Mapping) else one)
-        ]
+            for part in (one.values() if isinstance(one, dict) else one)
+        }
         if not level:
             return
     raise EncodeError(f"The value nests deeper than {MAX_LEVELS} levels.")

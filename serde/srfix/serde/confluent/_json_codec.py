@@ -62,17 +62,18 @@ def _document(text: str) -> Json:
 
 
 def encoder(schema: JsonSchema | None, json_encode: JsonEncode | None) -> Encode:
-    """Validates if there is a schema, and writes."""
+    """Writes, and validates if there is a schema."""
     dump = orjson.dumps if json_encode is None else json_encode
     validate = None if schema is None else schema.validate
 
     def encode(value: object, prefix: bytes) -> bytes:
-        if validate is not None:
-            _check(validate, value)
+        # Written first: orjson, like json, has a bound on nesting, and the validator has none.
         try:
             body = dump(value)
         except Exception as error:
             raise EncodeError(f"The value cannot be written as JSON ({type(error).__name__}: {error}).") from error
+        if validate is not None:
+            _check(validate, value)
         return prefix + (body.encode() if isinstance(body, str) else body)
 
     return encode

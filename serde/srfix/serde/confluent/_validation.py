@@ -2,7 +2,7 @@
 
 Set up for the verdicts of confluent-kafka, which asks the Python library jsonschema: the newest draft where a schema
 names none, `format` as an annotation only, nothing unknown refused. Unlike there, nothing is ever fetched from a URL in
-a `$ref`, and patterns are ECMA 262's, as the specification has them, not Python's.
+a `$ref`, and patterns are ECMA 262's, as the specification has them, not Python's. Messages hold no values.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ def validator(document: Json, references: Mapping[str, Json]) -> Validate:
     return validate
 
 
+_BACKTRACK_LIMIT: Final = 100_000
+"""Steps of a pattern on one text, beyond which the text does not match."""
+
+
 def _compiled(library: object, document: Json, references: Mapping[str, Json]) -> jsonschema_rs.Validator:
     module = cast("jsonschema_rs", library)  # type: ignore[valid-type]
     schema = cast("dict[str, object] | bool", document)
@@ -64,7 +68,12 @@ def _compiled(library: object, document: Json, references: Mapping[str, Json]) -
     try:
         registry = module.Registry(list(references.items()), retriever=retrieve)  # type: ignore[attr-defined]
         return module.validator_for(  # type: ignore[attr-defined, no-any-return]
-            schema, validate_formats=False, registry=registry, retriever=retrieve
+            schema,
+            validate_formats=False,
+            registry=registry,
+            retriever=retrieve,
+            mask="the value",
+            pattern_options=module.FancyRegexOptions(backtrack_limit=_BACKTRACK_LIMIT),  # type: ignore[attr-defined]
         )
     except Exception as error:
         raise SchemaError(
