@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srfix.serde.arrow import RowWise, arrow_schema, to_arrow
-from srfix.serde.batches import ROWS_AT_A_TIME, Contexts, Deserialize, OnError, Payloads, Reason
+from srfix.serde.batches import ROWS_AT_A_TIME, Contexts, OnError, Payloads, Reason
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import Columns, Struct, parse_columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer, KafkaDeserializer
@@ -27,7 +27,7 @@ from srfix.serde.errors import (
     TrailingBytesError,
     UsageError,
 )
-from srfix.serde.interface import Context, SerdeContext, Value
+from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
 from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.resolve import ById
 from srfix.serde.serializer import AvroSerializer
@@ -145,6 +145,23 @@ class TestBadRows:
             NULLS | about("TRAILING_BYTES", messages[2], GOOD + b"!"),
             NULLS | about("BAD_MAGIC", messages[3], b"{}"),
             ROW | about(),
+        ]
+
+    def test_they_are_found_behind_the_first_thousand_too(self) -> None:
+        columns = parse_columns("A INT")
+        rows: list[Value] = [{"A": number} for number in range(2500)]
+        rows[0], rows[1700], rows[2100] = None, None, {"A": 2**31}
+        batch = to_arrow([b"x"] * 2500, VALUE, Fixed(rows, columns), on_error="quarantine")
+        reasons = batch.column("_srfix_reason").to_pylist()
+        assert {number: reason for number, reason in enumerate(reasons) if reason} == {
+            0: "TOMBSTONE",
+            1700: "TOMBSTONE",
+            2100: "OVERFLOW",
+        }
+        assert [number for number, value in enumerate(batch.column("A").to_pylist()) if value != number] == [
+            0,
+            1700,
+            2100,
         ]
 
     def test_without_quarantine_the_first_is_raised_with_its_position(self, deserializer: AvroDeserializer) -> None:
@@ -351,10 +368,10 @@ class TestColumns:
         assert to_arrow([b"x"], VALUE, read, columns=parse_columns("A BYTES")).to_pylist() == [{"A": b"x"}]
 
     def test_another_engine_stands_behind_the_seam(self, deserializer: AvroDeserializer) -> None:
-        made: list[tuple[Deserialize, Columns, Role]] = []
+        made: list[tuple[Deserializer, Columns, Role]] = []
 
         class Kernel:
-            def __init__(self, deserializer: Deserialize, columns: Columns, role: Role) -> None:
+            def __init__(self, deserializer: Deserializer, columns: Columns, role: Role) -> None:
                 made.append((deserializer, columns, role))
                 self._rows = RowWise(deserializer, columns, role)
 

@@ -11,6 +11,18 @@
 | `ENCODE_FAILED` | `EncodeError` |
 
 Every other error, above all a registry that cannot be asked, says nothing about the row: it is raised, never kept.
+
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.deserializer import AvroDeserializer
+    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde.resolve import ById
+    >>> from srfix.serde.serializer import AvroSerializer
+    >>> columns, users = parse_columns("ID BIGINT, NAME STRING"), SerdeContext("users")
+    >>> payload = AvroSerializer(registry, columns)({"ID": 7, "NAME": "Ada"}, users)
+    >>> read = AvroDeserializer(ById(registry), columns=columns)
+    >>> good, tombstone, bad = deserialize_many([payload, None, payload[:-1]], users, read, on_error="quarantine")
+    >>> good, tombstone, bad.position, bad.reason.value
+    ({'ID': 7, 'NAME': 'Ada'}, None, 2, 'TRUNCATED')
 """
 
 from __future__ import annotations
@@ -19,7 +31,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from srfix.serde.errors import (
     CasingError,
@@ -40,7 +52,7 @@ from srfix.serde.errors import (
     UsageError,
     WireError,
 )
-from srfix.serde.interface import Context, Value
+from srfix.serde.interface import Context, Deserializer, Value
 from srfix.serde.wire import parse, prefix_of
 
 if TYPE_CHECKING:
@@ -49,12 +61,10 @@ if TYPE_CHECKING:
 __all__ = [
     "BadRow",
     "Contexts",
-    "Deserialize",
     "OnError",
     "Payloads",
     "ROWS_AT_A_TIME",
     "Reason",
-    "Serialize",
     "chunks_of_rows",
     "contexts_of",
     "deserialize_many",
@@ -74,20 +84,6 @@ Payloads: TypeAlias = "Sequence[bytes | None] | pa.Array | pa.ChunkedArray"
 
 ROWS_AT_A_TIME: Final = 1000
 """How many rows are held together: more dicts, and Python's garbage collector walks them again and again."""
-
-
-class Deserialize(Protocol):
-    """A deserializer: any callable of that shape."""
-
-    def __call__(self, payload: bytes | None, ctx: Context, /) -> Value:
-        """The row; None for a tombstone."""
-
-
-class Serialize(Protocol):
-    """A serializer: any callable of that shape."""
-
-    def __call__(self, row: object, ctx: Context, /) -> bytes | None:
-        """The payload; None for None."""
 
 
 class Reason(Enum):
@@ -175,7 +171,7 @@ def contexts_of(ctx: Contexts, rows: int) -> Sequence[Context]:
 
 
 def deserialize_many(
-    payloads: Payloads, ctx: Contexts, deserializer: Deserialize, *, on_error: OnError = "fail"
+    payloads: Payloads, ctx: Contexts, deserializer: Deserializer, *, on_error: OnError = "fail"
 ) -> Iterator[Value | BadRow]:
     """The rows of payloads, in order; None for a tombstone.
 
@@ -199,7 +195,7 @@ def _raising(chunks: Iterator[list[Value | BadRow]], *, is_raised: bool) -> Iter
             yield row
 
 
-def chunks_of_rows(payloads: Payloads, ctx: Contexts, deserializer: Deserialize) -> Iterator[list[Value | BadRow]]:
+def chunks_of_rows(payloads: Payloads, ctx: Contexts, deserializer: Deserializer) -> Iterator[list[Value | BadRow]]:
     """The same in lists of 1,000 (the last one shorter), bad rows as values.
 
     :raises UsageError: see `deserialize_many`.
@@ -210,7 +206,7 @@ def chunks_of_rows(payloads: Payloads, ctx: Contexts, deserializer: Deserialize)
 
 
 def _chunks(
-    payloads: Payloads, contexts: Sequence[Context], deserialize: Deserialize
+    payloads: Payloads, contexts: Sequence[Context], deserialize: Deserializer
 ) -> Iterator[list[Value | BadRow]]:
     refused = _Refused(deserialize)
     read: Callable[[bytes | None, Context], Value | BadRow] = deserialize
@@ -247,7 +243,7 @@ def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
 class _Refused:
     """The deserializer, with an eye on the schema ids and GUIDs that were refused before."""
 
-    def __init__(self, deserialize: Deserialize) -> None:
+    def __init__(self, deserialize: Deserializer) -> None:
         self._deserialize = deserialize
         self._by_prefix: dict[tuple[bytes, str, str], dict[bytes, SrfixError]] = {}
 

@@ -1,4 +1,17 @@
-"""Payloads → Arrow, one typed column for each column."""
+"""Payloads → Arrow, one typed column for each column.
+
+>>> from srfix.serde.columns import parse_columns
+>>> from srfix.serde.deserializer import AvroDeserializer
+>>> from srfix.serde.interface import SerdeContext
+>>> from srfix.serde.resolve import ById
+>>> from srfix.serde.serializer import AvroSerializer
+>>> columns, users = parse_columns("ID BIGINT, NAME STRING"), SerdeContext("users")
+>>> payload = AvroSerializer(registry, columns)({"ID": 7, "NAME": "Ada"}, users)
+>>> read = AvroDeserializer(ById(registry), columns=columns)
+>>> batch = to_arrow([payload, None, b"no frame"], users, read, on_error="quarantine")
+>>> batch.select(["ID", "NAME", "_srfix_reason"]).to_pydict()
+{'ID': [7, None, None], 'NAME': ['Ada', None, None], '_srfix_reason': [None, 'TOMBSTONE', 'BAD_MAGIC']}
+"""
 
 from __future__ import annotations
 
@@ -19,7 +32,6 @@ from srfix.serde.batches import (
     ROWS_AT_A_TIME,
     BadRow,
     Contexts,
-    Deserialize,
     OnError,
     Payloads,
     Reason,
@@ -29,7 +41,7 @@ from srfix.serde.batches import (
 )
 from srfix.serde.engine import BatchDecode, DecodedBatch
 from srfix.serde.errors import CoercionError, DecodeError, UsageError
-from srfix.serde.interface import Row, Value
+from srfix.serde.interface import Deserializer, Row, Value
 from srfix.serde.subjects import Role, role_of
 
 if TYPE_CHECKING:
@@ -37,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchEngine", "RowWise", "to_arrow"]
 
-BatchEngine: TypeAlias = Callable[[Deserialize, Columns, Role], BatchDecode]
+BatchEngine: TypeAlias = Callable[[Deserializer, Columns, Role], BatchDecode]
 """Makes what decodes batches, for a deserializer and the columns of its rows, which are keys or values."""
 
 _REFUSED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -47,7 +59,7 @@ _REFUSED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, Valu
 def to_arrow(
     payloads: Payloads,
     ctx: Contexts,
-    deserializer: Deserialize,
+    deserializer: Deserializer,
     *,
     columns: Columns | None = None,
     on_error: OnError = "fail",
@@ -147,7 +159,7 @@ def _same(one: Columns, other: Columns) -> bool:
 class RowWise:
     """The `BatchDecode` that works with every deserializer: rows first, some at a time, then columns."""
 
-    def __init__(self, deserializer: Deserialize, columns: Columns, role: Role) -> None:
+    def __init__(self, deserializer: Deserializer, columns: Columns, role: Role) -> None:
         """:raises ColumnError: if Arrow cannot hold a column."""
         self._deserializer = deserializer
         # Such a deserializer gives dicts of exactly these columns, in this order, with values of their types.

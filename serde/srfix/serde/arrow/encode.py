@@ -1,4 +1,15 @@
-"""Arrow → payloads."""
+"""Arrow → payloads.
+
+>>> import pyarrow
+>>> from srfix.serde.columns import parse_columns
+>>> from srfix.serde.interface import SerdeContext
+>>> from srfix.serde.serializer import AvroSerializer
+>>> write = AvroSerializer(registry, parse_columns("ID BIGINT, NAME STRING"))
+>>> batch = pyarrow.RecordBatch.from_pydict({"ID": [7, 8], "NAME": ["Ada", "gone"]})
+>>> payloads = from_arrow(batch, write, SerdeContext("users"), tombstones=[False, True])
+>>> len(payloads), payloads.null_count
+(2, 1)
+"""
 
 from __future__ import annotations
 
@@ -14,7 +25,6 @@ from srfix.serde.batches import (
     BadRow,
     Contexts,
     OnError,
-    Serialize,
     contexts_of,
     error_at,
     reason_of,
@@ -22,7 +32,7 @@ from srfix.serde.batches import (
 )
 from srfix.serde.errors import EncodeError, SrfixError, UsageError
 from srfix.serde.formats._misfit import Misfit, encode_error
-from srfix.serde.interface import Context
+from srfix.serde.interface import Context, Serializer
 from srfix.serde.subjects import Role, role_of
 
 if TYPE_CHECKING:
@@ -52,7 +62,7 @@ class EncodedBatch:
 @overload
 def from_arrow(
     rows: Rows,
-    serializer: Serialize,
+    serializer: Serializer,
     ctx: Contexts,
     *,
     tombstones: Tombstones | None = None,
@@ -64,7 +74,7 @@ def from_arrow(
 @overload
 def from_arrow(
     rows: Rows,
-    serializer: Serialize,
+    serializer: Serializer,
     ctx: Contexts,
     *,
     tombstones: Tombstones | None = None,
@@ -75,7 +85,7 @@ def from_arrow(
 
 def from_arrow(
     rows: Rows,
-    serializer: Serialize,
+    serializer: Serializer,
     ctx: Contexts,
     *,
     tombstones: Tombstones | None = None,
@@ -159,7 +169,7 @@ def _row(one: pa.StructArray, read: Read) -> object:
     return row
 
 
-def _payload(row: object, serializer: Serialize, ctx: Context) -> bytes | None:
+def _payload(row: object, serializer: Serializer, ctx: Context) -> bytes | None:
     if isinstance(row, Misfit):
         raise encode_error(row) from row.group()
     if row is None:
