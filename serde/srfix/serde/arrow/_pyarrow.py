@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 
 from srfix.serde.errors import UsageError
@@ -14,13 +15,7 @@ def pyarrow() -> ModuleType:
 
     :raises UsageError: if it is not installed.
     """
-    try:
-        import pyarrow as module
-    except ImportError as error:
-        raise UsageError(
-            f"Arrow batches need pyarrow, which cannot be imported ({error}). Install the extra: srfix[arrow]."
-        ) from error
-    return module  # type: ignore[no-any-return, unused-ignore]
+    return _loaded("pyarrow")
 
 
 def pyarrow_compute() -> ModuleType:
@@ -28,7 +23,13 @@ def pyarrow_compute() -> ModuleType:
 
     :raises UsageError: if it is not installed.
     """
-    pyarrow()
-    import pyarrow.compute as module
+    return _loaded("pyarrow.compute")
 
-    return module  # type: ignore[no-any-return, unused-ignore]
+
+def _loaded(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise UsageError(
+            f"Arrow batches need pyarrow, which cannot be imported ({error}). Install the extra: srfix[arrow]."
+        ) from error
