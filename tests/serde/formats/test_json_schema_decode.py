@@ -182,7 +182,7 @@ class TestValues:
                 CoercionError,
             ),
             (
-                '{"type":"array","connect.type":"map","items":{"type":"object","properties":{"key":{"type":"string"},'
+                '{"type":"array","connect.type":"map","items":{"type":"object","properties":{"key":{"type":["null","string"]},'
                 '"value":{"type":"string"}}}}',
                 "MAP<STRING, STRING>",
                 '[{"key":"a","value":"a","more":1}]',

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde.formats._json_schema_order import hash_map_order, string_hash
+
+_NINE = ["".join(parts) for parts in itertools.product(["Aa", "BB"], repeat=4)][:9]
 
 
 class TestStringHash:
@@ -37,6 +41,8 @@ class TestHashMapOrder:
             ),
             (["é", "€", "😀", "a"], ["a", "😀", "é", "€"]),
             (["AaAa", "BBBB", "AaBB", "x"], ["x", "AaAa", "BBBB", "AaBB"]),  # equal hashes stay in their order
+            # nine equal hashes make a small table grow (`HashMap.treeifyBin`), and P and Q move behind them
+            (["P", "Q", "a", *_NINE], ["a", *_NINE, "P", "Q"]),
         ],
     )
     def test_it_is_javas(self, keys: list[str], expected: list[str]) -> None:

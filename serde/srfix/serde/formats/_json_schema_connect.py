@@ -318,7 +318,9 @@ def _integer(node: Node, name: str) -> int | None:
 
 
 def _java_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
 
 
 _Json: TypeAlias = "str | int | list[_Json] | dict[str, _Json]"
