@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns import Columns, parse_columns
 from srfix.serde.deserializer import (
     AvroDeserializer,
     JsonDeserializer,
@@ -203,6 +203,12 @@ class TestHalves:
         with pytest.raises(IncompatibleTypeError):
             AvroDeserializer(ById(registry), columns=self.COLUMNS)(GOOD, KEY)
 
+    @pytest.mark.parametrize("kind", [JsonDeserializer, KafkaDeserializer])
+    def test_a_map_in_a_key_is_refused_by_every_format(self, kind: Callable[[Columns], object]) -> None:
+        """`GenericKeySerDe`, ksql issue 6621."""
+        with pytest.raises(ColumnError, match=r"^Map keys, including types that contain maps, are not supported: "):
+            kind(parse_columns("M MAP<STRING, INT> KEY"))
+
     def test_a_half_without_columns_says_so(self, registry: MemoryRegistry) -> None:
         with pytest.raises(
             ColumnError,
@@ -310,13 +316,17 @@ class TestJsonSchemaDeserializer:
     def test_what_it_refers_to_goes_by_its_name(self) -> None:
         registry = MemoryRegistry()
         registry.seed("name", '{"type":"string"}', schema_type="JSON")
-        registry.schemas[2] = Schema(
-            text='{"type":"object","properties":{"name":{"$ref":"name.json"}}}',
+        registry.seed("size", '{"type":"integer"}', schema_type="JSON")
+        registry.schemas[3] = Schema(
+            text='{"type":"object","properties":{"name":{"$ref":"name.json"},"size":{"$ref":"size.json"}}}',
             schema_type="JSON",
-            references=(SchemaReference(name="name.json", subject="name", version=1),),
+            references=(
+                SchemaReference(name="size.json", subject="size", version=1),
+                SchemaReference(name="name.json", subject="name", version=1),
+            ),
         )
-        read = JsonSchemaDeserializer(ById(registry), columns=parse_columns("NAME STRING"))
-        assert read(frame_id(2, b'{"name":"tea"}'), VALUE) == {"NAME": "tea"}
+        read = JsonSchemaDeserializer(ById(registry), columns=parse_columns("NAME STRING, SIZE BIGINT"), validate=True)
+        assert read(frame_id(3, b'{"name":"tea","size":7}'), VALUE) == {"NAME": "tea", "SIZE": 7}
 
     def test_another_type_is_refused(self, registry: MemoryRegistry) -> None:
         registry.seed("orders-value", TEXT)
