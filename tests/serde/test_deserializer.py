@@ -209,6 +209,14 @@ class TestHalves:
         with pytest.raises(ColumnError, match=r"^Map keys, including types that contain maps, are not supported: "):
             kind(parse_columns("M MAP<STRING, INT> KEY"))
 
+    def test_a_half_that_kafka_cannot_hold_does_not_keep_it_from_the_other(self) -> None:
+        read = KafkaDeserializer(parse_columns("ID INT KEY, A INT, B INT"))
+        assert read(b"\0\0\0\x07", KEY) == {"ID": 7}
+        with pytest.raises(
+            ColumnError, match=r"^A value of topic 'orders': Only a single column can stand bare; the value"
+        ):
+            read(b"\0\0\0\x07", VALUE)
+
     def test_a_half_without_columns_says_so(self, registry: MemoryRegistry) -> None:
         with pytest.raises(
             ColumnError,
@@ -325,7 +333,9 @@ class TestJsonSchemaDeserializer:
                 SchemaReference(name="name.json", subject="name", version=1),
             ),
         )
-        read = JsonSchemaDeserializer(ById(registry), columns=parse_columns("NAME STRING, SIZE BIGINT"), validate=True)
+        read = JsonSchemaDeserializer(
+            ById(registry), columns=parse_columns("NAME STRING, `SIZE` BIGINT"), validate=True
+        )
         assert read(frame_id(3, b'{"name":"tea","size":7}'), VALUE) == {"NAME": "tea", "SIZE": 7}
 
     def test_another_type_is_refused(self, registry: MemoryRegistry) -> None:

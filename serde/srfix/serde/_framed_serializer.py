@@ -123,7 +123,7 @@ class FramedSerializer:
         roles = roles_of(columns)
         self._role = Role.VALUE if Role.VALUE in roles else Role.KEY
         # What cannot be written is said at once, where it is known which halves there will be.
-        for role in roles if wrap is None or roles == (Role.VALUE,) else ():
+        for role in roles if wrap is None or len(roles) == 1 else ():
             choice.written("", role)
 
     @classmethod

@@ -30,7 +30,7 @@ class _Schemaless:
         self._wrap = wrap
         roles = () if columns is None else roles_of(columns)
         # What the format cannot hold is said at once, where it is known which halves there will be.
-        for role in roles if wrap is None or roles == (Role.VALUE,) else ():
+        for role in roles if wrap is None or len(roles) == 1 else ():
             self._check(role)
 
     @property
