@@ -23,13 +23,15 @@ def read_from(error: _Error, ctx: Context, identity: Identity | None = None) -> 
     """The same error, saying which payload it is about, and what that names its schema by."""
     carries = "" if identity is None else f", {words_for(identity)}"
     attributes: dict[str, object] = {"schema_id": None} if identity is None else attributes_of(identity)
-    return _again(error, f"A {ctx.field} of topic {ctx.topic!r}{carries}: {error.message}", ctx, attributes)
+    return _again(error, f"of topic {ctx.topic!r}{carries}: {error.message}", ctx, attributes)
 
 
 def written_to(error: _Error, ctx: Context) -> _Error:
     """The same error, saying which payload was to be written."""
-    return _again(error, f"A {ctx.field} for topic {ctx.topic!r}: {error.message}", ctx, {})
+    return _again(error, f"for topic {ctx.topic!r}: {error.message}", ctx, {})
 
 
-def _again(error: _Error, message: str, ctx: Context, more: dict[str, object]) -> _Error:
-    return type(error)(message, **{**vars(error), "topic": ctx.topic, "role": role_of(ctx.field), **more})
+def _again(error: _Error, words: str, ctx: Context, more: dict[str, object]) -> _Error:
+    # Not the field itself: confluent_kafka's is an enum, whose text depends on Python's version.
+    role = role_of(ctx.field)
+    return type(error)(f"A {role.value} {words}", **{**vars(error), "topic": ctx.topic, "role": role, **more})
