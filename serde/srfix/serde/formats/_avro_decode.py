@@ -19,7 +19,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode, fastavro_decoder
 from srfix.serde.errors import ColumnError, SchemaError, TrailingBytesError
 from srfix.serde.formats._avro_finish import Finish, unless_none, unscaled_decimal
-from srfix.serde.formats._avro_ints import int_check
+from srfix.serde.formats._avro_ints import hides_ints, int_check
 from srfix.serde.formats._avro_plan import ReadPlan, Step
 from srfix.serde.formats._avro_schema import MAX_LEVELS, AvroNode, analyse, load
 from srfix.serde.formats._avro_skim import skim
@@ -59,9 +59,10 @@ def decoder(
     if schema_text is None:
         raise SchemaError("Avro bodies cannot be read without the schema that they were written under.")
     root = load(schema_text, references)
-    plan = ReadPlan(case_rule)
+    checks_ints = columns is None and hides_ints(root)
+    plan = ReadPlan(case_rule, for_columns=columns is not None, checks_ints=checks_ints)
     step = Step(schema=plan.verbatim(root))
-    finish = int_check(root)
+    finish = None if checks_ints else int_check(root)
     if columns is not None:
         require_string_keys(columns, "Avro")
         step, finish = _of_columns(plan, root, columns, wrapped=wrapped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from srfix.serde.formats._avro_finish import INT_MAX, INT_MIN, Finish, Read, int_error
 from srfix.serde.formats._avro_schema import AvroNode, analyse, nullable_branch
 
-__all__ = ["int_check"]
+__all__ = ["hides_ints", "int_check", "is_plain_int"]
 
 _READ_AS_OTHER = frozenset({"date", "time-millis"})
 """What fastavro makes of these fails by itself where 32 bits do not hold them."""
@@ -14,9 +14,32 @@ _READ_AS_OTHER = frozenset({"date", "time-millis"})
 def int_check(root: AvroNode) -> Finish | None:
     """Passes a value on whose ints have 32 bits, and refuses others; None where there is nothing to look at.
 
-    Not looked at: unions of several types beside null, whose values do not say which one they are.
+    Not for a root that `hides_ints`.
     """
     return _walk(root) if analyse(root).is_recursive else _of(root, "")
+
+
+def hides_ints(root: AvroNode) -> bool:
+    """True if an int stands in a union of several types beside null: its values do not say which one they are, so that
+    only the reader can see to it."""
+    seen: set[tuple[AvroNode, bool]] = set()
+    stack = [(root, False)]
+    while stack:
+        node, in_union = stack.pop()
+        if (node, in_union) in seen:
+            continue
+        seen.add((node, in_union))
+        if in_union and is_plain_int(node):
+            return True
+        below = in_union or (node.kind == "union" and nullable_branch(node) is None)
+        parts = (*node.branches, *(part.node for part in node.fields), *((node.items,) if node.items else ()))
+        stack.extend((part, below) for part in parts)
+    return False
+
+
+def is_plain_int(node: AvroNode) -> bool:
+    """True for an int that is read as a number."""
+    return node.kind == "int" and node.logical not in _READ_AS_OTHER
 
 
 def _walk(root: AvroNode) -> Finish:
@@ -46,10 +69,17 @@ def _walk(root: AvroNode) -> Finish:
 def _of(node: AvroNode, path: str) -> Finish | None:
     branch = nullable_branch(node)
     if branch is None:
-        return None
+        return _of_branches(node, path)
     value = branch[0]
     check = _of_value(value, path)
     return check if value is node or check is None or _is_int(value) else _unless_none(check)
+
+
+def _of_branches(union: AvroNode, path: str) -> Finish | None:
+    if any(part.kind == "long" for part in union.branches) or not any(_is_int(part) for part in union.branches):
+        return None
+    check = _int(path)
+    return lambda value: check(value) if type(value) is int else value
 
 
 def _of_value(node: AvroNode, path: str) -> Finish | None:
@@ -69,7 +99,7 @@ def _of_value(node: AvroNode, path: str) -> Finish | None:
 
 def _is_int(node: AvroNode) -> bool:
     branch = nullable_branch(node)
-    return branch is not None and branch[0].kind == "int" and branch[0].logical not in _READ_AS_OTHER
+    return branch is not None and is_plain_int(branch[0])
 
 
 def _int(path: str) -> Finish:

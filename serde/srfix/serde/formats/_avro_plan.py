@@ -33,7 +33,9 @@ from srfix.serde.formats._avro_finish import (
     null_as,
     unless_none,
 )
+from srfix.serde.formats._avro_ints import is_plain_int
 from srfix.serde.formats._avro_names import avro_fields
+from srfix.serde.formats._avro_readers import INT, TIME_MICROS, TIME_MILLIS
 from srfix.serde.formats._avro_schema import AvroNode, describe, nullable_branch
 from srfix.serde.interface import Value
 
@@ -43,10 +45,12 @@ __all__ = ["ReadPlan", "Step", "connect_type"]
 _NEVER_ROUND: Final = 1_000_000
 # The bytes 0 and 1, as fastavro reads the number of a symbol: zigzag.
 _BOOLEAN: Final[ParsedSchema] = {"type": "enum", "symbols": {0: False, -1: True}}
+# What it makes other values of than it should.
+_STRICT: Final[dict[tuple[str, str], str]] = {("int", "time-millis"): TIME_MILLIS, ("long", "time-micros"): TIME_MICROS}
 # What fastavro makes of a writer's logical type as it is in the column.
 _READ_BY_FASTAVRO: Final = {
     (DATE_NAME, ScalarType.DATE): "date",
-    (TIME_NAME, ScalarType.TIME): "time-millis",
+    (TIME_NAME, ScalarType.TIME): TIME_MILLIS,
     (TIMESTAMP_NAME, ScalarType.TIMESTAMP): "timestamp-millis",
 }
 
@@ -70,19 +74,26 @@ class Step:
 
 
 class ReadPlan:
-    """Makes the copies."""
+    """Makes the copies.
 
-    def __init__(self, case_rule: CaseRule) -> None:
+    :param for_columns: what no column takes is read as it is on the wire: a date that Python cannot hold disturbs nobody
+        there.
+    :param checks_ints: ints that are read as the writer has them fail where 32 bits do not hold them.
+    """
+
+    def __init__(self, case_rule: CaseRule, *, for_columns: bool, checks_ints: bool = False) -> None:
         self._case_rule = case_rule
+        self._for_columns = for_columns
+        self._checks_ints = checks_ints
         self._verbatim: dict[AvroNode, ParsedSchema] = {}
 
     def verbatim(self, node: AvroNode) -> ParsedSchema:
-        """The type as the writer has it."""
+        """The type as the writer has it; for columns, without its logical types."""
         if node in self._verbatim:
             return self._verbatim[node]
         if node.kind == "boolean":
             return _BOOLEAN
-        schema = self._verbatim[node] = _head(node, logical=node.logical)
+        schema = self._verbatim[node] = _head(node, logical=self._logical(node))
         if node.kind == "record":
             schema["fields"] = [{"name": part.name, "type": shortest(self.verbatim(part.node))} for part in node.fields]
         elif node.kind == "union":
@@ -90,6 +101,13 @@ class ReadPlan:
         elif node.items is not None:
             schema["items" if node.kind == "array" else "values"] = shortest(self.verbatim(node.items))
         return schema
+
+    def _logical(self, node: AvroNode) -> str | None:
+        if self._checks_ints and is_plain_int(node):
+            return INT
+        if self._for_columns or node.logical is None:
+            return None
+        return _STRICT.get((node.kind, node.logical), node.logical)
 
     def column(self, node: AvroNode, type_: ColumnType, path: str, *, is_shared: bool = False) -> Step:
         """The type renamed and checked for a column.

@@ -23,48 +23,32 @@ that reading decides.
 
 from __future__ import annotations
 
-import base64
 import decimal
-import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, TypeAlias, cast
 
-from srfix.serde._column_types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
-from srfix.serde._connect_coercions import Coerce, coercion, refusal
+from srfix.serde._column_types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde._connect_coercions import refusal
 from srfix.serde._connect_schema import (
-    DATE_NAME,
-    DECIMAL_NAME,
-    DECIMAL_SCALE,
-    TIME_NAME,
     ConnectField,
     ConnectSchema,
     ConnectType,
 )
 from srfix.serde.casing import CaseRule, placements
 from srfix.serde.engine import Decode
-from srfix.serde.errors import CoercionError, DecodeError, SchemaError
-from srfix.serde.formats._avro_finish import decimal_of_bytes
-from srfix.serde.formats._json_numbers import double_of_number, integer_of_number
+from srfix.serde.errors import CoercionError, DecodeError
 from srfix.serde.formats._json_parse import parse, parse_exact
 from srfix.serde.formats._json_schema_connect import is_union
+from srfix.serde.formats._json_schema_leaves import InexactError, Read, leaf, wrong_node
 from srfix.serde.interface import Row, Value
 
 __all__ = ["connect_decoder"]
 
-_Read: TypeAlias = Callable[[object], Value]
-"""A JSON node, null too, → the column's value."""
-_Convert: TypeAlias = Callable[[object], Value]
-"""A JSON node that is not null → the writer's value."""
-_Step: TypeAlias = "tuple[str, str, type | None, _Read, Value, bool]"
+_Step: TypeAlias = "tuple[str, str, type | None, Read, Value, bool]"
 """Field, column, the Python type that is taken as it is, what reads anything else, what stands for an absent property,
 and whether that has to be read first."""
 
 _MISSING: Final = object()
-_BITS: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16, ConnectType.INT32: 32, ConnectType.INT64: 64}
-_INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
-_LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
-_FLOAT: Final = struct.Struct(">f")
-_NOT_FINITE: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
 def connect_decoder(writer: ConnectSchema, columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> Decode:
@@ -83,7 +67,7 @@ def connect_decoder(writer: ConnectSchema, columns: Columns, *, case_rule: CaseR
             try:
                 value = read(parse(body))
                 return value if single is None else {single.name: value}
-            except (DecodeError, _InexactError, RecursionError):
+            except (DecodeError, InexactError, RecursionError):
                 pass  # the exact reading has the words, if it fails too
         try:
             value = read(parse_exact(body))
@@ -92,10 +76,6 @@ def connect_decoder(writer: ConnectSchema, columns: Columns, *, case_rule: CaseR
         return value if single is None else {single.name: value}
 
     return decode
-
-
-class _InexactError(Exception):
-    """A double stands where its digits count."""
 
 
 def _has_decimals(type_: ColumnType) -> bool:
@@ -111,7 +91,7 @@ class _Plan:
     def __init__(self, case_rule: CaseRule) -> None:
         self._case_rule = case_rule
 
-    def read(self, writer: ConnectSchema, column: ColumnType, path: str) -> _Read:
+    def read(self, writer: ConnectSchema, column: ColumnType, path: str) -> Read:
         """What reads a node of the writer's type for a column. A type that does not fit is refused when it is called,
         null or not, as `ConnectDataTranslator.validateSchema` does."""
         refused = refusal(writer.type, column, path)
@@ -124,7 +104,7 @@ class _Plan:
             return refuse
         return _with_null(writer, self._of_node(writer, column, path), path)
 
-    def _of_node(self, writer: ConnectSchema, column: ColumnType, path: str) -> _Read:
+    def _of_node(self, writer: ConnectSchema, column: ColumnType, path: str) -> Read:
         match column:
             case Struct():
                 return self._union(writer, column, path) if is_union(writer) else self._struct(writer, column, path)
@@ -138,7 +118,7 @@ class _Plan:
                     path,
                 )
             case ScalarType() | Decimal():
-                return _leaf(writer, column, path)
+                return leaf(writer, column, path)
 
     def _steps(self, writer: ConnectSchema, column: Struct, path: str) -> tuple[_Step, ...]:
         fields = {part.name: part.schema for part in writer.fields}
@@ -155,13 +135,13 @@ class _Plan:
             steps.append((field, name, exact, read, None, is_refused or default is not None))
         return tuple(steps)
 
-    def _struct(self, writer: ConnectSchema, column: Struct, path: str) -> _Read:
+    def _struct(self, writer: ConnectSchema, column: Struct, path: str) -> Read:
         steps = self._steps(writer, column, path)
         nulls: Row = {part.name: None for part in column.fields}
 
         def read(node: object) -> Value:
             if type(node) is not dict:
-                raise _wrong_node(node, "an object", column, path)
+                raise wrong_node(node, "an object", column, path)
             row = nulls.copy()
             get = node.get
             for field, name, exact, value_of, absent, is_read in steps:
@@ -176,14 +156,14 @@ class _Plan:
 
         return read
 
-    def _union(self, writer: ConnectSchema, column: Struct, path: str) -> _Read:
+    def _union(self, writer: ConnectSchema, column: Struct, path: str) -> Read:
         steps = self._steps(writer, column, path)
         nulls: Row = {part.name: None for part in column.fields}
 
         def read(node: object) -> Value:
             chosen = _alternative(writer.fields, node)
             if chosen is None:
-                raise _wrong_node(node, "one of the alternatives of the writer's oneOf", column, path)
+                raise wrong_node(node, "one of the alternatives of the writer's oneOf", column, path)
             row = nulls.copy()
             for field, name, _, value_of, _, is_read in steps:
                 if field == chosen:
@@ -195,7 +175,7 @@ class _Plan:
         return read
 
 
-def _with_null(writer: ConnectSchema, read: _Read, path: str) -> _Read:
+def _with_null(writer: ConnectSchema, read: Read, path: str) -> Read:
     default = writer.default
     if default is not None:
         return lambda node: read(default if node is None else node)
@@ -228,32 +208,32 @@ def _is_logical(writer: ConnectSchema) -> bool:
     return writer.name is not None and writer.name.startswith("org.apache.kafka.connect.data.")
 
 
-def _array(items: _Read, path: str) -> _Read:
+def _array(items: Read, path: str) -> Read:
     def read(node: object) -> Value:
         if type(node) is not list:
-            raise _wrong_node(node, "an array", None, path)
+            raise wrong_node(node, "an array", None, path)
         return [items(item) for item in node]
 
     return read
 
 
-def _map(writer: ConnectSchema, keys: _Read, values: _Read, path: str) -> _Read:
+def _map(writer: ConnectSchema, keys: Read, values: Read, path: str) -> Read:
     if writer.keys.type is ConnectType.STRING and not writer.keys.optional:
 
         def read_object(node: object) -> Value:
             if type(node) is not dict:
-                raise _wrong_node(node, "an object, as a map with string keys is written", None, path)
+                raise wrong_node(node, "an object, as a map with string keys is written", None, path)
             return {_key(keys(name), path): values(value) for name, value in node.items()}
 
         return read_object
 
     def read_entries(node: object) -> Value:
         if type(node) is not list:
-            raise _wrong_node(node, "an array of entries, as this map is written", None, path)
+            raise wrong_node(node, "an array of entries, as this map is written", None, path)
         made: dict[str, Value] = {}
         for entry in node:
             if type(entry) is not dict or len(entry) != 2:
-                raise _wrong_node(entry, "an entry of two, key and value", None, path)
+                raise wrong_node(entry, "an entry of two, key and value", None, path)
             made[_key(keys(entry.get("key")), path)] = values(entry.get("value"))
         return made
 
@@ -264,143 +244,6 @@ def _key(key: Value, path: str) -> str:
     if isinstance(key, str):
         return key
     raise CoercionError(f"A key of the map at {path} is null.", path=f"{path}->MAP_KEY", column_type="STRING")
-
-
-def _leaf(writer: ConnectSchema, column: ScalarType | Decimal, path: str) -> _Read:
-    convert = _convert(writer, column, path)
-    coerce: Coerce | None
-    if isinstance(column, Decimal) and writer.name == DECIMAL_NAME:
-        coerce = None  # the conversion has made it fit
-    else:
-        coerce = coercion(writer.type, writer.name, column, path)
-    if coerce is None:
-        return convert
-    then = coerce
-    if writer.type is ConnectType.BYTES:
-        return lambda _: then(None)  # bytes for a DECIMAL, or a Decimal for BYTES: refused, whatever it is
-    return lambda node: then(convert(node))
-
-
-def _convert(writer: ConnectSchema, column: ScalarType | Decimal, path: str) -> _Convert:
-    if writer.name in (DATE_NAME, TIME_NAME):
-        return _int32(column, path)
-    if writer.name == DECIMAL_NAME and isinstance(column, Decimal):
-        return _decimal(writer, column, path)
-    match writer.type:
-        case ConnectType.BOOLEAN:
-            return _of(bool, "a boolean", column, path)
-        case ConnectType.STRING:
-            return _of(str, "a string", column, path)
-        case ConnectType.BYTES:
-            return _bytes(column, path)
-        case ConnectType.FLOAT32 | ConnectType.FLOAT64:
-            return _float(writer.type is ConnectType.FLOAT32, column, path)
-        case _:
-            return _integer(_BITS[writer.type], column, path)
-
-
-def _of(kind: type, what: str, column: ColumnType, path: str) -> _Convert:
-    def convert(node: object) -> Value:
-        if type(node) is kind:
-            return node  # type: ignore[return-value]  # a bool or a str
-        raise _wrong_node(node, what, column, path)
-
-    return convert
-
-
-def _integer(bits: int, column: ColumnType, path: str) -> _Convert:
-    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
-
-    def convert(node: object) -> Value:
-        if type(node) is int and low <= node <= high:
-            return node
-        if type(node) is int or isinstance(node, decimal.Decimal):
-            try:
-                return integer_of_number(node, bits)
-            except ValueError:
-                raise _wrong_node(node, "a number of at most 1,000 digits", column, path) from None
-        if type(node) is float:
-            raise _InexactError
-        raise _wrong_node(node, "a number", column, path)
-
-    return convert
-
-
-def _int32(column: ColumnType, path: str) -> _Convert:
-    def convert(node: object) -> Value:
-        if type(node) is int and _INT_MIN <= node <= _INT_MAX:
-            return node
-        raise _wrong_node(node, "a whole number of 32 bits", column, path)
-
-    return convert
-
-
-def _float(is_narrow: bool, column: ColumnType, path: str) -> _Convert:
-    def convert(node: object) -> Value:
-        match node:
-            case bool():
-                raise _wrong_node(node, "a number", column, path)
-            case float():
-                value = node
-            case int() | decimal.Decimal():
-                value = double_of_number(node)
-            case str() if node in _NOT_FINITE:
-                value = _NOT_FINITE[node]
-            case _:
-                raise _wrong_node(node, "a number", column, path)
-        return _narrowed(value) if is_narrow else value
-
-    return convert
-
-
-def _narrowed(value: float) -> float:
-    try:
-        narrow: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-    return narrow
-
-
-def _bytes(column: ColumnType, path: str) -> _Convert:
-    def convert(node: object) -> Value:
-        if type(node) is not str:
-            raise _wrong_node(node, "a string of base64", column, path)
-        return _decoded(node, column, path)
-
-    return convert
-
-
-def _decoded(text: str, column: ColumnType, path: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError as error:
-        raise CoercionError(
-            f"The string at {path or 'the root'} is not base64 ({error}).", path=path, column_type=type_name(column)
-        ) from error
-
-
-def _decimal(writer: ConnectSchema, column: Decimal, path: str) -> _Convert:
-    fit = coercion(ConnectType.BYTES, DECIMAL_NAME, column, path)
-    assert fit is not None
-    given = writer.parameters.get(DECIMAL_SCALE, "")
-    of_bytes = decimal_of_bytes(int(given), column, path) if given.isascii() and given.isdigit() else None
-
-    def convert(node: object) -> Value:
-        if type(node) is int:
-            if node.bit_length() > 4096:
-                raise _wrong_node(node, "a number of at most 1,000 digits", column, path)
-            return fit(decimal.Decimal(node))
-        if isinstance(node, decimal.Decimal):
-            return fit(node)
-        if type(node) is float:
-            raise _InexactError
-        if type(node) is not str:
-            raise _wrong_node(node, "a number, or a string of base64", column, path)
-        if of_bytes is None:
-            raise SchemaError(f"The writer's Decimal at {path} has no scale, so its bytes are no number.")
-        return of_bytes(_decoded(node, column, path))  # type: ignore[no-any-return]
-
-    return convert
 
 
 def _alternative(fields: tuple[ConnectField, ...], node: object) -> str | None:
@@ -434,25 +277,3 @@ def _is_instance(schema: ConnectSchema, node: object) -> bool:
         case ConnectType.MAP:
             return isinstance(node, list | dict)
     return False
-
-
-_NODES: Final = {
-    dict: "an object",
-    list: "an array",
-    str: "a string",
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    decimal.Decimal: "a number",
-    type(None): "null",
-}
-
-
-def _wrong_node(node: object, wanted: str, column: ColumnType | None, path: str) -> CoercionError:
-    """The body has another kind of JSON than its schema says. It is not quoted: it may be personal."""
-    return CoercionError(
-        f"At {path or 'the root'}, the body has {_NODES.get(type(node), 'something')}, where the writer's schema needs "
-        f"{wanted}.",
-        path=path,
-        column_type="" if column is None else type_name(column),
-    )

@@ -11,22 +11,19 @@ References are followed within the text and into the texts that are given, never
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from decimal import Decimal
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin
 
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats._json_schema_nodes import MISSING, Kind, Node, ReferenceText
 from srfix.serde.formats._json_schema_order import hash_map_order
 
 __all__ = ["Kind", "MISSING", "Node", "ReferenceText", "load"]
 
 Object: TypeAlias = "dict[str, object]"
-MISSING: Final = object()
-"""No default."""
-
 _MAX_DEPTH = 128
 _MAX_NODES = 200_000
 _ARRAY_WORDS = ("items", "additionalItems", "minItems", "maxItems", "uniqueItems")
@@ -44,90 +41,6 @@ _STRING_WORDS = ("minLength", "maxLength", "pattern", "format")
 _CONDITIONAL_WORDS = ("if", "then", "else")
 # The order of the HashSet that CombinedSchemaLoader collects them in.
 _COMBINED_WORDS = hash_map_order(("allOf", "anyOf", "oneOf"))
-
-
-class ReferenceText(str):
-    """The text of a schema that is referred to, which knows by what name."""
-
-    __slots__ = ("name",)
-    name: str
-
-    def __new__(cls, text: str, *, name: str) -> ReferenceText:
-        """A text and the reference's name, as the schema that refers to it has it."""
-        made = super().__new__(cls, text)
-        made.name = name
-        return made
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _reference_text, (str(self), self.name)
-
-
-def _reference_text(text: str, name: str) -> ReferenceText:
-    return ReferenceText(text, name=name)
-
-
-class Kind(Enum):
-    """Everit's classes."""
-
-    BOOLEAN = "BooleanSchema"
-    NUMBER = "NumberSchema"
-    STRING = "StringSchema"
-    NULL = "NullSchema"
-    ENUM = "EnumSchema"
-    CONST = "ConstSchema"
-    ARRAY = "ArraySchema"
-    OBJECT = "ObjectSchema"
-    ALL_OF = "allOf"
-    ANY_OF = "anyOf"
-    ONE_OF = "oneOf"
-    REFERENCE = "ReferenceSchema"
-    NOT = "NotSchema"
-    CONDITIONAL = "ConditionalSchema"
-    EMPTY = "EmptySchema"
-    TRUE = "TrueSchema"
-    FALSE = "FalseSchema"
-
-    @property
-    def is_combined(self) -> bool:
-        """True for `CombinedSchema`."""
-        return self in (Kind.ALL_OF, Kind.ANY_OF, Kind.ONE_OF)
-
-
-@dataclass(eq=False, slots=True, kw_only=True)
-class Node:
-    """A schema. Mutable while it is loaded: a reference gets its target last."""
-
-    kind: Kind
-    """What it is."""
-    title: str | None = None
-    """Its title."""
-    description: str | None = None
-    """Its description."""
-    default: object = MISSING
-    """Its default, as JSON; `MISSING` if it has none."""
-    other: Object = field(default_factory=dict)
-    """The properties that are no keywords to Everit: Connect's."""
-    is_integer: bool = False
-    """Of a NUMBER: the type is "integer"."""
-    values: Sequence[object] = ()
-    """Of an ENUM."""
-    parts: Sequence[Node] = ()
-    """Of a combination, the combinations among them first."""
-    properties: Mapping[str, Node] = field(default_factory=dict)
-    """Of an OBJECT, in the order of Everit's HashMap."""
-    required: frozenset[str] = frozenset()
-    """Of an OBJECT."""
-    additional: Node | None = None
-    """Of an OBJECT: the schema of its additional properties, if there is one."""
-    items: Node | None = None
-    """Of an ARRAY: the schema of all items, if there is one."""
-    knot: Node | None = None
-    """Of a REFERENCE: what all references to one place share. Its own knot is the schema there."""
-
-    @property
-    def target(self) -> Node | None:
-        """Of a REFERENCE: what it refers to."""
-        return None if self.knot is None else self.knot.knot
 
 
 def load(text: str, references: Sequence[str] = ()) -> Node:

@@ -18,10 +18,11 @@ from srfix.serde.errors import ColumnError, SchemaError
 from srfix.serde.formats._json_decode import column_decoder, plain_decoder
 from srfix.serde.formats._json_encode import column_encoder, plain_encoder
 from srfix.serde.formats._json_schema_columns import columns_from_json_schema, infer_json_schema
-from srfix.serde.formats._json_schema_connect import connect_schema, schema_text
+from srfix.serde.formats._json_schema_connect import connect_schema
 from srfix.serde.formats._json_schema_decode import connect_decoder
 from srfix.serde.formats._json_schema_encode import under_encoder
-from srfix.serde.formats._json_schema_load import ReferenceText
+from srfix.serde.formats._json_schema_nodes import ReferenceText
+from srfix.serde.formats._json_schema_text import schema_text
 from srfix.serde.formats._json_schema_validate import Validate, validator
 from srfix.serde.generations import Generation, WrittenBy
 from srfix.serde.subjects import Role
