@@ -259,6 +259,16 @@ class TestCoercions:
         }
 
 
+class TestFieldsThatNoColumnWants:
+    def test_their_values_are_not_looked_at(self) -> None:
+        # A date beyond the year 9999 is no Python date; nobody asked for it.
+        schema = _record(d=DAYS, t=MILLIS, u={"type": "string", "logicalType": "uuid"}, n="null", a="int")
+        body = _body("int", 2**31 - 1) + _body("long", 2**62) + b"\x02x" + b"\x0a"
+        assert _decoder(schema, "A INT")(body, 0) == {"A": 5}
+        with pytest.raises(DecodeError, match=r"^The body is well-formed, but a value of it cannot be represented"):
+            _decoder(schema, "A INT, D DATE")(body, 0)
+
+
 class TestWhenTypesAreLookedAt:
     """`toKsqlValue`: a value's type before its null, its parts only where there are any."""
 
@@ -486,6 +496,13 @@ class TestWhatFastavroLetsPass:
             decoder(json.dumps(_record(f={"type": "array", "items": "int"})), columns=declared, case_rule=KSQLDB)(
                 body, 0
             )
+
+    def test_so_has_one_in_a_union_of_several_types(self) -> None:
+        body = b"\x02" + _body("long", 2**31)
+        with pytest.raises(DecodeError, match=r"the body has an int of 2147483648"):
+            decoder(json.dumps(_record(f=["string", "int"])), columns=None, case_rule=KSQLDB)(body, 0)
+        with pytest.raises(DecodeError, match=r"^At ->F->INT, the body has an int of 2147483648"):
+            _decoder(_record(f=["string", "int"]), "F STRUCT<INT INT>")(body, 0)
 
     def test_so_has_one_in_a_recursive_schema(self) -> None:
         def node(type_: str) -> dict[str, object]:

@@ -69,17 +69,10 @@ def _walk(root: AvroNode) -> Finish:
 def _of(node: AvroNode, path: str) -> Finish | None:
     branch = nullable_branch(node)
     if branch is None:
-        return _of_branches(node, path)
+        return None
     value = branch[0]
     check = _of_value(value, path)
     return check if value is node or check is None or _is_int(value) else _unless_none(check)
-
-
-def _of_branches(union: AvroNode, path: str) -> Finish | None:
-    if any(part.kind == "long" for part in union.branches) or not any(_is_int(part) for part in union.branches):
-        return None
-    check = _int(path)
-    return lambda value: check(value) if type(value) is int else value
 
 
 def _of_value(node: AvroNode, path: str) -> Finish | None:

@@ -1,0 +1,51 @@
+"""Logical types of our own, which make fastavro refuse what it would read as something else.
+
+| logical type | of | refuses |
+|---|---|---|
+| `INT` | int | more than 32 bits: fastavro reads 64 |
+| `TIME_MILLIS`, `TIME_MICROS` | int, long | what is not within a day: fastavro makes another time of what is negative |
+
+They stand in the reader's copy of a schema only. fastavro looks logical types up by name, in one table for the process
+(its documented way to add some); these names are nobody else's.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Final
+
+from fastavro.read import LOGICAL_READERS
+
+__all__ = ["INT", "TIME_MICROS", "TIME_MILLIS"]
+
+INT: Final = "srfix-int"
+"""An int."""
+TIME_MILLIS: Final = "srfix-time-millis"
+"""A time of day in milliseconds."""
+TIME_MICROS: Final = "srfix-time-micros"
+"""A time of day in microseconds."""
+
+_INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
+_MIDNIGHT: Final = datetime.datetime(1970, 1, 1)
+_DAY_MICROS: Final = 86_400_000_000
+
+
+def _int(number: int, _writer: object = None, _reader: object = None) -> int:
+    if _INT_MIN <= number <= _INT_MAX:
+        return number
+    raise OverflowError(f"an int of {number}, which needs more than 32 bits")
+
+
+def _time_millis(number: int, _writer: object = None, _reader: object = None) -> datetime.time:
+    return _time_micros(number * 1000)
+
+
+def _time_micros(number: int, _writer: object = None, _reader: object = None) -> datetime.time:
+    if 0 <= number < _DAY_MICROS:
+        return (_MIDNIGHT + datetime.timedelta(microseconds=number)).time()
+    raise OverflowError(f"the time of day is {number} µs, and a day has {_DAY_MICROS}")
+
+
+LOGICAL_READERS[f"int-{INT}"] = _int
+LOGICAL_READERS[f"int-{TIME_MILLIS}"] = _time_millis
+LOGICAL_READERS[f"long-{TIME_MICROS}"] = _time_micros
