@@ -341,6 +341,23 @@ class TestSchemas:
             with pytest.raises(Exception, match="not of type"):
                 refuse({"i": "x"}, peers.context())
 
+    def test_references_of_references_are_resolved(
+        self, server: FixtureRegistry, client: Client, theirs: SchemaRegistryClient
+    ) -> None:
+        server.seed("inner", V1)
+        middle = '{"type":"record","name":"M","namespace":"m","fields":[{"name":"r","type":"n.R"}]}'
+        server.seed("middle", middle, references=[OurReference(name="n.R", subject="inner", version=1)])
+        outer = '{"type":"record","name":"O","fields":[{"name":"m","type":"m.M"}]}'
+        schema, row = Schema(outer, "AVRO", [SchemaReference("m.M", "middle", 1)]), {"m": {"r": {"a": 1}}}
+        expected = peers.their_avro_serializer(theirs, schema)(row, peers.context())
+        assert AvroSerializer(client, schema)(row, peers.context()) == expected
+        assert AvroDeserializer(client)(expected, peers.context()) == row
+
+    def test_a_format_is_an_annotation(self, client: Client, theirs: SchemaRegistryClient) -> None:
+        text = '{"$schema":"http://json-schema.org/draft-07/schema#","title":"D","type":"string","format":"date"}'
+        expected = peers.their_json_serializer(theirs, text)("no date", peers.context())
+        assert JSONSerializer(text, client)("no date", peers.context()) == expected
+
     @pytest.mark.parametrize("text", ['"string"', ' "long" ', '{"type":"bytes"}', '["null","int"]'])
     def test_bare_types_are_sent_as_they_send_them(
         self, client: Client, theirs: SchemaRegistryClient, text: str
@@ -350,6 +367,11 @@ class TestSchemas:
         expected = peers.their_avro_serializer(theirs, text)(value, ctx)
         assert AvroSerializer(client, text)(value, ctx) == expected
         assert AvroDeserializer(client)(expected, ctx) == value
+        for names in (False, True):
+            read_theirs = peers.their_avro_deserializer(theirs, text, names=names)
+            assert (
+                AvroDeserializer(client, text, None, names)(expected, ctx) == read_theirs(expected or b"", ctx) == value
+            )
         assert len(theirs.get_versions("t-key")) == 1
 
 

@@ -74,7 +74,7 @@ class AvroSerializer(ConfluentSerializer):
         compile_ = partial(_encoder, strict=asked.strict, strict_allow_default=asked.strict_allow_default)
         given = given_schema(schema_str, _AVRO, prepared_text)
         self._start(Kind.AVRO_SERIALIZER, _AVRO, schema_registry_client, given, asked, to_dict, compile_)
-        self._remake = partial(AvroSerializer, schema_str=schema_str, to_dict=to_dict, conf=conf)
+        self._remake = partial(type(self), schema_str=schema_str, to_dict=to_dict, conf=conf)
 
 
 class AvroDeserializer(ConfluentDeserializer):
@@ -114,7 +114,7 @@ class AvroDeserializer(ConfluentDeserializer):
         given = given_schema(schema_str, _AVRO, prepared_text)
         self._start(_AVRO, schema_registry_client, given, asked, from_dict, AvroSchema, compile_)
         self._remake = partial(
-            AvroDeserializer,
+            type(self),
             schema_str=schema_str,
             from_dict=from_dict,
             return_record_name=return_record_name,

@@ -71,7 +71,7 @@ class JSONSerializer(ConfluentSerializer):
         self._start(Kind.JSON_SERIALIZER, _JSON, schema_registry_client, given, asked, to_dict, compile_)
         self._remake = cast(
             "Callable[[AnyClient], ConfluentSerializer]",
-            partial(JSONSerializer, schema_str, to_dict=to_dict, conf=conf, json_encode=json_encode),
+            partial(type(self), schema_str, to_dict=to_dict, conf=conf, json_encode=json_encode),
         )
 
 
@@ -110,7 +110,7 @@ class JSONDeserializer(ConfluentDeserializer):
         self._start(_JSON, schema_registry_client, given, asked, from_dict, JsonSchema, compile_)
         self._remake = cast(
             "Callable[[AnyClient | None], ConfluentDeserializer]",
-            partial(JSONDeserializer, schema_str, from_dict, conf=conf, json_decode=json_decode),
+            partial(type(self), schema_str, from_dict, conf=conf, json_decode=json_decode),
         )
 
 
