@@ -45,6 +45,15 @@ class AvroDeserializer(FramedDeserializer):
     those, in their order, fed by the writer's fields under the case rule; a column that no field feeds is
     None, and arrays of map entries are dicts. Thread-safe; picklable if its resolver is (the plans are made
     anew).
+
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde.resolve import ById
+    >>> from srfix.serde.serializer import AvroSerializer
+    >>> users, columns = SerdeContext("users"), parse_columns("ID BIGINT, NAME STRING")
+    >>> payload = AvroSerializer(registry, columns)({"ID": 7}, users)
+    >>> AvroDeserializer(ById(registry), columns=parse_columns("id STRING"))(payload, users)
+    {'ID': '7'}
     """
 
     _formats = (Format.AVRO,)
@@ -55,6 +64,15 @@ class JsonSchemaDeserializer(FramedDeserializer):
 
     `JsonSchemaDeserializer(ById(registry))` gives documents as they are; with `columns` rows, as `AvroDeserializer`.
     Thread-safe; picklable if its resolver is.
+
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde.resolve import ById
+    >>> from srfix.serde.serializer import JsonSchemaSerializer
+    >>> prices, columns = SerdeContext("json-prices"), parse_columns("ID BIGINT, AT TIMESTAMP")
+    >>> payload = JsonSchemaSerializer(registry, columns)({"ID": 7}, prices)
+    >>> JsonSchemaDeserializer(ById(registry), columns=columns)(payload, prices)
+    {'ID': 7, 'AT': None}
     """
 
     _formats = (Format.JSON_SR,)
@@ -80,6 +98,15 @@ class SchemaDeserializer(FramedDeserializer):
     """Reads payloads in the registry's framing by the serde of their schema's type: Avro or JSON Schema.
 
     For topics that hold both, or of which one does not know. Thread-safe; picklable if its resolver is.
+
+    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde.resolve import ById
+    >>> from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
+    >>> mixed, deserialize = SerdeContext("mixed"), SchemaDeserializer(ById(registry))
+    >>> deserialize(AvroSerializer.for_schema(registry, '"string"')("a", mixed), mixed)
+    'a'
+    >>> deserialize(JsonSchemaSerializer.for_schema(registry, "{}", subjects=lambda *_: "mixed-json")([1.5], mixed), mixed)
+    [1.5]
     """
 
     _formats = (Format.AVRO, Format.JSON_SR)
@@ -106,6 +133,12 @@ class JsonDeserializer(SchemalessDeserializer):
 
     `JsonDeserializer()` gives documents as they are; `JsonDeserializer(columns)` rows, as ksqlDB reads them. Thread-safe
     and picklable.
+
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.interface import SerdeContext
+    >>> deserialize = JsonDeserializer(parse_columns("ID BIGINT, PRICE DECIMAL(6, 2)"))
+    >>> deserialize(b'{"id": "7", "price": 12.3}', SerdeContext("prices"))
+    {'ID': 7, 'PRICE': Decimal('12.30')}
     """
 
     _format = Format.JSON
@@ -115,6 +148,12 @@ class KafkaDeserializer(SchemalessDeserializer):
     """Reads a key or value of one column, as Kafka's own serializers write it: ksqlDB's default format of keys.
 
     The row is `{column: value}`. Thread-safe and picklable.
+
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde.subjects import Role
+    >>> KafkaDeserializer(parse_columns("ID INT KEY"))(bytes.fromhex("00000007"), SerdeContext("users", Role.KEY))
+    {'ID': 7}
     """
 
     _format = Format.KAFKA
@@ -131,6 +170,13 @@ class WindowedDeserializer:
     """Reads windowed keys: `WindowedKey(row, window)`, the row by another deserializer.
 
     An empty key is None, as for Kafka's `TimeWindowedDeserializer`. Thread-safe and picklable if the other is.
+
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde.subjects import Role
+    >>> deserialize = WindowedDeserializer(KafkaDeserializer(parse_columns("ID INT KEY")), WindowKind.TIME, size_ms=500)
+    >>> deserialize(bytes.fromhex("0000000700000000000003e8"), SerdeContext("counts", Role.KEY))
+    WindowedKey(key={'ID': 7}, window=Window(start_ms=1000, end_ms=1500, sequence_number=None))
     """
 
     def __init__(self, deserializer: Deserializer, kind: WindowKind, *, size_ms: int | None = None) -> None:

@@ -51,6 +51,12 @@ class AvroSerializer(FramedSerializer):
     ever stands in for it. With `register=False` it must be there already. Nothing is rounded and no value changes its
     kind, but times are cut to milliseconds, which is all that TIME and TIMESTAMP hold. Thread-safe; picklable if its
     registry is.
+
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.interface import SerdeContext
+    >>> serialize = AvroSerializer(registry, parse_columns("ID BIGINT, NAME STRING"))
+    >>> serialize({"id": 7, "Name": "Ada"}, SerdeContext("users"))[5:]
+    b'\\x02\\x0e\\x02\\x06Ada'
     """
 
     _format = Format.AVRO
@@ -101,6 +107,12 @@ class JsonSchemaSerializer(FramedSerializer):
     `JsonSchemaSerializer(registry, columns)` writes under the columns' internal JSON Schema, `for_schema` documents under
     exactly a given one, `schema_id` and `version` under one that exists. Registration, threads and pickles as
     `AvroSerializer`.
+
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.interface import SerdeContext
+    >>> serialize = JsonSchemaSerializer(registry, parse_columns("ID BIGINT, PRICE DECIMAL(6, 2)"))
+    >>> serialize({"ID": 7}, SerdeContext("prices"))[5:]
+    b'{"ID":7,"PRICE":null}'
     """
 
     _format = Format.JSON_SR
@@ -177,6 +189,12 @@ class JsonSerializer(SchemalessSerializer):
 
     `JsonSerializer()` writes documents as they are; `JsonSerializer(columns)` rows, as ksqlDB writes them. Thread-safe
     and picklable.
+
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.interface import SerdeContext
+    >>> serialize = JsonSerializer(parse_columns("ID INT, TAGS MAP<STRING, DOUBLE>"))
+    >>> serialize({"id": 7, "tags": {"a": 1.0}}, SerdeContext("users"))
+    b'{"ID":7,"TAGS":{"a":1.0}}'
     """
 
     _format = Format.JSON
@@ -186,6 +204,12 @@ class KafkaSerializer(SchemalessSerializer):
     """Writes a key or value of one column as Kafka's own serializers do: ksqlDB's default format of keys.
 
     The row is `{column: value}`. Thread-safe and picklable.
+
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde.subjects import Role
+    >>> KafkaSerializer(parse_columns("ID INT KEY"))({"ID": 7}, SerdeContext("users", Role.KEY))
+    b'\\x00\\x00\\x00\\x07'
     """
 
     _format = Format.KAFKA
@@ -202,6 +226,14 @@ class WindowedSerializer:
     """Writes windowed keys, `WindowedKey(row, window)`: the row by another serializer, its window behind it.
 
     Thread-safe and picklable if the other is.
+
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde.subjects import Role
+    >>> from srfix.serde.windowed import Window
+    >>> serialize = WindowedSerializer(KafkaSerializer(parse_columns("ID INT KEY")), WindowKind.TIME)
+    >>> serialize(WindowedKey({"ID": 7}, Window(1000)), SerdeContext("counts", Role.KEY)).hex()
+    '0000000700000000000003e8'
     """
 
     def __init__(self, serializer: Serializer, kind: WindowKind) -> None:
