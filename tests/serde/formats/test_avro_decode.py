@@ -20,6 +20,7 @@ from srfix.serde.errors import (
     AmbiguousFieldError,
     DecodeError,
     IncompatibleTypeError,
+    OutOfRangeError,
     SchemaError,
     TrailingBytesError,
     TruncatedBodyError,
@@ -99,6 +100,26 @@ class TestWithoutColumns:
         assert _decode(_record(schema), b"\x06\x01\xe2\x40") == {"f0": decimal.Decimal("12345.6")}
         assert _decode(schema, b"\x01\xe2\x40") == decimal.Decimal("12345.6")
 
+    @pytest.mark.parametrize(
+        ("type_", "body"),
+        [
+            ({"type": "int", "logicalType": "time-millis"}, b"\x01"),
+            ({"type": "int", "logicalType": "time-millis"}, b"\x80\xf0\xb3\x52"),
+            ({"type": "long", "logicalType": "time-micros"}, b"\x01"),
+        ],
+    )
+    def test_a_time_beyond_the_day_is_no_other_time(self, type_: object, body: bytes) -> None:
+        with pytest.raises(OutOfRangeError, match="the time of day is"):
+            _decode(_record(["null", type_]), b"\x02" + body)
+        with pytest.raises(OutOfRangeError):
+            _decode(_record(["null", type_, "string"]), b"\x02" + body)
+
+    def test_an_int_beyond_32_bits_is_refused_among_several_types_too(self) -> None:
+        schema = _record(["null", "int", "string"])
+        assert _decode(schema, b"\x02\xff\xff\xff\xff\x0f") == {"f0": -(2**31)}
+        with pytest.raises(DecodeError, match="which needs more than 32 bits"):
+            _decode(schema, b"\x02\x80\x80\x80\x80\x10")
+
     def test_a_recursive_schema_is_read(self) -> None:
         schema = {"type": "record", "name": "N", "fields": [
             {"name": "v", "type": "int"}, {"name": "next", "type": ["null", "N"]}
@@ -136,6 +157,13 @@ class TestWithColumns:
             "LINES": [{"SKU": "a", "N": 1}, {"SKU": "b", "N": 2}],
             "LABELS": {"x": {"N": 3}},
         }
+
+    def test_a_date_that_python_cannot_hold_disturbs_nobody_where_no_column_takes_it(self) -> None:
+        schema = _record({"type": "int", "logicalType": "date"}, "int")
+        body = b"\xff\xff\xff\xff\x0f\x02"
+        assert _decode(schema, body, "F1 INT") == {"F1": 1}
+        with pytest.raises(OutOfRangeError):
+            _decode(schema, body, "F0 DATE, F1 INT")
 
     def test_a_row_has_the_columns_in_their_order_and_nothing_else(self) -> None:
         row = _decode(WRITER, _body(WRITER, ROW), "NEW INT, ITEM STRING, ORDERID BIGINT")

@@ -1,0 +1,101 @@
+"""How much is fuzzed, how it is bounded, and how a failure is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Any, Final, TypeVar
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+
+from srfix.serde.errors import SrfixError
+
+__all__ = ["PAYLOADS", "PER_CASE", "Fuzz", "Hang", "fuzzed", "seeds"]
+
+PAYLOADS: Final = int(os.environ.get("SRFIX_FUZZ", "0")) or 20_000
+"""How many payloads of each format are read."""
+PER_CASE: Final = 100
+"""How many payloads are made for one schema, its columns and its rows."""
+_IS_DEFAULT: Final = "SRFIX_FUZZ" not in os.environ
+_BUDGET_S: Final = 5.0
+"""Of CPU, for one payload, where the interpreter still listens."""
+_LAST_BUDGET_S: Final = 60.0
+"""Of CPU, for a whole case; then the process ends, for something hangs in C."""
+
+_Test = TypeVar("_Test", bound=Callable[..., Any])
+
+seeds: Final = st.integers(0, 2**64 - 1).map(Random)
+"""Generators for the mutations of a case: hypothesis finds cases, and there are many payloads to each."""
+
+
+class Hang(BaseException):
+    """A payload took longer than any payload may."""
+
+
+def fuzzed(payloads: int = PAYLOADS) -> Callable[[_Test], _Test]:
+    """The settings of a fuzz test: the same payloads every time, unless SRFIX_FUZZ says how many."""
+    return settings(
+        max_examples=-(-payloads // PER_CASE),
+        derandomize=_IS_DEFAULT,
+        database=None,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.explicit, Phase.generate, Phase.shrink],
+    )
+
+
+class Fuzz:
+    """Counts what is read, and what came of it."""
+
+    def __init__(self) -> None:
+        self.payloads = 0
+        self.outcomes: Counter[str] = Counter()
+
+    def read(self, deserialize: Callable[[], object], *, about: Callable[[], str]) -> tuple[object, SrfixError | None]:
+        """A row, or why not.
+
+        :param about: what to try again, in words.
+        :raises AssertionError: if anything but a SrfixError comes out, or nothing for too long.
+        """
+        self.payloads += 1
+        value: object = None
+        refusal: SrfixError | None = None
+        signal.setitimer(signal.ITIMER_VIRTUAL, _BUDGET_S)
+        try:
+            value = deserialize()
+        except SrfixError as error:
+            refusal = error
+        except (Exception, Hang) as error:
+            raise AssertionError(f"{type(error).__name__} came out of {about()}") from error
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        self.outcomes["accepted" if refusal is None else type(refusal).__name__] += 1
+        return value, refusal
+
+    @contextmanager
+    def case(self) -> Iterator[None]:
+        """Bounds the reads of a case."""
+        before = signal.signal(signal.SIGVTALRM, _hang)
+        signal.setitimer(signal.ITIMER_PROF, _LAST_BUDGET_S)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGVTALRM, before)
+
+    def check_count(self, payloads: int = PAYLOADS, *, accepted: float = 0.02) -> None:
+        """:raises AssertionError: if less was read than was to be, or it was all of one sort."""
+        assert self.payloads >= payloads, f"{self.payloads} payloads were read, not {payloads}: {self.outcomes}"
+        took = self.outcomes["accepted"]
+        assert took >= accepted * self.payloads, f"too few payloads are whole: {self.outcomes}"
+        assert self.payloads - took >= accepted * self.payloads, f"too few payloads are broken: {self.outcomes}"
+
+
+def _hang(signum: int, frame: object) -> None:
+    raise Hang

@@ -1,0 +1,91 @@
+"""Hostile and broken Avro payloads, held against a strict decoder of the tests' own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from hypothesis import given
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
+from srfix.serde.formats import avro
+from srfix.serde.resolve import ById
+from tests.serde.confluent.strategies import AvroCase, avro_cases
+from tests.serde.fuzz.avro_reference import AvroReference, Beyond, Loose, Refused
+from tests.serde.fuzz.expected import Unfit, avro_row
+from tests.serde.fuzz.harness import PAYLOADS, Fuzz, fuzzed, seeds
+from tests.serde.fuzz.same import same
+from tests.serde.fuzz.strategies import RowsCase, rows_cases
+from tests.serde.fuzz.topic import OTHERS, Read, Topic
+
+HALF = PAYLOADS // 2
+
+
+class TestWithoutColumns:
+    def test_what_is_read_is_what_the_specification_says(self) -> None:
+        fuzz = Fuzz()
+        other = AvroReference(OTHERS["AVRO"])
+
+        @fuzzed(HALF)
+        @given(avro_cases(), seeds)
+        def run(case: AvroCase, random: Random) -> None:
+            encode = avro.encoder(case.text, columns=None, case_rule=CaseRule.EXACT)
+            own = AvroReference(case.text)
+            topic = Topic(case.text, [encode(value, b"") for value in case.values])
+            for read in topic.reads(fuzz, random, AvroDeserializer(ById(topic.registry))):
+                if read.schema is None or read.schema.schema_type != "AVRO":
+                    assert read.refusal is not None, f"{read.row!r} came out of {read.about()}"
+                elif read.schema.text != case.text:
+                    _check(fuzz, read, other.read)
+                elif not own.is_bytes:  # of those the whole body is the value
+                    _check(fuzz, read, own.read)
+
+        run()
+        fuzz.check_count(HALF)
+
+
+class TestWithColumns:
+    def test_a_row_is_made_of_what_the_specification_says(self) -> None:
+        fuzz = Fuzz()
+
+        @fuzzed(HALF)
+        @given(rows_cases(), seeds)
+        def run(case: RowsCase, random: Random) -> None:
+            text = avro.internal_schema(case.writer, wrapped=case.wrapped)
+            encode = avro.encoder(text, columns=case.writer, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
+            reference = AvroReference(text, logical=False)
+            topic = Topic(text, [encode(row, b"") for row in case.rows])
+            deserialize = SchemaDeserializer(
+                ById(topic.registry), columns=case.reader, case_rule=case.rule, wrap=case.wrapped
+            )
+
+            def row_of(body: bytes) -> object:
+                if case.wrapped:
+                    return avro_row(case.reader, case.writer, reference.read(body), case.rule)
+                raw = body if reference.is_bytes else reference.read(body)
+                name = case.writer[0].name
+                return avro_row(case.reader, case.writer, {name: raw}, case.rule)
+
+            for read in topic.reads(fuzz, random, deserialize):
+                if read.schema is None:
+                    assert read.refusal is not None, f"{read.row!r} came out of {read.about()}"
+                elif read.schema.text == text:
+                    _check(fuzz, read, row_of)
+
+        run()
+        fuzz.check_count(HALF)
+
+
+def _check(fuzz: Fuzz, read: Read, reference: Callable[[bytes], object]) -> None:
+    try:
+        expected = reference(read.body)
+    except Loose:
+        fuzz.outcomes["loose"] += read.refusal is None
+    except (Refused, Unfit) as error:
+        assert read.refusal is not None, f"{read.row!r} was read, but {error}: {read.about()}"
+    except Beyond:
+        pass
+    else:
+        assert read.refusal is None, f"{read.refusal!r}, but it is {expected!r}: {read.about()}"
+        assert same(expected, read.row), f"{read.row!r} was read, but it is {expected!r}: {read.about()}"
