@@ -69,10 +69,10 @@ class JsonSchemaDeserializer(FramedDeserializer):
     >>> from srfix.serde.interface import SerdeContext
     >>> from srfix.serde.resolve import ById
     >>> from srfix.serde.serializer import JsonSchemaSerializer
-    >>> prices, columns = SerdeContext("json-prices"), parse_columns("ID BIGINT, AT TIMESTAMP")
+    >>> prices, columns = SerdeContext("json-prices"), parse_columns("ID BIGINT, SEEN TIMESTAMP")
     >>> payload = JsonSchemaSerializer(registry, columns)({"ID": 7}, prices)
     >>> JsonSchemaDeserializer(ById(registry), columns=columns)(payload, prices)
-    {'ID': 7, 'AT': None}
+    {'ID': 7, 'SEEN': None}
     """
 
     _formats = (Format.JSON_SR,)
