@@ -63,6 +63,10 @@ class TestThereAndBack:
         assert said(srfix("encode", "--role", "value", *half, '{"NAME": "a"}')) == ["020261"]
         assert said(srfix("encode", "--role", "value", "--unwrapped", *half, '"a"')) == ["0261"]
 
+    def test_a_null_row_and_a_bare_null_are_tombstones(self) -> None:
+        assert said(srfix("encode", "--columns", "A INT", "null", '{"A": null}')) == ["null", "00"]
+        assert said(srfix("encode", "--columns", "A INT", "--unwrapped", "null", '{"A": null}')) == ["null", "null"]
+
     def test_windows_stand_behind_a_key(self) -> None:
         half = ("--format", "kafka", "--role", "key", "--columns", "ID INT")
         (time,) = said(srfix("encode", *half, "--window", "1000", "7"))

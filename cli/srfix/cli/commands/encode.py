@@ -85,7 +85,7 @@ def encode(
     for row in rows or (line for line in sys.stdin if line.strip()):
         try:
             value = _value(row, half, case_rule)
-            payload = None if value is None else write(value, prefix)
+            payload = None if _is_null(value, half) else write(value, prefix)
         except (DecodeError, EncodeError) as error:
             click.echo(f"Error: {error.message}", err=True)
             failed = True
@@ -109,7 +109,7 @@ def _encoder(
     if under is not None:
         if half.columns is None:
             return module.encoder(under.text, columns=None, case_rule=CaseRule.EXACT, references=references)
-        return schemas.encoder_under(under.text, columns=half.columns, references=references)
+        return schemas.encoder_under(under.text, columns=half.columns, references=references, wrapped=half.wrapped)
     if half.columns is None:
         raise UsageError(f"The format {half.format.value} needs --columns, --schema or --schema-id.")
     text = choice.text(half, half.columns)
@@ -129,6 +129,13 @@ def _value(row: str, half: Half, case_rule: CaseRule) -> Value:
     bare = not half.wrapped and not (isinstance(document, dict) and document.keys() == {half.columns[0].name})
     read = json_decoder(None, columns=half.columns, case_rule=case_rule, wrapped=not bare)
     return read(row.encode(), 0)
+
+
+def _is_null(value: Value, half: Half) -> bool:
+    """A null row is a tombstone; so is a bare null, as in ksqlDB."""
+    return value is None or (
+        not half.wrapped and isinstance(value, dict) and not any(v is not None for v in value.values())
+    )
 
 
 def _shown(payload: bytes | None, text_of: str) -> str:
