@@ -135,6 +135,31 @@ class TestFramings:
         read = AvroDeserializer(client)
         assert [read(payload, peers.context(headers=[("trace", b"1")])) for _ in range(2)] == [{"a": 1}] * 2
 
+    def test_whatever_holds_bytes_is_a_payload(self, client: Client) -> None:
+        payload = AvroSerializer(client, RECORD)({"a": 1}, CTX)
+        assert payload is not None
+        read = AvroDeserializer(client)
+        assert [read(cast("bytes", kind(payload)), CTX) for kind in (bytearray, memoryview)] == [{"a": 1}] * 2
+        with pytest.raises(UsageError, match=r"^A payload is of the type str; it must be bytes"):
+            read(cast("bytes", "text"), CTX)
+
+    def test_a_malformed_header_is_said_of_the_record(self, client: Client) -> None:
+        payload = AvroSerializer(client, RECORD)({"a": 1}, CTX)
+        with pytest.raises(
+            MalformedHeaderError, match=r"^A value of topic 't': The record header __value_schema_id holds 1 b"
+        ):
+            AvroDeserializer(client)(payload, peers.context(headers=[("__value_schema_id", b"x")]))
+
+    def test_headers_and_prefixes_take_turns(self, client: Client) -> None:
+        conf = {"schema.id.serializer": Framing.HEADER_GUID}
+        by_header, other = peers.context(headers=[]), peers.context(headers=[("trace", b"1")])
+        small = AvroSerializer(client, RECORD, conf=conf)({"a": 1}, by_header)
+        framed = AvroSerializer(client, RECORD)({"a": 2}, CTX)
+        read = AvroDeserializer(client)
+        for _ in range(3):
+            rows = [read(small, by_header), read(framed, CTX), read(framed, other)]
+            assert rows == [{"a": 1}, {"a": 2}, {"a": 2}]
+
     def test_our_own_context_is_enough(self, client: Client) -> None:
         payload = AvroSerializer(client, RECORD)({"a": 1}, SerdeContext("t"))
         assert AvroDeserializer(client)(payload, SerdeContext("t")) == {"a": 1}

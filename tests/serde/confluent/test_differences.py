@@ -65,6 +65,15 @@ def test_a_negative_branch_is_an_error(theirs: SchemaRegistryClient) -> None:
         AvroDeserializer(theirs)(payload, CTX)
 
 
+def test_what_no_writer_writes_is_an_error(theirs: SchemaRegistryClient) -> None:
+    for text, body in (('["null","boolean"]', b"\x02\x02"), ('["null","int"]', b"\x02\xfe\xff\xff\xff\xff\x01")):
+        payload = frame_id(theirs.register_schema("t-value", Schema(text)), body)
+        their = peers.their_avro_deserializer(theirs)(payload, CTX)
+        assert their is not None
+        with pytest.raises(DecodeError):
+            AvroDeserializer(theirs)(payload, CTX)
+
+
 def test_a_decimal_is_never_rounded(theirs: SchemaRegistryClient) -> None:
     text = '{"type":"record","name":"R","fields":[{"name":"d","type":{"type":"bytes","logicalType":"decimal","precision":3}}]}'
     schema_id = theirs.register_schema("t-value", Schema(text))

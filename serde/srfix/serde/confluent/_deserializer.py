@@ -105,6 +105,8 @@ class ConfluentDeserializer:
         may_change = self._asks_latest and self._registry is not None and self._registry.latest_may_change
         self._is_stable = self._strategy.is_stable and not may_change
         self._by_prefix: dict[tuple[bytes, str, str], Decode] = {}
+        self._by_identity: dict[tuple[_Identity, str, str], Decode] = {}
+        self._reads_headers = Framing.HEADER_GUID in self._framings
         self._plans: dict[tuple[_Identity, str | None, KnownSchema | None], Decode] = {}
         self._latest: dict[str, KnownSchema] = {}
         self._writers: dict[tuple[_Identity, str | None], _Writer] = {}
@@ -121,8 +123,11 @@ class ConfluentDeserializer:
         """
         if data is None:
             return None
+        if data.__class__ is not bytes:
+            data = _bytes(data)
         decode = None
-        if ctx is not None and not ctx.headers:
+        # The hot path: one look-up per record, without taking the payload apart.
+        if ctx is not None and (not ctx.headers or not self._reads_headers or not _names_schema(ctx)):
             decode = self._by_prefix.get((prefix_of(data), ctx.topic, ctx.field))
         if decode is None:
             value = self._read(data, ctx)
@@ -149,13 +154,14 @@ class ConfluentDeserializer:
         identity: _Identity = None
         try:
             identity, payload, offset = self._unframed(data, ctx)
-            by_prefix = offset == PREFIX_ID_SIZE and self._is_stable and ctx is not None
-            key = (prefix_of(data), ctx.topic, ctx.field) if by_prefix and ctx is not None else None
-            decode = self._by_prefix.get(key) if key is not None else None
+            key = (identity, ctx.topic, ctx.field) if self._is_stable and ctx is not None else None
+            decode = self._by_identity.get(key) if key is not None else None
             if decode is None:
                 decode = self._plan(identity, ctx)
-                if key is not None:
-                    self._by_prefix[key] = decode
+                if key is not None and ctx is not None:
+                    self._by_identity[key] = decode
+                    if offset == PREFIX_ID_SIZE:
+                        self._by_prefix[prefix_of(data), ctx.topic, ctx.field] = decode
             return decode(payload, offset)
         except (WireError, ResolveError, SchemaError, DecodeError) as error:
             raise _located(error, ctx, identity) from error
@@ -171,9 +177,8 @@ class ConfluentDeserializer:
                     "schema.id.deserializer has set neither id nor guid of the schema_id that it was given."
                 )
             return (found.guid if found.id is None else found.id), body, 0
-        if Framing.HEADER_GUID in self._framings and ctx is not None and ctx.headers:
-            role = Role.KEY if ctx.field == Role.KEY.value else Role.VALUE
-            guid = header_guid(ctx.headers, role)
+        if self._reads_headers and ctx is not None and ctx.headers:
+            guid = _guid(ctx)
             if guid is not None:
                 return guid, data, 0
         if self._framings == {Framing.HEADER_GUID}:
@@ -247,6 +252,24 @@ class ConfluentDeserializer:
 
     def __reduce__(self) -> tuple[object, ...]:
         return self._remake, (portable(self._client),)
+
+
+def _guid(ctx: Context) -> UUID | None:
+    return header_guid(ctx.headers, Role.KEY if ctx.field == Role.KEY.value else Role.VALUE)
+
+
+def _names_schema(ctx: Context) -> bool:
+    """True if a header does, be it malformed: what is wrong with it is said by who reads it."""
+    try:
+        return _guid(ctx) is not None
+    except MalformedHeaderError:
+        return True
+
+
+def _bytes(data: object) -> bytes:
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    raise UsageError(f"A payload is of the type {type(data).__name__}; it must be bytes, or None for a tombstone.")
 
 
 def _check_type(schema: Schema, schema_type: str) -> None:

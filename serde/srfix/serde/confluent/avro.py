@@ -14,7 +14,9 @@ What differs from confluent-kafka 2.16, and why:
 | payloads of up to 5 bytes | refused, with header framing too | read: a record without fields is legal |
 | bytes behind the last field | ignored | `TrailingBytesError` |
 | negative union branches and enum symbols | counted from the end | `DecodeError` |
+| booleans other than 0 and 1, ints of more than 32 bits | read | `DecodeError`, unless a reader's schema is used |
 | a decimal with more digits than its precision | rounded | as it is |
+| a schema id header that holds an id, or null | read; passed over | `MalformedHeaderError` |
 | two schema id headers | the first counts | the last, as in Kafka's `lastHeader` |
 | one serializer, subjects with different ids | the id of the subject that was registered last | each subject's own |
 | `use.schema.id` with a registry of 8.x | fails: no id in the answer | works |
