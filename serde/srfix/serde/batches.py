@@ -183,6 +183,13 @@ def deserialize_many(
     :raises UsageError: if there are several contexts, and not as many as payloads.
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
     :raises SrfixError: what the deserializer raises, with the row's position (`.position`), unless in quarantine.
+
+    >>> from srfix.serde.deserializer import JsonDeserializer
+    >>> from srfix.serde.interface import SerdeContext
+    >>> payloads = [b'{"a": 1}', None, b'{"a": ']
+    >>> rows = list(deserialize_many(payloads, SerdeContext("users"), JsonDeserializer(), on_error="quarantine"))
+    >>> rows[:2], rows[2].reason.value
+    ([{'a': 1}, None], 'TRUNCATED')
     """
     return _raising(chunks_of_rows(payloads, ctx, deserializer), is_raised=on_error == "fail")
 

@@ -83,6 +83,13 @@ def to_arrow(
     :raises ColumnError: if Arrow cannot hold a column, or no column is of the key, or of the value.
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
     :raises SrfixError: what the deserializer raises, with the row's position, unless in quarantine.
+
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.deserializer import JsonDeserializer
+    >>> from srfix.serde.interface import SerdeContext
+    >>> deserializer = JsonDeserializer(parse_columns("ID INT, NAME STRING"))
+    >>> to_arrow([b'{"id": 7}', b"{}"], SerdeContext("users"), deserializer).to_pydict()
+    {'ID': [7, None], 'NAME': [None, None]}
     """
     role = _role_of(ctx)
     columns = _vouched(deserializer, role) if columns is None else half_of(columns, role, None).columns

@@ -108,6 +108,14 @@ def from_arrow(
     :raises RegistryError: if the registry could not be asked, or did not take the schema, whatever `on_error` says.
     :raises EncodeError: if a row cannot be written: `.position` and `.paths` say where; unless in quarantine.
     :raises SrfixError: what else the serializer raises, with the row's position, unless in quarantine.
+
+    >>> import pyarrow
+    >>> from srfix.serde.columns import parse_columns
+    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde.serializer import JsonSerializer
+    >>> batch = pyarrow.RecordBatch.from_pydict({"ID": [7, None]})
+    >>> from_arrow(batch, JsonSerializer(parse_columns("ID BIGINT")), SerdeContext("users")).to_pylist()
+    [b'{"ID":7}', b'{"ID":null}']
     """
     pa = pyarrow()
     if isinstance(rows, pa.RecordBatch):

@@ -1,0 +1,54 @@
+"""What README and the docstrings show is run: README's Python as one session, docstrings by doctest."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import srfix.serde
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.registry import RegistryClient
+
+README = Path(__file__).parents[1] / "README.md"
+REGISTRY = "http://registry:8081"
+SERDES = ("deserializer", "serializer", "confluent.avro", "confluent.json", "batches", "arrow.decode", "arrow.encode")
+"""The modules whose public names a user calls first: each has an example."""
+
+
+def python_blocks() -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def registry() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry() as server:
+        yield server
+
+
+def test_the_python_of_the_readme_runs_from_top_to_bottom(registry: FixtureRegistry) -> None:
+    blocks = python_blocks()
+    assert len(blocks) >= 5
+    session: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block.replace(REGISTRY, registry.url), str(README), "exec"), session)
+    assert registry.writes >= 3
+
+
+def modules() -> list[str]:
+    return [found.name for found in pkgutil.walk_packages(srfix.serde.__path__, "srfix.serde.")]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_the_examples_of_a_modules_docstrings_hold(name: str, registry: FixtureRegistry) -> None:
+    module = importlib.import_module(name)
+    with RegistryClient(registry.url) as client:
+        failed, tried = doctest.testmod(module, extraglobs={"registry": client})
+    assert failed == 0
+    if name.removeprefix("srfix.serde.") in SERDES:
+        assert tried > 0, "it shows no example"
