@@ -1,10 +1,11 @@
 """confluent-kafka's Avro serdes: its constructors, configuration, bytes and rows, from our own parts.
 
-    from srfix.serde.confluent import AvroDeserializer, AvroSerializer
-
-    serialize = AvroSerializer(client, schema_text, conf={"auto.register.schemas": False})
-    deserialize = AvroDeserializer(client)
-    payload = serialize({"id": 7}, SerializationContext("orders", MessageField.VALUE))
+>>> from srfix.serde.confluent import AvroDeserializer, AvroSerializer
+>>> from srfix.serde.interface import SerdeContext  # or confluent_kafka's SerializationContext
+>>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'
+>>> serialize = AvroSerializer(registry, text, conf={"normalize.schemas": True})
+>>> AvroDeserializer(registry)(serialize({"id": 7}, SerdeContext("orders")), SerdeContext("orders"))
+{'id': 7}
 
 What differs from confluent-kafka 2.16, and why:
 

@@ -1,10 +1,12 @@
 """confluent-kafka's JSON Schema serdes: its constructors, configuration, bytes and rows, from our own parts.
 
-    from srfix.serde.confluent import JSONDeserializer, JSONSerializer
-
-    serialize = JSONSerializer(schema_text, client)
-    deserialize = JSONDeserializer(None, schema_registry_client=client)
-    payload = serialize({"id": 7}, SerializationContext("orders", MessageField.VALUE))
+>>> from srfix.serde.confluent import JSONDeserializer, JSONSerializer
+>>> from srfix.serde.interface import SerdeContext  # or confluent_kafka's SerializationContext
+>>> text = '{"title": "Order", "type": "object", "properties": {"id": {"type": "integer"}}}'
+>>> serialize = JSONSerializer(text, registry, conf={"validate": True})
+>>> deserialize = JSONDeserializer(None, schema_registry_client=registry)
+>>> deserialize(serialize({"id": 7}, SerdeContext("orders")), SerdeContext("orders"))
+{'id': 7}
 
 What differs from confluent-kafka 2.16, besides what `srfix.serde.confluent.avro` says of both:
 
