@@ -168,7 +168,7 @@ class AvroReference:
                 made.append(self._value(items, space, level))
                 if self._at == before:
                     self._empty_items += 1
-                    if number == 0 and count > MAX_EMPTY_ITEMS or self._empty_items > MAX_EMPTY_ITEMS:
+                    if (number == 0 and count > MAX_EMPTY_ITEMS) or self._empty_items > MAX_EMPTY_ITEMS:
                         raise Beyond("too many items that take no bytes")
         return made
 

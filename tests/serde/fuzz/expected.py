@@ -17,7 +17,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from tests.serde.fuzz.same import same
 
-__all__ = ["UNKNOWN", "Unfit", "agrees", "avro_row", "json_value"]
+__all__ = ["UNKNOWN", "Unfit", "agrees", "avro_row", "is_known", "json_value"]
 
 
 class Unfit(Exception):
@@ -44,6 +44,16 @@ def agrees(expected: object, value: object) -> bool:
     if isinstance(expected, list) and isinstance(value, list):
         return len(expected) == len(value) and all(map(agrees, expected, value))
     return same(expected, value)
+
+
+def is_known(expected: object) -> bool:
+    """True if nothing in it depends on a coercion."""
+    parts = [expected]
+    for part in parts:
+        if part is UNKNOWN:
+            return False
+        parts.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
+    return True
 
 
 def _feeds(field: str, column: str, rule: CaseRule, *, has_schema: bool) -> bool:
@@ -118,63 +128,78 @@ def _moment(type_: ColumnType, number: int) -> object:
         raise Unfit("beyond Python's years") from error
 
 
-def json_value(type_: ColumnType, value: object, rule: CaseRule, *, through_connect: bool) -> object:
+def json_value(type_: ColumnType, value: object, rule: CaseRule, writer: ColumnType | None = None) -> object:
     """A column's value out of parsed JSON, whose fractions are Decimals.
 
-    :param through_connect: a MAP is a list of entries, and names are matched as those of a schema.
+    :param writer: the type under a JSON Schema: names are matched to those of the schema, and a MAP is a list of entries.
+        None without a schema.
     :raises Unfit: if there is none.
     """
-    match type_:
+    match type_, writer:
         case _ if value is None:
             return None
-        case Struct(columns):
-            return _object(columns, value, rule, through_connect=through_connect)
-        case Array(items):
+        case Struct(columns), Struct(fields):
+            return _object_of(columns, fields, value, rule)
+        case Struct(columns), _:
+            return _object(columns, value, rule)
+        case Array(items), _:
             if not isinstance(value, list):
                 raise Unfit("no array")
-            return [json_value(items, item, rule, through_connect=through_connect) for item in value]
-        case Map(values) if through_connect:
-            return _entries(values, value, rule)
-        case Map(values):
+            written = writer.items if isinstance(writer, Array) else None
+            return [json_value(items, item, rule, written) for item in value]
+        case Map(values), Map(written):
+            return _entries(values, value, rule, written)
+        case Map(values), _:
             if not isinstance(value, dict):
                 raise Unfit("no object")
-            return {key: json_value(values, part, rule, through_connect=False) for key, part in value.items()}
-        case Decimal(precision, scale):
-            return _number(value, precision, scale, through_connect=through_connect)
-        case ScalarType():
+            return {key: json_value(values, part, rule) for key, part in value.items()}
+        case Decimal(precision, scale), _:
+            return _number(value, precision, scale)
+        case ScalarType(), _:
             return _scalar(type_, value)
     raise AssertionError(type_)
 
 
-def _object(columns: Columns, value: object, rule: CaseRule, *, through_connect: bool) -> object:
+def _object(columns: Columns, value: object, rule: CaseRule) -> object:
     if not isinstance(value, dict):
         raise Unfit("no object")
     made: dict[str, object] = {}
     for column in columns:
-        keys = [key for key in value if _feeds(key, column.name, rule, has_schema=through_connect)]
-        if len(keys) > 1 or (rule is CaseRule.UNIQUE and not keys and not column.name.isascii()):
+        keys = [key for key in value if _feeds(key, column.name, rule, has_schema=False)]
+        if len(keys) > 1:  # what counts then has a table of its own
             made[column.name] = UNKNOWN
-            continue
-        part = value[keys[0]] if keys else None
-        made[column.name] = json_value(column.type, part, rule, through_connect=through_connect)
+        else:
+            made[column.name] = json_value(column.type, value[keys[0]] if keys else None, rule)
     return made
 
 
-def _entries(values: ColumnType, value: object, rule: CaseRule) -> object:
+def _object_of(columns: Columns, fields: Columns, value: object, rule: CaseRule) -> object:
+    if not isinstance(value, dict):
+        raise Unfit("no object")
+    made: dict[str, object] = {}
+    for column in columns:
+        made[column.name] = None
+        for field in fields:
+            if _feeds(field.name, column.name, rule, has_schema=True):
+                made[column.name] = json_value(column.type, value.get(field.name), rule, field.type)
+    return made
+
+
+def _entries(values: ColumnType, value: object, rule: CaseRule, written: ColumnType) -> object:
     if not isinstance(value, list):
         raise Unfit("no entries")
     made: dict[str, object] = {}
     for entry in value:
         if not isinstance(entry, Mapping) or entry.keys() != {"key", "value"} or not isinstance(entry["key"], str):
             return UNKNOWN
-        made[entry["key"]] = json_value(values, entry["value"], rule, through_connect=True)
+        made[entry["key"]] = json_value(values, entry["value"], rule, written)
     return made
 
 
-def _number(value: object, precision: int, scale: int, *, through_connect: bool) -> object:
+def _number(value: object, precision: int, scale: int) -> object:
     if isinstance(value, bool | list | dict):
         raise Unfit("no number")
-    if not isinstance(value, int | decimal.Decimal) or through_connect and isinstance(value, str):
+    if not isinstance(value, int | decimal.Decimal):
         return UNKNOWN
     sign, digits, exponent = decimal.Decimal(value).as_tuple()
     assert isinstance(exponent, int)

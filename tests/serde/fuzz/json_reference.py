@@ -23,26 +23,38 @@ def plain(body: bytes) -> object:
     :raises Refused: if there is none.
     :raises Beyond: if it is one that we do not hold.
     """
-    return _checked(_parsed(body, float))
+    return _parsed(body, float)
 
 
 def exact(body: bytes) -> object:
     """The value, fractions as Decimals; otherwise as `plain`."""
-    return _checked(_parsed(body, decimal.Decimal))
+    return _parsed(body, decimal.Decimal)
 
 
 def _parsed(body: bytes, parse_float: type[float] | type[decimal.Decimal]) -> object:
+    shadowed: list[object] = []
+
+    def last_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            shadowed.extend(value for _, value in pairs)  # they are read, although others count
+        return made
+
     try:
         text = body.decode(json.detect_encoding(body))
-        return json.loads(text, parse_constant=_refused, parse_float=parse_float)
+        value = json.loads(text, parse_constant=_refused, parse_float=parse_float, object_pairs_hook=last_of)
     except RecursionError as error:
         raise Beyond("too deep") from error
-    except (ValueError, ArithmeticError) as error:
+    except ArithmeticError as error:
+        raise Beyond("beyond a Decimal") from error
+    except ValueError as error:
         raise Refused(str(error)) from error
+    _check([value, *shadowed])
+    return value
 
 
-def _checked(value: object) -> object:
-    levels = [[value]]
+def _check(values: list[object]) -> None:
+    levels = [values]
     while levels[-1]:
         if len(levels) > 500:
             raise Beyond("too deep")
@@ -57,7 +69,6 @@ def _checked(value: object) -> object:
             elif isinstance(part, float) and not math.isfinite(part):
                 raise Beyond("beyond a double")
         levels.append(below)
-    return value
 
 
 def _refused(constant: str) -> object:

@@ -179,8 +179,8 @@ BINARY: Final[Sequence[Mutation]] = (
 )  # fmt: skip
 """For any bytes."""
 JSON: Final[Sequence[Mutation]] = (
-    *BINARY, token_replaced, token_replaced, token_replaced, token_replaced, token_deleted, tokens_swapped, key_repeated,
-    nested, otherwise_encoded, spaced,
+    whole, truncated, extended, bits_flipped, byte_replaced, byte_inserted, bytes_deleted, random_bytes, otherwise_encoded,
+    spaced, nested, token_deleted, tokens_swapped, tokens_swapped, key_repeated, key_repeated, *(token_replaced,) * 8,
 )  # fmt: skip
 """For JSON."""
 

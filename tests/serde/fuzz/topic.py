@@ -10,6 +10,8 @@ from typing import Final
 from srfix.serde.errors import SrfixError
 from srfix.serde.interface import Deserializer, SerdeContext
 from srfix.serde.registry.models import Schema
+from srfix.serde.subjects import Role
+from tests.serde.fuzz.expected import agrees
 from tests.serde.fuzz.frames import Framed, GuidRegistry, framed
 from tests.serde.fuzz.harness import PER_CASE, Fuzz
 from tests.serde.fuzz.mutations import BINARY, Mutation, mutated
@@ -47,6 +49,15 @@ class Read:
     """Why nothing did."""
     about: Callable[[], str]
     """What to try again, in words."""
+
+    def must_be(self, expected: object) -> None:
+        """:raises AssertionError: if it is another row, or none."""
+        assert self.refusal is None, f"{self.refusal!r}, but it is {expected!r}: {self.about()}"
+        assert agrees(expected, self.row), f"{self.row!r} was read, but it is {expected!r}: {self.about()}"
+
+    def must_be_refused(self, why: str) -> None:
+        """:raises AssertionError: if a row came of it."""
+        assert self.refusal is not None, f"{self.row!r} was read, but {why}: {self.about()}"
 
 
 class Topic:
@@ -86,19 +97,20 @@ def bare_reads(
     mutations: Sequence[Mutation],
     *,
     about: str,
+    role: Role = Role.VALUE,
 ) -> Iterator[Read]:
     """Reads a case's payloads, of a format without framing."""
     with fuzz.case():
         for _ in range(PER_CASE):
             body = mutated(random, random.choice(bodies if random.randrange(12) else ALIENS), mutations)
-            row, refusal, words = _read(fuzz, deserialize, Framed(body), about)
+            row, refusal, words = _read(fuzz, deserialize, Framed(body), about, role)
             yield Read(None, body, row, refusal, words)
 
 
 def _read(
-    fuzz: Fuzz, deserialize: Deserializer, sent: Framed, text: str
+    fuzz: Fuzz, deserialize: Deserializer, sent: Framed, text: str, role: Role = Role.VALUE
 ) -> tuple[object, SrfixError | None, Callable[[], str]]:
-    ctx = SerdeContext("t", headers=sent.headers)
+    ctx = SerdeContext("t", role, headers=sent.headers)
 
     def about() -> str:
         shown = sent.payload if len(sent.payload) < 2_000 else sent.payload[:2_000] + b"..."
