@@ -52,7 +52,7 @@ from srfix.serde.formats._json_numbers import (
 from srfix.serde.formats._json_text import compact_text
 from srfix.serde.interface import Value
 
-__all__ = ["Convert", "MISSING", "Misread", "exact_type", "scalar_reader"]
+__all__ = ["Convert", "MISSING", "Misread", "base64_bytes", "exact_type", "scalar_reader"]
 
 Convert: TypeAlias = Callable[[object], Value]
 
@@ -223,11 +223,23 @@ def _bytes(value: object) -> Value:
     if not isinstance(value, str):
         raise Misread.wrong_type(value, BYTES)
     try:
-        return binascii.a2b_base64(value, strict_mode=True)
+        return base64_bytes(value)
+    except ValueError:
+        raise Misread.bad_value(value, BYTES, "is not base64") from None
+
+
+def base64_bytes(text: str) -> bytes:
+    """The bytes of a text as Jackson's `binaryValue` reads it: spaces between groups of four, and several runs, each with
+    its padding, are taken.
+
+    :raises ValueError: if it is not base64.
+    """
+    try:
+        return binascii.a2b_base64(text, strict_mode=True)
     except ValueError:  # what is not strict may still be what Jackson takes
-        if not _BASE64.fullmatch(value):
-            raise Misread.bad_value(value, BYTES, "is not base64") from None
-        return b"".join(map(binascii.a2b_base64, _BASE64_RUN.findall(value)))
+        if not _BASE64.fullmatch(text):
+            raise
+        return b"".join(map(binascii.a2b_base64, _BASE64_RUN.findall(text)))
 
 
 def _decimal_reader(type_: Decimal) -> Convert:

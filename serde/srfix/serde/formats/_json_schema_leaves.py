@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import decimal
 import struct
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from srfix.serde._connect_schema import DATE_NAME, DECIMAL_NAME, DECIMAL_SCALE, 
 from srfix.serde.errors import CoercionError, SchemaError
 from srfix.serde.formats._avro_finish import decimal_of_bytes
 from srfix.serde.formats._json_numbers import double_of_number, integer_of_number
+from srfix.serde.formats._json_scalars import base64_bytes
 from srfix.serde.interface import Value
 
 __all__ = ["InexactError", "Read", "leaf", "wrong_node"]
@@ -137,7 +137,7 @@ def _bytes(column: ColumnType, path: str) -> Read:
 
 def _decoded(text: str, column: ColumnType, path: str) -> bytes:
     try:
-        return base64.b64decode(text, validate=True)
+        return base64_bytes(text)
     except ValueError as error:
         raise CoercionError(
             f"The string at {path or 'the root'} is not base64 ({error}).", path=path, column_type=type_name(column)
