@@ -68,7 +68,9 @@ docker-test: java $(DOCKER) ## The incident against Kafka and a registry in cont
 	$(BIN)/python -m srfix.fixtures.docker run -- $(BIN)/python -m pytest tests/docker
 
 bench: $(STAMP) ## Speed, as ratios against named peers in the same run
-	$(BIN)/python tests/bench/bench_codec.py
+	$(BIN)/python -m tests.bench.bench_codec
+	$(BIN)/python -m tests.bench.bench_json
+	$(BIN)/python -m tests.bench.bench_arrow
 	$(BIN)/python tests/bench/bench_census.py
 	$(BIN)/python tests/bench/bench_scale.py
 

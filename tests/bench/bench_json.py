@@ -1,0 +1,152 @@
+"""JSON, decoded and encoded, beside confluent-kafka: CPU time per record.
+
+    python -m tests.bench.bench_json [--records N] [--rounds R]
+
+Plain JSON is read and written by our serdes without framing, and by confluent-kafka's with it and without validation: it
+knows no other. JSON_SR, under the internal JSON Schema of the same columns, with and without validation. confluent-kafka's
+deserializer has been made in two ways: with the reader's schema alone, and with a registry that answers from memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Final, cast
+
+from confluent_kafka.schema_registry import json_schema as confluent_json
+
+from srfix.serde import confluent as drop_in
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Columns
+from srfix.serde.deserializer import JsonDeserializer, JsonSchemaDeserializer
+from srfix.serde.formats.json_schema import internal_schema
+from srfix.serde.serializer import JsonSchemaSerializer, JsonSerializer
+from tests.bench.measuring import Figures, Route, arguments, gate, measure, table
+from tests.bench.peers import CTX, PREFIX, MemoryRegistry, by_id, confluent_client, subject_name, versions
+from tests.bench.shapes import SHAPES, Shape, upper_keys
+
+_TIMES: Final = 5
+_THEIRS: Final = ("confluent, registry", "confluent, own schema")
+
+
+def _conf(*, validate: bool) -> dict[str, object]:
+    return {"subject.name.strategy": subject_name, "validate": validate}
+
+
+def _their_decoders(payload: bytes, schema: str, *, validate: bool) -> dict[str, Route]:
+    conf, client = _conf(validate=validate), confluent_client(schema, "JSON")
+    registry, own = _THEIRS
+    return {
+        registry: partial(
+            confluent_json.JSONDeserializer(None, schema_registry_client=client, conf=conf), payload, CTX
+        ),
+        own: partial(confluent_json.JSONDeserializer(schema, conf=conf), payload, CTX),
+        "srfix drop-in, registry": partial(
+            drop_in.JSONDeserializer(None, schema_registry_client=client, conf=conf), payload, CTX
+        ),
+        "srfix drop-in, own schema": partial(drop_in.JSONDeserializer(schema, conf=conf), payload, CTX),
+    }
+
+
+def _agree(routes: Mapping[str, Route]) -> None:
+    results = [route() for route in routes.values()]
+    assert all(result == results[0] for result in results), "the routes do not agree"
+
+
+def plain_decode_routes(shape: Shape, columns: Columns, schema: str) -> dict[str, Route]:
+    """One document decoded, by each route; no schema has a say."""
+    body = cast("bytes", JsonSerializer(columns)(upper_keys(shape.row, columns), CTX))
+    lower_body = json.dumps({name.lower(): value for name, value in json.loads(body).items()}).encode()
+    routes: dict[str, Route] = {"srfix": partial(JsonDeserializer(), body, CTX)}
+    routes |= _their_decoders(PREFIX + body, schema, validate=False)
+    _agree(routes)
+    unique, ksqldb = JsonDeserializer(columns), JsonDeserializer(columns, case_rule=CaseRule.KSQLDB)
+    with_columns: dict[str, Route] = {
+        "srfix, columns, unique": partial(unique, body, CTX),
+        "srfix, columns, ksqldb": partial(ksqldb, body, CTX),
+        "srfix, columns folded, unique": partial(unique, lower_body, CTX),
+        "srfix, columns folded, ksqldb": partial(ksqldb, lower_body, CTX),
+        "srfix, columns projected": partial(JsonDeserializer(shape.projected_columns), body, CTX),
+        "srfix, columns coerced": partial(JsonDeserializer(shape.coerced_columns), body, CTX),
+    }
+    return routes | with_columns
+
+
+def schema_decode_routes(shape: Shape, columns: Columns, schema: str, *, validate: bool) -> dict[str, Route]:
+    """One document decoded under its schema, by each route."""
+    payload = cast(
+        "bytes", JsonSchemaSerializer(MemoryRegistry(schema, "JSON"), columns)(upper_keys(shape.row, columns), CTX)
+    )
+    resolver = by_id(schema, "JSON")
+    routes: dict[str, Route] = {"srfix": partial(JsonSchemaDeserializer(resolver, validate=validate), payload, CTX)}
+    routes |= _their_decoders(payload, schema, validate=validate)
+    _agree(routes)
+    for rule in (CaseRule.UNIQUE, CaseRule.KSQLDB):
+        typed = JsonSchemaDeserializer(resolver, columns=columns, case_rule=rule, validate=validate)
+        routes[f"srfix, columns, {rule.value}"] = partial(typed, payload, CTX)
+    return routes
+
+
+def encode_routes(shape: Shape, columns: Columns, schema: str, *, validate: bool) -> dict[str, Route]:
+    """One document, and one row, encoded under their schema, by each route."""
+    registry = MemoryRegistry(schema, "JSON")
+    row = upper_keys(shape.row, columns)
+    typed = JsonSchemaSerializer(registry, columns, validate=validate)
+    document = json.loads(cast("bytes", typed(row, CTX))[len(PREFIX) :])
+    client, conf = confluent_client(schema, "JSON"), _conf(validate=validate)
+    routes: dict[str, Route] = {
+        "srfix": partial(JsonSchemaSerializer.for_schema(registry, schema, validate=validate), document, CTX),
+        "srfix drop-in": partial(drop_in.JSONSerializer(schema, client, conf=conf), document, CTX),
+        "confluent": partial(confluent_json.JSONSerializer(schema, client, conf=conf), document, CTX),
+    }
+    _agree(routes)
+    routes["srfix, columns"] = partial(typed, row, CTX)
+    if not validate:
+        routes["srfix, plain JSON"] = partial(JsonSerializer(), document, CTX)
+        routes["srfix, plain JSON, columns"] = partial(JsonSerializer(columns), row, CTX)
+    return routes
+
+
+def _gates(name: str, figures: Figures) -> None:
+    cheapest = figures.cheapest(*_THEIRS)
+    gate(f"{name}: {cheapest} / srfix", figures.ratio(cheapest, "srfix"), at_least=_TIMES)
+    for how in ("registry", "own schema"):
+        gate(
+            f"{name}, {how}: drop-in / confluent",
+            figures.ratio(f"srfix drop-in, {how}", f"confluent, {how}"),
+            at_most=1,
+        )
+
+
+def main() -> None:
+    """Prints the tables and the gates."""
+    given = arguments(__doc__, records=500, rounds=15)
+    records, rounds = given.records, given.rounds
+    print(f"JSON: CPU ns a record, medians of {rounds} rounds of {records:,} records. {versions()}.")
+    for shape in SHAPES:
+        columns = shape.upper_columns
+        schema = internal_schema(columns)
+        figures = measure(plain_decode_routes(shape, columns, schema), records=records, rounds=rounds)
+        table(f"{shape.name} JSON decode", figures, *_THEIRS)
+        _gates(f"{shape.name} JSON decode", figures)
+        for validate in (False, True):
+            how = "validated" if validate else "unvalidated"
+            # The validating peer takes its time.
+            some = max(records // 5, 1) if validate else records
+            routes = schema_decode_routes(shape, columns, schema, validate=validate)
+            figures = measure(routes, records=some, rounds=rounds)
+            table(f"{shape.name} JSON_SR decode, {how}", figures, *_THEIRS)
+            if not validate:
+                _gates(f"{shape.name} JSON_SR decode", figures)
+            figures = measure(encode_routes(shape, columns, schema, validate=validate), records=some, rounds=rounds)
+            table(f"{shape.name} JSON_SR encode, {how}", figures, "confluent")
+            gate(
+                f"{shape.name} JSON_SR encode, {how}: drop-in / confluent",
+                figures.ratio("srfix drop-in", "confluent"),
+                at_most=1,
+            )
+
+
+if __name__ == "__main__":
+    main()
