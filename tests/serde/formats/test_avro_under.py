@@ -227,6 +227,67 @@ class TestTypes:
         assert _written(schema, "M MAP<STRING, INT>", {"M": {"k": 1}}) == {"M": [{"key": "k", "value": 1}]}
 
 
+class TestUnions:
+    """A union of several types is a STRUCT of its branches: AvroData.toConnectSchema, and fromConnectData's inverting."""
+
+    UNION = ("null", DAYS, CENTS, _record(_field("x", "int"), name="n.Q"), {"type": "array", "items": "int"}, "string")
+    COLUMN = "U STRUCT<`int` DATE, `bytes` DECIMAL(6, 2), Q STRUCT<`x` INT>, `array` ARRAY<INT>, `string` STRING>"
+
+    @pytest.mark.parametrize(
+        ("row", "read"),
+        [
+            ({"int": datetime.date(2026, 1, 2)}, datetime.date(2026, 1, 2)),
+            ({"bytes": Decimal("1.5"), "int": None}, Decimal("1.50")),
+            ({"Q": {"x": 3}}, {"x": 3}),
+            ({"array": [1]}, [1]),
+            ({"string": "s"}, "s"),
+            ({"string": None}, None),
+            ({}, None),
+            (None, None),
+        ],
+    )
+    def test_the_branch_that_is_not_null_is_written(self, row: object, read: object) -> None:
+        assert _written(_record(_field("U", list(self.UNION))), self.COLUMN, {"U": row}) == {"U": read}
+
+    def test_at_every_level(self) -> None:
+        union = {"type": "array", "items": ["null", "int", "string"]}
+        row = {"A": [{"int": 1}, {"string": "s"}, None]}
+        assert _written(_record(_field("A", union)), "A ARRAY<STRUCT<`int` INT, `string` STRING>>", row) == {
+            "A": [1, "s", None]
+        }
+
+    @pytest.mark.parametrize(
+        ("type_", "column", "value", "message"),
+        [
+            (["int", "string"], "STRUCT<`int` INT>", {"int": "s"}, "->F->int needs an integer"),
+            (["int", "string"], "STRUCT<`int` INT>", {"INT": 1}, "->F->INT has no column or field to go to"),
+            (["int", "string"], "STRUCT<`int` INT>", {}, "->F is null, and the schema does not allow that"),
+            (["int", "string"], "STRUCT<`int` INT>", None, "->F is null, and the schema does not allow that"),
+            (
+                ["int", "string"],
+                "STRUCT<`long` BIGINT>",
+                {"long": 1},
+                "->F cannot be written as union .*no branch is named",
+            ),
+            (
+                ["int", "string"],
+                "STRUCT<`int` INT, `string` STRING>",
+                {"int": 1, "string": "s"},
+                "->F has several values, and a union holds one",
+            ),
+            (
+                [_record(_field("x", "int"), name="a.Q"), _record(_field("x", "int"), name="b.Q")],
+                "STRUCT<Q STRUCT<`x` INT>>",
+                {"Q": {"x": 1}},
+                "->F cannot be written as union .*two branches have the same name",
+            ),
+        ],
+    )
+    def test_what_no_branch_takes_is_refused(self, type_: object, column: str, value: object, message: str) -> None:
+        with pytest.raises(EncodeError, match=f"^1 field does not fit: {message}"):
+            _written(_record(_field("F", type_)), f"F {column}", {"F": value})
+
+
 class TestRoots:
     def test_a_root_that_is_no_record_takes_no_wrapped_columns(self) -> None:
         with pytest.raises(SchemaError, match=r"^Columns are written as a record, but the schema is a int\.$"):

@@ -124,15 +124,21 @@ def encode_checked(
 
 
 class WritePlan:
-    def __init__(self, case_rule: CaseRule) -> None:
+    """How values are checked, and the schema that they are written under.
+
+    :param free_unions: whether fastavro chooses the branch of a union of several types; if not, a check has.
+    """
+
+    def __init__(self, case_rule: CaseRule, *, free_unions: bool = True) -> None:
         self._case_rule = case_rule
+        self._free_unions = free_unions
         self._schemas: dict[tuple[AvroNode, bool], ParsedSchema] = {}
         self._records: dict[AvroNode, RecordCheck] = {}
 
     def root_schema(self, root: AvroNode) -> ParsedSchema | list[ParsedSchema]:
         """The schema in fastavro's parsed form, without the logical types that the checks have dealt with."""
         if root.kind == "union":
-            is_free = nullable_branch(root) is None
+            is_free = self._free_unions and nullable_branch(root) is None
             return [self._schema(branch, is_free=is_free) | _MARK for branch in root.branches]
         return self._schema(root, is_free=False) | _MARK
 
@@ -164,7 +170,7 @@ class WritePlan:
         if node.kind != "union":
             return shortest(self._schema(node, is_free=is_free))
         # What is below a union that fastavro chooses from has not been through our checks.
-        is_free = is_free or nullable_branch(node) is None
+        is_free = is_free or (self._free_unions and nullable_branch(node) is None)
         return [shortest(self._schema(branch, is_free=is_free)) for branch in node.branches]
 
     def check(self, node: AvroNode, type_: ColumnType | None) -> Check:

@@ -8,7 +8,8 @@
 | a field | no column | its default; null if it is optional; refused if it is neither |
 | no field | a column | refused |
 
-A field of null and one other type has no default but the property connect.default: AvroData loses the field's own.
+A field of null and one other type has no default but the property connect.default: AvroData loses the field's own. A
+union of several types is a STRUCT of its branches, as it is read: the one that is not null is written.
 
 Two differences from the engine, where it would lose data without a word. A field of a STRUCT that the schema lacks is
 refused, at every level; ksqlDB drops it below the first. And fields are matched by name alone; some ksqlDB releases take a
@@ -18,6 +19,7 @@ value by its position.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde._connect_coercions import connect_type_of, ensure_fit
@@ -27,12 +29,13 @@ from srfix.serde.engine import Encode
 from srfix.serde.errors import CoercionError, EncodeError, SchemaError
 from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats._avro_columns import map_entry_types
+from srfix.serde.formats._avro_connect import union_field_name
 from srfix.serde.formats._avro_decode import only_column
 from srfix.serde.formats._avro_defaults import connect_default, default_of
 from srfix.serde.formats._avro_encode import WritePlan, bare, encode_checked, struct_of
 from srfix.serde.formats._avro_names import avro_fields
 from srfix.serde.formats._avro_plan import connect_type
-from srfix.serde.formats._avro_scalars import Check, Convert, nullable, scalar
+from srfix.serde.formats._avro_scalars import NULL, Check, Convert, nullable, scalar
 from srfix.serde.formats._avro_schema import MISSING, AvroField, AvroNode, describe, load, nullable_branch
 from srfix.serde.formats._misfit import Misfit
 
@@ -80,7 +83,7 @@ def encoder_under(
     else:
         column = only_column(columns)
         check = bare(under.check(root, column.type), column.name, CaseRule.EXACT)
-    schema = WritePlan(CaseRule.EXACT).root_schema(root)
+    schema = WritePlan(CaseRule.EXACT, free_unions=False).root_schema(root)
     return encode_checked(root, schema, check, raw_bytes_root=raw_bytes_root)
 
 
@@ -118,10 +121,45 @@ class _Under:
             return self._value(node, type_)
         branch = nullable_branch(node)
         if branch is None:
-            return _null_only(node, type_)
+            return self._union(node, type_.fields) if isinstance(type_, Struct) else _null_only(node, type_)
         value, is_optional = branch
         tagged = nullable(self._value(value, type_), value.name or value.kind)
         return tagged if is_optional else _without_null(tagged)
+
+    def _union(self, union: AvroNode, columns: Columns) -> Check:
+        """A STRUCT of a union's branches, as a union is read: the one that is not null is written."""
+        branches = {union_field_name(branch): branch for branch in union.branches if branch.kind != "null"}
+        fields = avro_fields(columns)
+        lacking = [name for name in fields if name not in branches]
+        if lacking or len(branches) < sum(branch.kind != "null" for branch in union.branches):
+            why = f"no branch is named {lacking[0]}" if lacking else "two branches have the same name"
+            return _refusing(f"cannot be written as {describe(union)}: {why}")
+        tags = {column.name: branches[name].name or branches[name].kind for name, column in fields.items()}
+        record = RecordCheck(CaseRule.EXACT)
+        record.set_fields(
+            FieldCheck(
+                name=column.name,
+                field=column.name,
+                check=_none_or(self.check(branches[name], column.type)),
+                when_missing=None,
+            )
+            for name, column in fields.items()
+        )
+        is_optional = len(branches) < len(union.branches)
+
+        def convert(inner: Convert) -> Convert:
+            def convert_union(value: object) -> object:
+                given = cast("dict[str, object]", {} if value is None else inner(value))
+                chosen = [(tags[name], part) for name, part in given.items() if part is not None]
+                if len(chosen) > 1:
+                    raise Misfit([("", "has several values, and a union holds one")])
+                if not chosen and not is_optional:
+                    raise Misfit([("", "is null, and the schema does not allow that")])
+                return chosen[0] if chosen else NULL
+
+            return convert_union
+
+        return Check(fast=convert(record.fast), careful=convert(record.careful))
 
     def _value(self, node: AvroNode, type_: ColumnType) -> Check:
         kind, name = connect_type(node)
@@ -187,6 +225,13 @@ def _null_is(default: object, check: Check) -> Check:
         return default if value is None else check.careful(value)
 
     return Check(fast=fast, careful=careful)
+
+
+def _none_or(check: Check) -> Check:
+    def convert(inner: Convert) -> Convert:
+        return lambda value: None if value is None else inner(value)
+
+    return Check(fast=convert(check.fast), careful=convert(check.careful))
 
 
 def _without_null(check: Check) -> Check:
