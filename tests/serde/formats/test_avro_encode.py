@@ -221,6 +221,26 @@ class TestRows:
         with pytest.raises(EncodeError, match=r"^1 field does not fit: ->a has no column or field to go to\.$"):
             _with_columns("A INT", {"a": 1}, CaseRule.EXACT)
 
+    def test_rows_that_are_spelt_in_turn_differently_are_written_alike(self) -> None:
+        columns = parse_columns("A INT, B STRUCT<C INT>, N STRING, S STRING")
+        schema = internal_schema(columns)
+        write = encoder(schema, columns=columns, case_rule=CaseRule.UNIQUE)
+        read = decoder(schema, columns=columns, case_rule=CaseRule.EXACT)
+        expected = {"A": 1, "B": {"C": 2}, "N": None, "S": "x"}
+        spellings: list[dict[str, object]] = [
+            {"A": 1, "B": {"C": 2}, "N": None, "S": "x"},
+            {"a": 1, "b": {"c": 2}, "n": None, "s": "x"},
+            {"s": "x", "n": None, "b": {"C": 2}, "a": 1},
+            {"A": 1, "b": {"c": 2}, "N": None, "s": "x"},
+        ]
+        for row in spellings * 2:
+            before = json.dumps(row)
+            assert read(write(row, b""), 0) == expected
+            assert json.dumps(row) == before
+        for bad in ({**spellings[1], "a": 2**31}, {"a": 1, "b": None, "n": None, "t": "x"}):
+            with pytest.raises(EncodeError, match=r"^1 field does not fit: ->(A needs an integer|t has no column)"):
+                write(bad, b"")
+
     def test_keys_that_leave_a_choice_are_refused(self) -> None:
         with pytest.raises(
             EncodeError, match=r"^1 field does not fit: the row has keys that leave a choice: Column 'FOO'"
@@ -272,8 +292,11 @@ class TestRows:
         schema = json.loads(internal_schema(parse_columns("M MAP<STRING, INT>")))
         entries = [{"key": "a", "value": 1}, {"key": "b", "value": None}]
         assert _encode(schema, {"M": {"a": 1, "b": None}}) == _encode(schema, {"M": entries})
-        with pytest.raises(EncodeError, match=r"->M\[0\] needs a map entry"):
-            _encode(schema, {"M": [{"key": "a"}]})
+        for entry in ({"key": "a"}, {"key": "a", "values": 1}, {"key": "a", "value": 1, "more": 1}, "ab"):
+            with pytest.raises(EncodeError, match=r"->M\[0\] needs a map entry"):
+                _encode(schema, {"M": [entry]})
+        with pytest.raises(EncodeError, match=r"->M\[1\] needs an integer"):
+            _encode(schema, {"M": [{"key": "a", "value": 1}, {"key": "b", "value": "1"}]})
 
     def test_a_recursive_row_is_written_and_one_without_end_refused(self) -> None:
         schema = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.errors import AmbiguousFieldError
@@ -27,6 +27,7 @@ _MAX_SHAPES: Final = 512
 """How many tuples of value types, and of row keys, a record remembers. Rows of still other shapes go the
 careful way."""
 
+_Pick: TypeAlias = Callable[[Mapping[str, object]], tuple[object, ...]]
 _NONE_TYPE: Final = type(None)
 _NO_CONSTANTS: Final[Mapping[str, object]] = MappingProxyType({})
 
@@ -35,14 +36,16 @@ class _Recipe(NamedTuple):
     """What is left to do for rows whose values have certain Python types."""
 
     as_it_is: bool
-    """Nothing: the row itself is what the writer wants, if its narrow integers fit."""
-    narrow: tuple[str, ...]
-    """Integers that must fit 32 bits, by their names in the row; the others go by the schema's."""
-    nulls: tuple[str, ...]
-    """None, in nullable unions."""
-    tagged: tuple[tuple[str, str], ...]
-    """Values that are right as they are, in nullable unions: with the branch."""
-    checked: tuple[tuple[str, Convert], ...]
+    """Nothing: the values are what the writer wants, if the narrow integers fit."""
+    narrow: tuple[int, ...]
+    """Integers that must fit 32 bits, by their places among the values. The others have the schema's names besides."""
+    nulls: Mapping[str, object]
+    """None, in nullable unions, as the writer wants it."""
+    plain: tuple[tuple[str, int], ...]
+    """Values that are right as they are."""
+    tagged: tuple[tuple[str, int, str], ...]
+    """The same in nullable unions: with the branch."""
+    checked: tuple[tuple[str, int, Convert], ...]
     """Values that must be looked at one by one."""
 
 
@@ -60,6 +63,15 @@ class FieldCheck:
     """What is written where the row lacks it, as the writer wants it; `MISSING` if nothing can be."""
 
 
+class _Way(NamedTuple):
+    """How the values of a row are picked."""
+
+    pick: _Pick
+    """The values in the fields' order; a KeyError if the row spells its keys otherwise."""
+    is_renamed: bool
+    """The keys are not the schema's names."""
+
+
 class RecordCheck:
     """Mapping → dict by field name."""
 
@@ -68,17 +80,18 @@ class RecordCheck:
         "_constants",
         "_count",
         "_fields",
-        "_is_renamed",
         "_match",
         "_names",
-        "_pick",
         "_recipes",
         "_schema_names",
+        "_way",
+        "_ways",
     )
 
     def __init__(self, case_rule: CaseRule) -> None:
         self._case_rule = case_rule
         self._match = lru_cache(maxsize=_MAX_SHAPES)(self._match_keys)
+        self._ways = lru_cache(maxsize=_MAX_SHAPES)(self._way_of)
         self._recipes: dict[tuple[type, ...], _Recipe] = {}
         self.set_fields(())
 
@@ -90,61 +103,72 @@ class RecordCheck:
         self._count = len(self._fields)
         self._names = frozenset(part.name for part in self._fields)
         self._schema_names = tuple(part.field for part in self._fields)
-        self._pick = _picker([part.name for part in self._fields])
-        self._is_renamed = any(part.name != part.field for part in self._fields)
+        self._way = self._way_by([part.name for part in self._fields])
 
     def fast(self, row: object) -> object:
         """See `Check.fast`."""
         if type(row) is not dict or len(row) != self._count:
             return self.careful(row)
+        # One look: another thread may go another way meanwhile.
+        pick, is_renamed = self._way
         try:
-            values = self._pick(row)
+            values = pick(row)
         except KeyError:
-            return self.careful(row)
+            way = self._ways(tuple(row))
+            if way is None:
+                return self.careful(row)
+            # The next row is probably spelt like this one.
+            self._way = pick, is_renamed = way
+            values = pick(row)
         shape = tuple(map(type, values))
         try:
-            as_it_is, narrow, nulls, tagged, checked = self._recipes[shape]
+            as_it_is, narrow, nulls, plain, tagged, checked = self._recipes[shape]
         except KeyError:
             if len(self._recipes) >= _MAX_SHAPES:
                 return self.careful(row)
             self._recipes[shape] = self._recipe(shape)
             return self.fast(row)
-        for name in narrow:
-            if not INT_MIN <= row[name] <= INT_MAX:
+        for place in narrow:
+            if not INT_MIN <= values[place] <= INT_MAX:  # type: ignore[operator]  # an int, as the recipe says
                 return self.careful(row)
-        if as_it_is:
+        if as_it_is and not is_renamed:
             return row
-        # A copy is several times quicker than making the dict from pairs.
-        written = dict(zip(self._schema_names, values, strict=True)) if self._is_renamed else row.copy()
-        for field in nulls:
-            written[field] = NULL
-        for field, tag in tagged:
-            written[field] = (tag, written[field])
-        for field, check in checked:
-            written[field] = check(written[field])
+        if is_renamed:
+            written = {field: values[place] for field, place in plain}
+        else:
+            written = row.copy()
+        if nulls:
+            written.update(nulls)
+        for field, place, tag in tagged:
+            written[field] = (tag, values[place])
+        for field, place, check in checked:
+            written[field] = check(values[place])
         if self._constants:
             written.update(self._constants)
         return written
 
     def _recipe(self, shape: tuple[type, ...]) -> _Recipe:
-        narrow: list[str] = []
-        nulls: list[str] = []
-        tagged: list[tuple[str, str]] = []
-        checked: list[tuple[str, Convert]] = []
-        for part, kind in zip(self._fields, shape, strict=True):
+        narrow: list[int] = []
+        nulls: dict[str, object] = {}
+        plain: list[tuple[str, int]] = []
+        tagged: list[tuple[str, int, str]] = []
+        checked: list[tuple[str, int, Convert]] = []
+        for place, (part, kind) in enumerate(zip(self._fields, shape, strict=True)):
             check = part.check
             if check.tag is not None and kind is _NONE_TYPE:
-                nulls.append(part.field)
+                nulls[part.field] = NULL
                 continue
             if check.exact is None or kind is not check.exact:
-                checked.append((part.field, check.fast))
+                checked.append((part.field, place, check.fast))
                 continue
             if check.is_narrow:
-                narrow.append(part.name)
+                narrow.append(place)
             if check.tag is not None:
-                tagged.append((part.field, check.tag))
-        as_it_is = not (nulls or tagged or checked or self._is_renamed or self._constants)
-        return _Recipe(as_it_is, tuple(narrow), tuple(nulls), tuple(tagged), tuple(checked))
+                tagged.append((part.field, place, check.tag))
+            else:
+                plain.append((part.field, place))
+        as_it_is = not (nulls or tagged or checked or self._constants)
+        return _Recipe(as_it_is, tuple(narrow), nulls, tuple(plain), tuple(tagged), tuple(checked))
 
     def careful(self, row: object) -> object:
         """See `Check.careful`."""
@@ -167,6 +191,26 @@ class RecordCheck:
         written.update(self._constants)
         return written
 
+    def renamed(self, row: dict[str, object]) -> dict[str, object] | None:
+        """A row whose keys are spelt otherwise, by the fields' names in the row; None unless each key has its field."""
+        way = self._ways(tuple(row))
+        return None if way is None else dict(zip((part.name for part in self._fields), way.pick(row), strict=True))
+
+    def _way_of(self, keys: tuple[object, ...]) -> _Way | None:
+        """For rows of these keys; None unless each has its field, and each field its key."""
+        try:
+            matched, unknown = self._match_keys(keys)
+        except Misfit:
+            return None
+        return (
+            None
+            if unknown or len(matched) < self._count
+            else self._way_by([matched[part.name] for part in self._fields])
+        )
+
+    def _way_by(self, keys: list[str]) -> _Way:
+        return _Way(_picker(keys), keys != list(self._schema_names))
+
     def _match_keys(self, keys: tuple[object, ...]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
         names = [key for key in keys if isinstance(key, str)]
         columns = [part.name for part in self._fields]
@@ -185,9 +229,9 @@ def _missing(part: FieldCheck) -> object:
     return part.when_missing
 
 
-def _picker(names: list[str]) -> Callable[[dict[object, object]], tuple[object, ...]]:
+def _picker(names: list[str]) -> _Pick:
     if len(names) > 1:
-        return cast("Callable[[dict[object, object]], tuple[object, ...]]", itemgetter(*names))
+        return cast("_Pick", itemgetter(*names))
     return lambda row: tuple(row[name] for name in names)
 
 
@@ -243,7 +287,14 @@ def entries_check(key: Check, value: Check) -> Check:
         return [{"key": check_key(name), "value": part} for name, part in entries]
 
     def fast(values: object) -> object:
-        return as_entries(mapping.fast(values), key.fast) if type(values) is dict else careful(values)
+        if type(values) is dict:
+            return as_entries(mapping.fast(values), key.fast)
+        if type(values) is not list or not all(type(entry) is dict and len(entry) == 2 for entry in values):
+            return careful(values)
+        try:
+            return [{"key": key.fast(entry["key"]), "value": value.fast(entry["value"])} for entry in values]
+        except KeyError:
+            return careful(values)
 
     def careful(values: object) -> object:
         if not isinstance(values, list | tuple):

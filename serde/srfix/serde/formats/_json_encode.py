@@ -187,7 +187,8 @@ class _Plan:
                     value = row[name]
                     written[name] = value if value is None or type(value) is exact else convert(value)
             except KeyError:
-                return careful(row)
+                renamed = record.renamed(row)
+                return careful(row) if renamed is None else fast(renamed)
             return written
 
         return Check(fast=fast, careful=careful)
