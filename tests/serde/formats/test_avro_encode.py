@@ -241,6 +241,15 @@ class TestRows:
             with pytest.raises(EncodeError, match=r"^1 field does not fit: ->(A needs an integer|t has no column)"):
                 write(bad, b"")
 
+    def test_rows_spelt_otherwise_are_written_where_null_is_not_allowed(self) -> None:
+        schema, columns = json.dumps(_record("int", "string")), parse_columns("A INT, B STRING")
+        write = encoder(schema, columns=columns, case_rule=CaseRule.UNIQUE)
+        assert write({"a": 1, "b": "x"}, b"") == write({"B": "x", "A": 1}, b"") == b"\x02\x02x"
+
+    def test_a_key_that_goes_nowhere_is_refused_where_another_feeds_two_columns(self) -> None:
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->x has no column or field to go to\.$"):
+            _with_columns("A INT, `a` INT", {"A": 1, "x": 2}, CaseRule.KSQLDB_2020)
+
     def test_keys_that_leave_a_choice_are_refused(self) -> None:
         with pytest.raises(
             EncodeError, match=r"^1 field does not fit: the row has keys that leave a choice: Column 'FOO'"
