@@ -368,6 +368,11 @@ class TestBombs:
         with pytest.raises(DecodeError, match=r"^The body nests deeper than 1000 levels at byte \d+, at ->next->next"):
             _decode(schema, b"\x02" * 100_000 + b"\x00", columns)
 
+    def test_a_long_path_is_cut_in_the_middle(self) -> None:
+        schema = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
+        with pytest.raises(DecodeError, match=r"at (->next){8}->… \(\d+ more\)(->next){8}; a reader"):
+            _decode(schema, b"\x02" * 100_000 + b"\x00")
+
     def test_the_deepest_body_that_is_let_through_is_read_in_a_thread(self) -> None:
         schema = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
         rows: list[Value] = []

@@ -26,7 +26,13 @@ def guid_of(schema_id: int) -> UUID:
 
 
 class GuidRegistry(MemoryRegistry):
-    """It knows GUIDs too."""
+    """It knows GUIDs too, and keeps any text."""
+
+    def put(self, text: str, schema_type: str) -> int:
+        """Takes a schema that may be none."""
+        schema_id = len(self.schemas) + 1
+        self.schemas[schema_id] = Schema(text=text, schema_type=schema_type)
+        return schema_id
 
     def schema_by_guid(self, guid: str) -> Schema:
         """The schema behind a GUID."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Sequence
+from itertools import islice
 from random import Random
 from typing import Final, TypeAlias
 
@@ -23,6 +24,7 @@ _TOKENS: Final = (
     b'"1e400"', b"[]", b"{}", b"[null]", b'{"a":1,"a":2}', b'{"A":1,"a":2}', b"[1,]", b"{,}", b"/* */1", b"//x\n1",
     b'"\xff"', b'"\xc0\x80"', b'"\xed\xa0\x80"', b'"\xf4\x90\x80\x80"', b'"\xe2\x82"', b'"caf\xc3\xa9"', b"\xa01", b"\x0b1",
 )  # fmt: skip
+_TOKENS_LOOKED_AT: Final = 500
 _PLACES: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null|[\[\]{},:]')
 
 
@@ -135,7 +137,7 @@ def token_deleted(random: Random, body: bytes) -> bytes:
 
 def tokens_swapped(random: Random, body: bytes) -> bytes:
     """Two JSON tokens: a value gets the other's type."""
-    places = list(_PLACES.finditer(body))
+    places = list(islice(_PLACES.finditer(body), _TOKENS_LOOKED_AT))
     if len(places) < 2:
         return body
     one, other = sorted(random.sample(places, 2), key=lambda place: place.start())
@@ -153,7 +155,7 @@ def key_repeated(random: Random, body: bytes) -> bytes:
 
 def nested(random: Random, body: bytes) -> bytes:
     """A token deep within arrays or objects, closed or not."""
-    depth = random.choice((2, 20, 200, 900, 1100, 5_000, 100_000))
+    depth = random.choice((2, 20, 200, 900, 1_100, 5_000))
     opening, closing = random.choice(((b"[", b"]"), (b'{"A":', b"}"), (b'[{"a":', b"}]")))
     return _retokened(random, body, opening * depth + b"1" + random.choice((closing * depth, b"", closing)))
 
@@ -198,7 +200,7 @@ def _spliced(random: Random, body: bytes, part: bytes, *, over: int) -> bytes:
 
 
 def _retokened(random: Random, body: bytes, token: bytes) -> bytes:
-    places = list(_PLACES.finditer(body))
+    places = list(islice(_PLACES.finditer(body), _TOKENS_LOOKED_AT))
     if not places:
         return token
     place = random.choice(places)

@@ -21,6 +21,8 @@ MAX_EMPTY_ITEMS: Final = 65_536
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 _MAX_VARINT_BYTES: Final = 10
+_SHOWN_LABELS: Final = 8
+"""Of a path, at either end: what nests too deep would fill pages."""
 
 
 @dataclass(slots=True)
@@ -32,9 +34,14 @@ class _Path:
         labels = []
         at: _Path | None = self
         while at is not None:
-            labels.append(at.label)
+            if at.label:
+                labels.append(at.label)
             at = at.above
-        return "".join(f"->{label}" for label in reversed(labels) if label) or "the root"
+        labels.reverse()
+        if len(labels) > 2 * _SHOWN_LABELS:
+            left_out = f"… ({len(labels) - 2 * _SHOWN_LABELS} more)"
+            labels = [*labels[:_SHOWN_LABELS], left_out, *labels[-_SHOWN_LABELS:]]
+        return "".join(f"->{label}" for label in labels) or "the root"
 
 
 @dataclass(slots=True)

@@ -1,0 +1,144 @@
+"""Reads one payload that asks for too much, in a process of its own: a crash must not be the tests'.
+
+    python -m tests.serde.fuzz.resources NAME
+
+prints JSON: the row or the error's class, the most memory that was held meanwhile, in bytes, and the CPU seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import Final
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import parse_columns
+from srfix.serde.engine import Decode
+from srfix.serde.errors import SrfixError
+from srfix.serde.formats import avro, json_schema
+from srfix.serde.formats import json as plain_json
+from tests.serde.fuzz.mutations import varint
+
+__all__ = ["CASES"]
+
+_ADDRESS_SPACE: Final = 1 << 30
+"""So that a defect here is an error, not a machine that swaps."""
+_DEEP: Final = 1_000_000
+
+
+def _avro(type_: object, columns: str | None = None) -> Decode:
+    schema = {"type": "record", "name": "R", "fields": [{"name": "A", "type": type_}, {"name": "B", "type": "int"}]}
+    declared = None if columns is None else parse_columns(columns)
+    return avro.decoder(json.dumps(schema), columns=declared, case_rule=CaseRule.UNIQUE)
+
+
+def _json(columns: str | None = None) -> Decode:
+    declared = None if columns is None else parse_columns(columns)
+    return plain_json.decoder(None, columns=declared, case_rule=CaseRule.UNIQUE)
+
+
+def _json_sr(columns: str) -> Decode:
+    declared = parse_columns(columns)
+    return json_schema.decoder(json_schema.internal_schema(declared), columns=declared, case_rule=CaseRule.UNIQUE)
+
+
+_LINKED: Final = {"type": "record", "name": "N", "fields": [{"name": "NEXT", "type": ["null", "N"]}]}
+_TREE: Final = {
+    "type": "record", "name": "N", "fields": [{"name": "NEXT", "type": {"type": "array", "items": "N"}}]
+}  # fmt: skip
+_MAPS: Final = {
+    "type": "record", "name": "N", "fields": [{"name": "NEXT", "type": {"type": "map", "values": "N"}}]
+}  # fmt: skip
+_RING: Final = {
+    "type": "record", "name": "N", "fields": [{"name": "NEXT", "type": ["null", {
+        "type": "record", "name": "M", "fields": [{"name": "BACK", "type": ["null", "N", "string"]}]}]}]
+}  # fmt: skip
+_NOTHING: Final = {"type": "record", "name": "E", "fields": [{"name": "n", "type": "null"}]}
+
+
+def _array(items: object) -> object:
+    return {"type": "array", "items": items}
+
+
+CASES: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
+    "a string of 2 GB": lambda: (_avro("string"), varint(2**31 - 1)),
+    "a string of 2 GB for a column": lambda: (_avro("string", "A STRING"), varint(2**31 - 1)),
+    "bytes of 4 EB": lambda: (_avro("bytes"), varint(2**62)),
+    "a length of 2^63 - 1": lambda: (_avro("string"), varint(2**63 - 1)),
+    "a fixed of 2 GB": lambda: (_avro({"type": "fixed", "name": "F", "size": 2**31 - 1}), b""),
+    "a map of 2^62 entries": lambda: (_avro({"type": "map", "values": "null"}), varint(2**62)),
+    "an array of 2^62 ints": lambda: (_avro(_array("int")), varint(2**62) + b"\0"),
+    "an array of 2^62 booleans for a column": lambda: (_avro(_array("boolean"), "A ARRAY<BOOLEAN>"), varint(2**62)),
+    "ten million nulls": lambda: (_avro(_array("null")), varint(10_000_000) + b"\0\0"),
+    "2^62 empty records": lambda: (_avro(_array(_NOTHING)), varint(2**62) + b"\0\0"),
+    "2^62 empty records for nobody": lambda: (_avro(_array(_NOTHING), "B INT"), varint(2**62) + b"\0\0"),
+    "2^62 empty fixed, counted negatively": lambda: (
+        _avro(_array({"type": "fixed", "name": "F", "size": 0})),
+        varint(-(2**62)) + b"\0" + b"\0\0",
+    ),
+    "a thousand blocks of 60,000 nulls": lambda: (_avro(_array("null")), varint(60_000) * 1000 + b"\0\0"),
+    "a thousand arrays of 60,000 nulls": lambda: (
+        _avro(_array(_array("null"))),
+        varint(1000) + (varint(60_000) + b"\0") * 1000 + b"\0\0",
+    ),
+    "a block of -2^63 nulls": lambda: (_avro(_array("null")), varint(-(2**63)) + b"\0" + b"\0\0"),
+    "a block of -2^63 ints": lambda: (_avro(_array("int")), varint(-(2**63)) + b"\0" + b"\0\0"),
+    "a list of a million links": lambda: (_avro(_LINKED), b"\2" * _DEEP + b"\0\0"),
+    "a list of a million links, cut off": lambda: (_avro(_LINKED), b"\2" * _DEEP),
+    "a list of a million links for columns": lambda: (
+        _avro(_LINKED, "A STRUCT<NEXT STRUCT<NEXT STRUCT<X INT>>>"),
+        b"\2" * _DEEP + b"\0\0",
+    ),
+    "a list of a million links for nobody": lambda: (_avro(_LINKED, "B INT"), b"\2" * _DEEP + b"\0\0"),
+    "a tree of a million levels": lambda: (_avro(_TREE), b"\2" * _DEEP + b"\0" * (_DEEP + 1) + b"\0"),
+    "maps of a million levels": lambda: (_avro(_MAPS), b"\2\0" * _DEEP + b"\0" * (_DEEP + 1) + b"\0"),
+    "two records that hold each other, a million times": lambda: (_avro(_RING), b"\2" * _DEEP + b"\0\0"),
+    "a million JSON arrays": lambda: (_json(), b"[" * _DEEP + b"]" * _DEEP),
+    "a million JSON arrays, cut off": lambda: (_json(), b"[" * _DEEP),
+    "a million JSON objects": lambda: (_json(), b'{"A":' * _DEEP + b"1" + b"}" * _DEEP),
+    "a million JSON arrays for a STRING": lambda: (_json("A STRING"), b'{"A":' + b"[" * _DEEP + b"]" * _DEEP + b"}"),
+    "950 JSON objects for a STRING": lambda: (_json("A STRING"), b'{"A":' * 950 + b"1" + b"}" * 950),
+    "a million JSON arrays for JSON_SR": lambda: (
+        _json_sr("A ARRAY<INT>"),
+        b'{"A":' + b"[" * _DEEP + b"]" * _DEEP + b"}",
+    ),
+    "a number of a billion digits for a BIGINT": lambda: (_json("A BIGINT"), b'{"A":1e999999999}'),
+    "a number of a billion digits for a DECIMAL": lambda: (_json("A DECIMAL(4, 2)"), b'{"A":1e999999999}'),
+    "a number of a billion digits for a STRING": lambda: (_json("A STRING"), b'{"A":1e999999999}'),
+    "a number of a billion digits for a DOUBLE": lambda: (_json("A DOUBLE"), b'{"A":1e999999999}'),
+    "a text of a billion digits for a DECIMAL": lambda: (_json("A DECIMAL(4, 2)"), b'{"A":"1e999999999"}'),
+    "a number of a billion digits in an object for a STRING": lambda: (_json("A STRING"), b'{"A":{"B":1e999999999}}'),
+    "a number of a billion digits for JSON_SR": lambda: (_json_sr("A BIGINT"), b'{"A":1e999999999}'),
+    "a number of a billion digits for a DECIMAL of JSON_SR": lambda: (
+        _json_sr("A DECIMAL(4, 2)"),
+        b'{"A":1e999999999}',
+    ),
+    "a million digits": lambda: (_json("A BIGINT"), b'{"A":' + b"9" * _DEEP + b"}"),
+    "a million digits in a text": lambda: (_json("A BIGINT"), b'{"A":"' + b"9" * _DEEP + b'"}'),
+    "a million digits in a text for a DECIMAL": lambda: (_json("A DECIMAL(9, 2)"), b'{"A":"' + b"9" * _DEEP + b'"}'),
+    "a million spaces in base64": lambda: (_json("A BYTES"), b'{"A":"' + b" " * _DEEP + b'*"}'),
+}
+"""A decoder, and a payload that asks too much of it."""
+
+
+def _main(name: str) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+    decode, payload = CASES[name]()
+    tracemalloc.start()
+    start, words = time.process_time(), 0
+    try:
+        row = decode(payload, 0)
+        outcome = f"row {row!r}"[:200]
+    except SrfixError as error:
+        outcome, words = type(error).__name__, len(error.message)
+    seconds = time.process_time() - start
+    _, peak = tracemalloc.get_traced_memory()
+    print(json.dumps({"outcome": outcome, "message": words, "peak": peak, "seconds": seconds, "payload": len(payload)}))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])

@@ -1,0 +1,49 @@
+"""Payloads that ask for too much, each read in a process of its own: it must live, and take next to nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.serde.fuzz.resources import CASES
+
+ROOT = Path(__file__).parents[3]
+_ROWS = {
+    "950 JSON objects for a STRING",
+    "a number of a billion digits for a BIGINT",
+    "a number of a billion digits for a DOUBLE",
+    "a number of a billion digits for a STRING",
+    "a number of a billion digits for JSON_SR",
+    "a number of a billion digits in an object for a STRING",
+}
+"""What Jackson makes a row of, too."""
+_LEAST_PEAK = 1 << 20
+"""Bytes that any payload may take."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_payload_that_asks_for_too_much_gets_nothing(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.serde.fuzz.resources", name],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"{name} ended the process ({done.returncode}): {done.stderr[-2000:]}"
+    found = json.loads(done.stdout)
+    if name in _ROWS:
+        assert found["outcome"].startswith("row "), found
+    else:
+        assert found["outcome"].endswith("Error"), found
+    assert found["peak"] < max(_LEAST_PEAK, 4 * found["payload"]), found
+    assert found["seconds"] < 5, found
+    assert found["message"] < 2_000, found
+
+
+def test_every_case_that_is_named_is_there() -> None:
+    assert CASES.keys() >= _ROWS

@@ -1,0 +1,56 @@
+"""Schema texts that somebody broke: a reader refuses them, as it refuses payloads."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.serde.columns import columns_from_avro
+from srfix.serde.deserializer import SchemaDeserializer
+from srfix.serde.formats import avro, json_schema
+from srfix.serde.interface import SerdeContext
+from srfix.serde.resolve import ById
+from srfix.serde.wire import frame_id
+from tests.serde.confluent.strategies import avro_cases, json_cases
+from tests.serde.fuzz.frames import GuidRegistry
+from tests.serde.fuzz.harness import PAYLOADS, PER_CASE, Fuzz, fuzzed, seeds
+from tests.serde.fuzz.mutations import JSON, mutated
+from tests.serde.fuzz.strategies import RowsCase, rows_cases
+
+TEXTS: Final = PAYLOADS // 4
+
+_texts: st.SearchStrategy[tuple[str, str]] = st.one_of(
+    avro_cases().map(lambda case: ("AVRO", case.text)),
+    json_cases().map(lambda case: ("JSON", case.text)),
+    rows_cases().map(lambda case: ("AVRO", avro.internal_schema(case.writer))),
+    rows_cases().map(lambda case: ("JSON", json_schema.internal_schema(case.writer))),
+)
+
+
+class TestBrokenSchemas:
+    def test_a_broken_schema_is_read_under_or_refused(self) -> None:
+        fuzz = Fuzz()
+
+        @fuzzed(TEXTS)
+        @given(_texts, rows_cases(), st.booleans(), st.binary(max_size=12) | st.just(b'{"A":1}'), seeds)
+        def run(typed: tuple[str, str], case: RowsCase, has_columns: bool, body: bytes, random: Random) -> None:
+            kind, text = typed
+            with fuzz.case():
+                for _ in range(PER_CASE):
+                    broken = mutated(random, text.encode(), JSON).decode("utf-8", "replace")
+                    registry = GuidRegistry()
+                    payload = frame_id(registry.put(broken, kind), body)
+                    columns = case.reader if has_columns else None
+                    deserialize = SchemaDeserializer(ById(registry), columns=columns)
+                    fuzz.read(
+                        lambda: deserialize(payload, SerdeContext("t")),  # noqa: B023
+                        about=lambda: f"{body!r} under {broken[:2000]!r}",  # noqa: B023
+                    )
+                    infer = columns_from_avro if kind == "AVRO" else json_schema.columns_from_json_schema
+                    fuzz.read(lambda: infer(broken), about=lambda: f"columns of {broken[:2000]!r}")  # noqa: B023
+
+        run()
+        fuzz.check_count(2 * TEXTS)
