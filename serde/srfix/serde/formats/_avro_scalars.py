@@ -207,8 +207,10 @@ def _decimal(node: AvroNode) -> Convert:
         except (decimal.Inexact, decimal.InvalidOperation):
             raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value) from None
         unscaled = int(fitted.scaleb(scale, exact)) if fitted else 0
-        size = node.size or unscaled.bit_length() // 8 + 1
-        if unscaled.bit_length() >= size * 8:
+        # `BigInteger.toByteArray`: as few bytes as hold it with its sign, one for -128.
+        bits = unscaled.bit_length() if unscaled >= 0 else (~unscaled).bit_length()
+        size = node.size or bits // 8 + 1
+        if bits >= size * 8:
             raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) in {size} bytes", value)
         return unscaled.to_bytes(size, "big", signed=True)
 

@@ -1,0 +1,23 @@
+"""What only the real classes told: each was another byte or value than theirs. `tests/stack` holds all of it against them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import parse_columns
+from srfix.serde.formats import avro
+
+
+class TestAvro:
+    @pytest.mark.parametrize(
+        ("number", "body"), [(-128, "80"), (-129, "ff7f"), (128, "0080"), (-32768, "8000"), (-32769, "ff7fff")]
+    )
+    def test_a_decimal_has_as_few_bytes_as_hold_its_sign(self, number: int, body: str) -> None:
+        # BigInteger.toByteArray, in Connect's Decimal.fromLogical.
+        columns = parse_columns("A DECIMAL(9, 0)")
+        text = avro.internal_schema(columns, wrapped=False)
+        encode = avro.encoder(text, columns=columns, case_rule=CaseRule.EXACT, wrapped=False)
+        assert encode({"A": Decimal(number)}, b"").hex() == body
