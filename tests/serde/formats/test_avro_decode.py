@@ -137,6 +137,7 @@ class TestWithoutColumns:
                 "type": "record", "name": "B", "fields": [{"name": "a", "type": "A"}]}}]},
             {"type": "record", "name": "A", "fields": [{"name": "x", "type": "int"}, {"name": "x", "type": "int"}]},
             {"type": "fixed", "name": "F", "size": -1},
+            {"type": "record", "name": "A", "fields": [{"name": 1, "type": "int"}]},
         ],
     )  # fmt: skip
     def test_a_schema_that_no_body_can_have_is_refused(self, schema: object) -> None:

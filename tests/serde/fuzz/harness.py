@@ -91,7 +91,6 @@ class Fuzz:
 
     def check_count(self, payloads: int = PAYLOADS, *, accepted: float = 0.02) -> None:
         """:raises AssertionError: if less was read than was to be, or it was all of one sort."""
-        print(self.outcomes)
         assert self.payloads >= payloads, f"{self.payloads} payloads were read, not {payloads}: {self.outcomes}"
         took = self.outcomes["accepted"]
         assert took >= accepted * self.payloads, f"too few payloads are whole: {self.outcomes}"

@@ -202,12 +202,12 @@ class _Builder:
             )
             node.fields = tuple(
                 AvroField(
-                    name=intern(part["name"]),
+                    name=intern(_field_name(part["name"], name)),
                     node=self.node(part["type"]),
                     default=part.get("default", MISSING),
                     doc=_text(part.get("doc")),
                 )
-                for part in cast("list[dict[str, str]]", schema["fields"])
+                for part in cast("list[dict[str, object]]", schema["fields"])
             )
             names = [part.name for part in node.fields]
             if len(set(names)) != len(names):
@@ -229,6 +229,13 @@ _NO_PROPERTIES: Final = frozenset(
     {"type", "name", "namespace", "doc", "aliases", "fields", "items", "values", "symbols", "size"}
     | {"__fastavro_parsed", "__named_schemas"}
 )
+
+
+def _field_name(name: object, record: str) -> str:
+    # fastavro takes anything that JSON has.
+    if isinstance(name, str):
+        return name
+    raise SchemaError(f"A field of the record {record} has the name {json.dumps(name)}, where a text must stand.")
 
 
 def _text(value: object) -> str | None:
