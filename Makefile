@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 DOCKER := $(VENV)/.installed-docker
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format stack stack-smoke java jars images docker-test bench wheel clean
+.PHONY: help demo test lint format stack stack-smoke java jars images docker-test bench fuzz wheel clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,11 @@ bench: $(STAMP) ## Speed, as ratios against named peers in the same run
 	$(BIN)/python -m tests.bench.bench_arrow
 	$(BIN)/python tests/bench/bench_census.py
 	$(BIN)/python tests/bench/bench_scale.py
+
+fuzz: $(STAMP) ## A million broken payloads a format, new ones each time (FUZZ=N payloads)
+	SRFIX_FUZZ=$(or $(FUZZ),1000000) $(BIN)/python -m pytest -n auto --durations=0 tests/serde/fuzz || \
+		{ echo "A failure is told as the payload and the schema or columns that it is of; to run it again, put the" \
+			"@reproduce_failure line that is printed with it over the test's run()." >&2; exit 1; }
 
 wheel: $(STAMP) ## Build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
