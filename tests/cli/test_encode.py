@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.registry import SchemaReference
 from tests.cli.kept_demo import Parts, srfix
 
 
@@ -62,6 +64,19 @@ class TestThereAndBack:
         assert said(srfix("encode", "--role", "key", *half, "7")) == ["0e"]
         assert said(srfix("encode", "--role", "value", *half, '{"NAME": "a"}')) == ["020261"]
         assert said(srfix("encode", "--role", "value", "--unwrapped", *half, '"a"')) == ["0261"]
+
+    @pytest.mark.parametrize(
+        ("format_", "payload"),
+        [("avro", "020e020261"), ("json", '{"A":7,"B":"a"}'), ("json_sr", b'{"A":7,"B":"a"}'.hex())],
+    )
+    def test_columns_that_are_marked_as_key_make_a_key_of_any_format(self, format_: str, payload: str) -> None:
+        half = ("--format", format_, "--role", "key", "--columns", "A INT KEY, B STRING KEY, C INT")
+        assert said(srfix("encode", *half, '{"A": 7, "B": "a"}')) == [payload]
+
+    def test_a_marked_key_may_stand_bare_and_be_named_in_the_row(self) -> None:
+        half = ("--format", "json", "--role", "key", "--columns", "ID INT KEY")
+        assert said(srfix("encode", *half, '{"ID": 7}', "7")) == ["7", "7"]
+        assert said(srfix("encode", *half, "--wrapped", '{"ID": 7}')) == ['{"ID":7}']
 
     def test_a_null_row_and_a_bare_null_are_tombstones(self) -> None:
         assert said(srfix("encode", "--columns", "A INT", "null", '{"A": null}')) == ["null", "00"]
@@ -120,6 +135,27 @@ class TestUnderASchema:
         assert "SubjectVersionError: Error retrieving Avro value schema version for id" in failed.stderr
         assert parts.registry.writes == 0
 
+    def test_references_of_a_json_schema_are_found_by_their_names(self) -> None:
+        with FixtureRegistry() as registry:
+            registry.seed("part", '{"type":"integer","connect.type":"int32"}', schema_type="JSON")
+            text = '{"type":"object","properties":{"A":{"$ref":"part.json"}}}'
+            reference = SchemaReference(name="part.json", subject="part", version=1)
+            schema_id = registry.seed("whole", text, schema_type="JSON", references=(reference,))
+            asked = ("--format", "json_sr", "--registry", registry.url)
+            (payload,) = said(srfix("encode", *asked, "--columns", "A INT", "--schema-id", str(schema_id), '{"A": 7}'))
+            assert payload == f"00{schema_id:08x}" + b'{"A":7}'.hex()
+            printed = said(srfix("schema", *asked, "--from-subject", "whole", "--output", "json"))
+            assert json.loads("".join(printed))["columns"] == "A INTEGER"
+
+    def test_an_id_of_another_formats_schema_is_refused(self) -> None:
+        with FixtureRegistry() as registry:
+            schema_id = registry.seed("s", '"int"')
+            done = srfix(
+                "encode", "--format", "json_sr", "--registry", registry.url, "--schema-id", str(schema_id), "7"
+            )
+        assert done.returncode == 2
+        assert "The schema is of the type AVRO, not JSON." in done.stderr
+
 
 class TestRules:
     @pytest.mark.parametrize(
@@ -151,7 +187,7 @@ class TestWhatMakesNoSense:
             (("encode", "--columns", "A INT", "{"), "is not JSON"),
             (("encode", "--columns", "A INT", "--window-end", "1", "{}"), "give its start too"),
             (("encode", "--format", "json", "--schema", "{}", "{}"), "has no schemas"),
-            (("encode", "--columns", "A INT KEY", "{}"), "all are KEY"),
+            (("encode", "--columns", "A INT KEY", "{}"), "All columns are marked as KEY"),
             (("encode", "--columns", "A INT, B INT", "--unwrapped", "1"), "Only a single column"),
             (("decode",), "Name a TOPIC"),
             (("decode", "--payload", "zz", "--schema", '"int"'), "is not hexadecimal"),

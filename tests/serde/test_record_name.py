@@ -59,5 +59,10 @@ class TestJsonSchema:
             record_name(Schema(text="nonsense", schema_type="JSON"))
 
 
+def test_a_text_that_nests_too_deep_for_a_parser_is_refused() -> None:
+    with pytest.raises(SchemaError, match=r"^The schema text is not JSON"):
+        record_name(Schema(text="[" * 100_000, schema_type="JSON"))
+
+
 def test_protobuf_is_not_looked_into() -> None:
     assert record_name(Schema(text='syntax = "proto3"; message M {}', schema_type="PROTOBUF")) is None

@@ -190,7 +190,7 @@ class TestForSchema:
     @pytest.mark.parametrize("schema_type", ["JSON", "PROTOBUF"])
     def test_a_schema_of_another_type_is_refused(self, schema_type: str) -> None:
         with pytest.raises(
-            SchemaError, match=rf"^The schema is of the type {schema_type}, not AVRO\. Use its serializer\.$"
+            SchemaError, match=rf"^The schema is of the type {schema_type}, not AVRO\. Use the serde of that format\.$"
         ):
             AvroSerializer.for_schema(MemoryRegistry(), Schema(text="{}", schema_type=schema_type))
 
@@ -513,7 +513,7 @@ class TestSchemasThatExist:
         schema_id = server.seed("orders-value", '{"type":"object"}', schema_type="JSON")
         with pytest.raises(
             SchemaError,
-            match=r"^A value for topic 'orders': The schema to write under is of the type JSON, not AVRO\. Use the",
+            match=r"^A value for topic 'orders': The schema is of the type JSON, not AVRO\. Use the",
         ):
             AvroSerializer(client, schema_id=schema_id)({"id": 7}, VALUE)
 

@@ -14,8 +14,8 @@ from srfix.serde._plans import decode_plan, validated_decode
 from srfix.serde._resolved import Identity, ResolvedSchema
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode
-from srfix.serde.errors import SchemaError, SrfixError
-from srfix.serde.formats.table import Format, format_of, schema_module_of
+from srfix.serde.errors import SrfixError
+from srfix.serde.formats.table import Format, check_schema_type, format_of
 from srfix.serde.interface import Context, Value
 from srfix.serde.resolve import Resolver
 from srfix.serde.subjects import Role, role_of
@@ -122,11 +122,7 @@ class FramedDeserializer:
         schema = resolved.schema
         if len(self._formats) == 1:
             (format_,) = self._formats
-            wanted = schema_module_of(format_).SCHEMA_TYPE
-            if schema.schema_type != wanted:
-                raise SchemaError(
-                    f"The schema is of the type {schema.schema_type}, not {wanted}. Use the serde of that format."
-                )
+            check_schema_type(schema.schema_type, format_)
         else:
             format_ = format_of(schema.schema_type)
         half = None if self._columns is None else half_of(self._columns, role, self._wrap)

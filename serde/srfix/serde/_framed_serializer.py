@@ -14,8 +14,8 @@ from srfix.serde._locating import ABOUT_THE_ROW, written_to
 from srfix.serde._plans import ColumnPlans, EncodeOrNone
 from srfix.serde._schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice
 from srfix.serde.casing import CaseRule
-from srfix.serde.errors import SchemaError, UsageError
-from srfix.serde.formats.table import Format, schema_module_of
+from srfix.serde.errors import UsageError
+from srfix.serde.formats.table import Format, check_schema_type, schema_module_of
 from srfix.serde.generations import Generation, WrittenBy
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar
 from srfix.serde.registry.models import Schema
@@ -174,8 +174,7 @@ class FramedSerializer:
         serializer._set(schema_id_framing, partial(cls.for_schema, registry, schema, **options, **own.given()))
         schema_type = str(schema_module_of(cls._format).SCHEMA_TYPE)
         given = Schema(text=schema, schema_type=schema_type) if isinstance(schema, str) else schema
-        if given.schema_type != schema_type:
-            raise SchemaError(f"The schema is of the type {given.schema_type}, not {schema_type}. Use its serializer.")
+        check_schema_type(given.schema_type, cls._format)
         choice = serializer._choice = OwnSchema(
             registry,
             lambda _: given,

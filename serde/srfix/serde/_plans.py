@@ -9,8 +9,8 @@ from srfix.serde._column_types import Columns
 from srfix.serde._half import Half, half_of
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import CasingError, DecodeError, EncodeError, SchemaError
-from srfix.serde.formats.table import Format, module_of, schema_module_of
+from srfix.serde.errors import CasingError, DecodeError, EncodeError
+from srfix.serde.formats.table import Format, check_schema_type, module_of, schema_module_of
 from srfix.serde.interface import Value
 from srfix.serde.registry.models import Schema
 from srfix.serde.subjects import Role
@@ -67,12 +67,7 @@ class ColumnPlans:
 
         :raises SchemaError: if it is of another format, or columns and schema do not go together.
         """
-        module = schema_module_of(self._format)
-        if schema.schema_type != module.SCHEMA_TYPE:
-            raise SchemaError(
-                f"The schema to write under is of the type {schema.schema_type}, not {module.SCHEMA_TYPE}. Use the "
-                "serializer of that format."
-            )
+        check_schema_type(schema.schema_type, self._format)
         return self._validated(self._under(schema, references, self._half(role)), schema, references)
 
     def _under(self, schema: Schema, references: tuple[str, ...], half: Half | None) -> EncodeOrNone:

@@ -18,7 +18,7 @@ from srfix.serde.registry.errors import (
     VersionNotFoundError,
 )
 from srfix.serde.registry.models import Schema, SchemaVersion
-from srfix.serde.registry.references import named_references
+from srfix.serde.registry.references import reference_texts
 from srfix.serde.subjects import (
     DEFAULT_CONTEXT,
     Role,
@@ -30,25 +30,10 @@ from srfix.serde.subjects import (
     subject_of,
 )
 
-__all__ = ["Question", "reference_texts"]
+__all__ = ["Question"]
 
 _ANY_RECORD: Final = "record"
 _WORDS_OF_TYPES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf"}
-
-
-def reference_texts(registry: SchemaSource, schema: Schema, subject: str) -> tuple[str, ...]:
-    """The texts that a schema refers to. Without any, nothing is asked.
-
-    :raises SubjectNotFoundError: if a subject that is referred to does not exist.
-    :raises VersionNotFoundError: if it has no such version.
-    """
-    found = tuple(named_references(registry, schema, subject=subject))
-    if not found or schema.schema_type != "JSON":
-        return tuple(version.schema.text for _, version in found)
-    # A JSON Schema refers to others by the references' names, not by what is in their texts.
-    from srfix.serde.formats._json_schema_load import ReferenceText
-
-    return tuple(ReferenceText(version.schema.text, name=name) for name, version in found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +107,8 @@ class Question:
         )
 
     def _references(self, registry: SchemaSource, schema: Schema, subject: str) -> tuple[str, ...]:
-        """The texts that a schema refers to. Without any, nothing is asked."""
         try:
-            return reference_texts(registry, schema, subject)
+            return reference_texts(registry, schema, subject=subject)
         except (SubjectNotFoundError, VersionNotFoundError) as error:
             what = "GUID" if isinstance(self.identity, UUID) else "id"
             raise self._error(

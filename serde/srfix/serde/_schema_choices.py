@@ -15,12 +15,13 @@ from typing import Literal, Protocol, TypeAlias, cast
 from uuid import UUID
 
 from srfix.serde._plans import EncodeOrNone
-from srfix.serde._questions import Question, reference_texts
+from srfix.serde._questions import Question
 from srfix.serde.errors import ResolveError, UsageError
 from srfix.serde.interface import SchemaLookup, SchemaPublisher, SchemaRegistrar, SchemaSource
 from srfix.serde.record_name import record_name
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.registry.models import Schema
+from srfix.serde.registry.references import reference_texts
 from srfix.serde.subjects import Role, Subject, SubjectStrategy, needs_record, subject_of
 from srfix.serde.wire import SchemaId
 
@@ -237,7 +238,7 @@ def _reference_texts(registry: object, schema: Schema, subject: str) -> tuple[st
     if not schema.references:
         return ()
     try:
-        return reference_texts(cast("SchemaSource", registry), schema, subject)
+        return reference_texts(cast("SchemaSource", registry), schema, subject=subject)
     except (SubjectNotFoundError, VersionNotFoundError) as error:
         raise ResolveError(
             f"The schema to write under refers to a schema that the registry does not have: {error} Register that one "

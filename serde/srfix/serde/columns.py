@@ -12,7 +12,8 @@
 | a Spark `StructType` or its JSON | `columns_from_spark`; back: `spark_schema` | |
 | a Python dataclass | `columns_from_dataclass` | |
 
-`key_columns` and `value_columns` take a list apart, `compare_columns` says how two differ.
+`key_columns` and `value_columns` take a list apart, `half_of` says what a key or a value is made of, `compare_columns` how two
+lists differ.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ from srfix.serde._column_types import (
 from srfix.serde._columns_from_dataclass import columns_from_dataclass
 from srfix.serde._columns_from_json import columns_from_json, infer_json
 from srfix.serde._columns_from_spark import columns_from_spark, spark_schema
-from srfix.serde._connect_columns import Dropped, Inferred
+from srfix.serde._connect_columns import Dropped, Inferred, NameRule
+from srfix.serde._half import Half, half_of
 from srfix.serde.formats._avro_columns import columns_from_avro, infer_avro
 from srfix.serde.formats._json_schema_columns import columns_from_json_schema, infer_json_schema
 
@@ -62,10 +64,12 @@ __all__ = [
     "Decimal",
     "DifferenceKind",
     "Dropped",
+    "Half",
     "INTEGER",
     "Inferred",
     "MAX_NESTING",
     "Map",
+    "NameRule",
     "Namespace",
     "STRING",
     "ScalarType",
@@ -79,6 +83,7 @@ __all__ = [
     "columns_from_json_schema",
     "columns_from_spark",
     "compare_columns",
+    "half_of",
     "infer_avro",
     "infer_json",
     "infer_json_schema",

@@ -42,7 +42,7 @@ def record_name(schema: Schema, references: tuple[str, ...] = ()) -> str | None:
 def _title(text: str) -> str | None:
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SchemaError(f"The schema text is not JSON ({error}).") from error
     title = document.get("title") if isinstance(document, dict) else None
     return title if isinstance(title, str) else None

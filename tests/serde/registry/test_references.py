@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -16,9 +17,11 @@ from srfix.serde.registry import (
     SchemaReference,
     SchemaVersion,
     VersionNotFoundError,
+    reference_texts,
     schema_references,
 )
 from srfix.serde.registry._schema_reads import SchemaReads
+from srfix.serde.registry.references import named_references
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
 
@@ -93,6 +96,32 @@ class TestOrder:
         acyclic = {name: tuple(target for target in targets if target < name) for name, targets in graph.items()}
         found = order(acyclic, *roots)
         assert all(found.index(target) < found.index(name) for name in found for target in acyclic.get(name, ()))
+
+
+class TestNames:
+    """A JSON Schema refers to others by the references' names: each name counts, though two may stand for one version."""
+
+    TWICE = Schema(
+        text='{"properties":{"a":{"$ref":"one.json"},"b":{"$ref":"other.json"}}}',
+        schema_type="JSON",
+        references=tuple(SchemaReference(name=name, subject="part", version=1) for name in ("one.json", "other.json")),
+    )
+
+    def test_a_version_comes_under_each_of_its_names(self) -> None:
+        found = named_references(Shelf({}), self.TWICE)
+        assert [(name, version.subject) for name, version in found] == [("one.json", "part"), ("other.json", "part")]
+
+    def test_without_names_it_comes_once(self) -> None:
+        shelf = Shelf({})
+        assert [version.subject for version in schema_references(shelf, self.TWICE)] == ["part"]
+        assert len(shelf.asked) == 1
+
+    def test_texts_of_a_json_schema_know_their_names(self) -> None:
+        texts = reference_texts(Shelf({}), self.TWICE)
+        assert [(text, getattr(text, "name", None)) for text in texts] == [('"x"', "one.json"), ('"x"', "other.json")]
+
+    def test_texts_of_an_avro_schema_come_once(self) -> None:
+        assert reference_texts(Shelf({}), replace(self.TWICE, schema_type="AVRO")) == ('"x"',)
 
 
 class TestVersions:

@@ -15,7 +15,8 @@ from typing import Any, Final, TypeVar
 import click
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, key_columns, parse_columns, value_columns
+from srfix.serde.columns import Columns, parse_columns
+from srfix.serde.columns import half_of as half_of_columns
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.avro import key_full_name
 from srfix.serde.formats.table import Format, schema_module_of
@@ -64,28 +65,15 @@ def half_options(command: Callable[..., R]) -> Callable[..., R]:
 def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool | None) -> Half:
     """The half that options describe; `wrapped` None means as ksqlDB does.
 
-    :raises UsageError: if the options contradict each other.
-    :raises ColumnError: if the columns cannot be read.
+    :raises ColumnError: if the columns cannot be read, or cannot be those of this half.
     """
-    parsed = _columns(columns, role)
-    if wrapped is None:
-        wrapped = not (format_ is Format.KAFKA or (role is Role.KEY and (parsed is None or len(parsed) == 1)))
-    if not wrapped and parsed is not None and len(parsed) != 1:
-        raise UsageError(f"Only a single column stands un-wrapped; there are {len(parsed)}. Give one, or --wrapped.")
-    return Half(format=format_, role=role, columns=parsed, wrapped=wrapped)
-
-
-def _columns(text: str | None, role: Role) -> Columns | None:
-    """The columns of this half: those that are marked, if any is; else all."""
-    if text is None:
-        return None
-    columns = parse_columns(text)
-    if not key_columns(columns):
-        return columns
-    half = key_columns(columns) if role is Role.KEY else value_columns(columns)
-    if not half:
-        raise UsageError(f"No column of {text!r} belongs to the {role.value}: all are KEY columns. Use --role key.")
-    return half
+    if columns is None:
+        # A key's schema is the type of one column, whatever it is (`DefaultSchemaInjector`).
+        return Half(format=format_, role=role, columns=None, wrapped=role is Role.VALUE if wrapped is None else wrapped)
+    if wrapped is None and format_ is Format.KAFKA:
+        wrapped = False
+    half = half_of_columns(parse_columns(columns), role, wrapped)
+    return Half(format=format_, role=role, columns=half.columns, wrapped=half.wrapped)
 
 
 def schema_text(given: str) -> str:

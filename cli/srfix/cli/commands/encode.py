@@ -17,10 +17,10 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Encode
 from srfix.serde.errors import DecodeError, EncodeError, UsageError
 from srfix.serde.formats.json import decoder as json_decoder
-from srfix.serde.formats.table import Format, module_of, schema_module_of
+from srfix.serde.formats.table import Format, check_schema_type, module_of, schema_module_of
 from srfix.serde.interface import Value
 from srfix.serde.json_values import from_json
-from srfix.serde.registry import schema_references
+from srfix.serde.registry import reference_texts
 from srfix.serde.registry.models import Schema
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import prefix_id_bytes
@@ -78,7 +78,8 @@ def encode(
     if schema_id is not None:
         with connection.registry_client() as registry:
             under = registry.schema_by_id(schema_id).schema
-            references = tuple(found.schema.text for found in schema_references(registry, under, subject=""))
+            check_schema_type(under.schema_type, half.format)
+            references = reference_texts(registry, under)
     write = _encoder(half, case_rule, choice, under, references)
     prefix = b"" if frame is None and schema_id is None else prefix_id_bytes(frame or schema_id or 0)
     failed = False

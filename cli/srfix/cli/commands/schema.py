@@ -17,9 +17,9 @@ from srfix.cli.output.rendering import write_report
 from srfix.recovery.standing import Acceptance, Standing, acceptance_of, standing_of
 from srfix.serde.columns import BOOLEAN, Column, Columns, Inferred, infer_avro, infer_json_schema, print_columns
 from srfix.serde.errors import ColumnError, UsageError
-from srfix.serde.formats import avro, json_schema
-from srfix.serde.formats.table import Format, schema_module_of
-from srfix.serde.registry import RegistryClient, schema_references
+from srfix.serde.formats import avro
+from srfix.serde.formats.table import Format, format_of, schema_module_of
+from srfix.serde.registry import RegistryClient, reference_texts
 from srfix.serde.registry.models import Json, Schema
 
 __all__ = ["schema"]
@@ -91,10 +91,8 @@ def _schema(half: Half, choice: SchemaChoice, columns: Columns) -> Schema:
 def _inferred(registry: RegistryClient, subject: str, version: int | Literal["latest"], half: Half) -> Inferred:
     """The columns of a subject's schema, by the schema's own type: the format is that of what is printed."""
     found = registry.version(subject, version).schema
-    references = tuple(each.schema.text for each in schema_references(registry, found, subject=subject))
-    infer = infer_json_schema if found.schema_type == json_schema.SCHEMA_TYPE else infer_avro
-    if infer is infer_avro:
-        avro.check_schema(found)
+    references = reference_texts(registry, found, subject=subject)
+    infer = infer_json_schema if format_of(found.schema_type) is Format.JSON_SR else infer_avro
     return infer(found.text, references=references, role=half.role, wrapped=half.wrapped)
 
 

@@ -26,9 +26,9 @@ from srfix.serde.errors import (
     UsageError,
     WireError,
 )
+from srfix.serde.formats.table import check_schema_type, format_of
 from srfix.serde.interface import Context, Value
 from srfix.serde.registry.errors import RegistryAnswerError
-from srfix.serde.registry.models import Schema
 from srfix.serde.subjects import Role, role_of
 from srfix.serde.wire import PREFIX_ID_SIZE, Framing, header_guid, parse, prefix_of, schema_id_header, schema_id_of
 
@@ -84,6 +84,7 @@ class ConfluentDeserializer:
         elif given is None:
             raise UsageError("schema_registry_client is needed where there is no schema_str: schemas are found by id.")
         self._schema_type = schema_type
+        self._format = format_of(schema_type)
         self._settings = settings
         self._from_dict = from_dict
         self._parse = parse_
@@ -211,12 +212,12 @@ class ConfluentDeserializer:
         self, identity: _Identity, subject: str | None, writer: _Writer | None, latest: KnownSchema | None
     ) -> Decode:
         if writer is not None:
-            _check_type(writer.known.schema, self._schema_type)
+            check_schema_type(writer.known.schema.schema_type, self._format)
             check_rules(writer.known.schema.rule_set, Direction.READ, where=f"The schema {_named(identity)}")
         reader = self._given
         if latest is not None and subject is not None and self._registry is not None and writer is not None:
             where = f"The schema of subject {subject!r} (id {latest.schema_id})"
-            _check_type(latest.schema, self._schema_type)
+            check_schema_type(latest.schema.schema_type, self._format)
             check_rules(latest.schema.rule_set, Direction.READ, where=where)
             check_migrations(self._registry, subject, writer.known, latest)
             reader = self._parse(latest.schema.text, references_of(self._registry, latest.schema, subject))
@@ -245,7 +246,7 @@ class ConfluentDeserializer:
                 if error.status != 404:
                     raise
                 raise _unknown(identity, error) from error
-            _check_type(known.schema, self._schema_type)
+            check_schema_type(known.schema.schema_type, self._format)
             readable = self._parse(known.schema.text, references_of(self._registry, known.schema, subject))
             found = self._writers[key] = _Writer(known, readable)
         return found
@@ -270,13 +271,6 @@ def _bytes(data: object) -> bytes:
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data)
     raise UsageError(f"A payload is of the type {type(data).__name__}; it must be bytes, or None for a tombstone.")
-
-
-def _check_type(schema: Schema, schema_type: str) -> None:
-    if schema.schema_type != schema_type:
-        raise SchemaError(
-            f"The schema is of the type {schema.schema_type}, not {schema_type}. Use the deserializer of that format."
-        )
 
 
 def _named(identity: _Identity) -> str:

@@ -18,10 +18,11 @@ from typing import TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin
 
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats._json_schema_nodes import MISSING, Kind, Node, ReferenceText
+from srfix.serde.formats._json_schema_nodes import MISSING, Kind, Node
 from srfix.serde.formats._json_schema_order import hash_map_order
+from srfix.serde.registry.references import ReferenceText
 
-__all__ = ["Kind", "MISSING", "Node", "ReferenceText", "load"]
+__all__ = ["Kind", "MISSING", "Node", "load"]
 
 Object: TypeAlias = "dict[str, object]"
 _MAX_DEPTH = 128

@@ -8,30 +8,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-__all__ = ["Kind", "MISSING", "Node", "ReferenceText"]
+__all__ = ["Kind", "MISSING", "Node"]
 
 MISSING: Final = object()
 """No default."""
-
-
-class ReferenceText(str):
-    """The text of a schema that is referred to, which knows by what name."""
-
-    __slots__ = ("name",)
-    name: str
-
-    def __new__(cls, text: str, *, name: str) -> ReferenceText:
-        """A text and the reference's name, as the schema that refers to it has it."""
-        made = super().__new__(cls, text)
-        made.name = name
-        return made
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _reference_text, (str(self), self.name)
-
-
-def _reference_text(text: str, name: str) -> ReferenceText:
-    return ReferenceText(text, name=name)
 
 
 class Kind(Enum):

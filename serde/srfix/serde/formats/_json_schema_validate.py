@@ -15,7 +15,7 @@ from urllib.parse import urldefrag
 
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError, UsageError
 from srfix.serde.formats._json_parse import parse_exact
-from srfix.serde.formats._json_schema_load import ReferenceText
+from srfix.serde.registry.references import ReferenceText
 
 if TYPE_CHECKING:
     import jsonschema_rs

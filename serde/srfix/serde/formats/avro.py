@@ -12,12 +12,10 @@ from srfix.serde.formats._avro_encode import encoder
 from srfix.serde.formats._avro_internal import internal_schema
 from srfix.serde.formats._avro_names import KSQLDB_FULL_NAME, key_full_name
 from srfix.serde.formats._avro_under import encoder_under
-from srfix.serde.registry.models import Schema
 
 __all__ = [
     "KSQLDB_FULL_NAME",
     "SCHEMA_TYPE",
-    "check_schema",
     "columns_from_avro",
     "decoder",
     "encoder",
@@ -34,14 +32,6 @@ SCHEMA_TYPE: Final = "AVRO"
 _Json: TypeAlias = "str | int | list[_Json] | dict[str, _Json] | None"
 
 
-def check_schema(schema: Schema) -> None:
-    """:raises SchemaError: unless it is an Avro schema."""
-    if schema.schema_type != SCHEMA_TYPE:
-        raise SchemaError(
-            f"The schema is of the type {schema.schema_type}, not {SCHEMA_TYPE}. Use the serde of that format."
-        )
-
-
 def field_names(schema_text: str) -> tuple[str, ...]:
     """The names of a record schema's own fields, in order.
 
@@ -56,6 +46,6 @@ def field_names(schema_text: str) -> tuple[str, ...]:
 def _parsed(schema_text: str) -> _Json:
     try:
         schema: _Json = json.loads(schema_text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SchemaError(f"The schema is not JSON ({error}).") from error
     return schema

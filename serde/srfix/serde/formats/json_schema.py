@@ -21,10 +21,10 @@ from srfix.serde.formats._json_schema_columns import columns_from_json_schema, i
 from srfix.serde.formats._json_schema_connect import connect_schema
 from srfix.serde.formats._json_schema_decode import connect_decoder
 from srfix.serde.formats._json_schema_encode import under_encoder
-from srfix.serde.formats._json_schema_nodes import ReferenceText
 from srfix.serde.formats._json_schema_text import schema_text
 from srfix.serde.formats._json_schema_validate import Validate, validator
 from srfix.serde.generations import Generation, WrittenBy
+from srfix.serde.registry.references import ReferenceText
 from srfix.serde.subjects import Role
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Final, cast
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.formats.interface import FormatModule, SchemaFormatModule
 
-__all__ = ["Format", "format_of", "module_of", "schema_module_of"]
+__all__ = ["Format", "check_schema_type", "format_of", "module_of", "schema_module_of"]
 
 
 class Format(Enum):
@@ -41,6 +41,13 @@ def schema_module_of(format_: Format) -> SchemaFormatModule:
             f"{', '.join(known.value for known in _BY_SCHEMA_TYPE.values())}."
         )
     return cast("SchemaFormatModule", module_of(format_))
+
+
+def check_schema_type(schema_type: str, format_: Format) -> None:
+    """:raises SchemaError: if a schema of that schemaType is not one of the format's."""
+    wanted = module_of(format_).SCHEMA_TYPE
+    if schema_type != wanted:
+        raise SchemaError(f"The schema is of the type {schema_type}, not {wanted}. Use the serde of that format.")
 
 
 def format_of(schema_type: str) -> Format:

@@ -55,7 +55,7 @@ from srfix.serde.registry.models import (
     answered_elsewhere,
     same_content,
 )
-from srfix.serde.registry.references import schema_references
+from srfix.serde.registry.references import reference_texts, schema_references
 from srfix.serde.registry.retry import RetryPolicy
 from srfix.serde.registry.secret import Secret
 from srfix.serde.registry.tls import ClientCertificate
@@ -116,6 +116,7 @@ __all__ = [
     "VersionSoftDeletedError",
     "answer_error_class",
     "answered_elsewhere",
+    "reference_texts",
     "same_content",
     "schema_references",
 ]

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from srfix.serde.registry.models import Schema, SchemaReference, SchemaVersion
 from srfix.serde.subjects import within_context_of
 
-__all__ = ["SchemaVersions", "named_references", "schema_references"]
+__all__ = ["ReferenceText", "SchemaVersions", "named_references", "reference_texts", "schema_references"]
 
 
 class SchemaVersions(Protocol):
@@ -22,6 +22,26 @@ _LATEST = -1
 """The version of a reference to whatever is the latest (Confluent)."""
 
 
+class ReferenceText(str):
+    """The text of a schema that is referred to, which knows by what name."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __new__(cls, text: str, *, name: str) -> ReferenceText:
+        """A text and the reference's name, as the schema that refers to it has it."""
+        made = super().__new__(cls, text)
+        made.name = name
+        return made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _reference_text, (str(self), self.name)
+
+
+def _reference_text(text: str, name: str) -> ReferenceText:
+    return ReferenceText(text, name=name)
+
+
 def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> Iterator[SchemaVersion]:
     """The versions that a schema refers to, directly or not, each once, and none before those that it refers to itself.
 
@@ -31,18 +51,37 @@ def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str 
     :raises SubjectNotFoundError: if a subject that is referred to does not exist.
     :raises VersionNotFoundError: if it has no such version.
     """
-    return (version for _, version in named_references(registry, schema, subject=subject))
+    return (found for _, found, is_first in _followed(registry, schema, subject) if is_first)
 
 
 def named_references(
     registry: SchemaVersions, schema: Schema, *, subject: str = ""
 ) -> Iterator[tuple[str, SchemaVersion]]:
-    """The same, each with the name by which it is referred to; the first one, if there are several.
+    """The same, each with the name by which it is referred to: once for each name, where there are several.
 
     :raises SubjectNotFoundError: if a subject that is referred to does not exist.
     :raises VersionNotFoundError: if it has no such version.
     """
-    reached: set[tuple[str, int]] = set()
+    return ((name, found) for name, found, _ in _followed(registry, schema, subject))
+
+
+def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> tuple[str, ...]:
+    """The texts that a schema refers to, as the formats take them (`references=`); without references nothing is asked.
+
+    A JSON Schema refers to others by the references' names, not by what is in their texts: those are `ReferenceText`s.
+
+    :raises SubjectNotFoundError: if a subject that is referred to does not exist.
+    :raises VersionNotFoundError: if it has no such version.
+    """
+    if schema.schema_type != "JSON":
+        return tuple(found.schema.text for found in schema_references(registry, schema, subject=subject))
+    named = named_references(registry, schema, subject=subject)
+    return tuple(ReferenceText(found.schema.text, name=name) for name, found in named)
+
+
+def _followed(registry: SchemaVersions, schema: Schema, subject: str) -> Iterator[tuple[str, SchemaVersion, bool]]:
+    """Name, version, and whether the version comes for the first time."""
+    reached: dict[tuple[str, int], tuple[SchemaVersion, set[str]]] = {}
     # A stack of our own: a chain of references may be longer than Python's.
     open_: list[tuple[tuple[str, SchemaVersion] | None, Iterator[SchemaReference], str]] = [
         (None, iter(schema.references), subject)
@@ -53,12 +92,17 @@ def named_references(
         if reference is None:
             open_.pop()
             if named is not None:
-                yield named
+                yield *named, True
             continue
         target = within_context_of(parent, reference.subject)
-        if (target, reference.version) in reached:
+        known = reached.get((target, reference.version))
+        if known is not None:
+            found, names = known
+            if reference.name not in names:
+                names.add(reference.name)
+                yield reference.name, found, False
             continue
-        reached.add((target, reference.version))
         number: int | Literal["latest"] = "latest" if reference.version == _LATEST else reference.version
         found = registry.version(target, number, deleted=number != "latest")
+        reached[target, reference.version] = found, {reference.name}
         open_.append(((reference.name, found), iter(found.schema.references), target))
