@@ -229,7 +229,7 @@ class TestWithoutColumns:
                 Number("NaN"),
                 object(),
             ),
-            *([None, [math.nan, 2**70]], {1, 2}, enum.Enum("Kind", "A")),
+            *([None, [math.nan, 2**70]], {1, 2}, enum.Enum("Kind", "A"), {"a": None, "b": (1, {"c": -math.inf})}),
         ],
     )
     def test_what_has_none_is_refused(self, value: object) -> None:

@@ -20,7 +20,7 @@ import decimal
 import json as stdlib_json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import orjson
@@ -59,7 +59,7 @@ __all__ = ["check_encoder", "column_check", "column_encoder", "plain_encoder"]
 # What orjson writes otherwise than Jackson: control characters beyond the short escapes, and beyond U+FFFF.
 _CONTROL: Final = b"\\u00"
 _BEYOND: Final = re.compile(rb"[\xf0-\xf4]")
-# Only to find NaN and the infinities, in C.
+# Only for its words about NaN and the infinities.
 _strict: Final = stdlib_json.JSONEncoder(allow_nan=False, check_circular=False, default=lambda _: None).encode
 _OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 _PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
@@ -72,7 +72,7 @@ def plain_encoder() -> Encode:
         try:
             body = orjson.dumps(value, _default, _OPTIONS)
             # orjson writes NaN as null, and says nothing.
-            if b"null" in body:
+            if b"null" in body and _has_non_finite(value):
                 _strict(value)
         except orjson.JSONEncodeError:
             body = _carefully(value)
@@ -81,6 +81,23 @@ def plain_encoder() -> Encode:
         return prefix + body
 
     return encode
+
+
+def _has_non_finite(value: object) -> bool:
+    """Of what orjson has written, so there is an end to it."""
+    parts: Iterable[object]
+    if isinstance(value, dict):
+        parts = value.values()
+    else:
+        parts = value if isinstance(value, list | tuple) else (value,)
+    for part in parts:
+        kind = type(part)
+        if kind is float:
+            if not math.isfinite(part):
+                return True
+        elif (kind is dict or kind is list or kind is tuple) and _has_non_finite(part):
+            return True
+    return False
 
 
 def _default(value: object) -> object:

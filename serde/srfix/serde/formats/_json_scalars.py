@@ -67,6 +67,7 @@ MISSING: Final = _Missing()
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MILLISECOND: Final = datetime.timedelta(milliseconds=1)
 _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _DAY_MS: Final = 86_400_000
 # Groups of four, white space between them; what is behind a padded group is still read.
@@ -149,10 +150,11 @@ def _whole(value: object, type_: ScalarType, bits: int) -> int:
 
 
 def _double(value: object) -> Value:
-    if type(value) is float:
-        return value + 0.0  # a BigDecimal has no negative zero
-    if isinstance(value, float | int | decimal.Decimal) and not isinstance(value, bool):
-        return double_of_number(value)
+    kind = type(value)
+    if kind is float:
+        return value + 0.0  # type: ignore[operator]  # a BigDecimal has no negative zero
+    if kind is decimal.Decimal or kind is int:
+        return double_of_number(value)  # type: ignore[arg-type]  # it is a number
     if isinstance(value, str):
         try:
             return double_of_text(value)
@@ -212,7 +214,7 @@ def _timestamp(value: object) -> Value:
     if milliseconds is None:
         milliseconds = _whole(value, TIMESTAMP, LONG_BITS)
     try:
-        return _EPOCH + datetime.timedelta(0, 0, 0, milliseconds)
+        return _EPOCH + milliseconds * _MILLISECOND
     except OverflowError:
         raise Misread.out_of_range(
             value, TIMESTAMP, "is no time of the years 1 to 9999, which Python can hold"
@@ -255,7 +257,7 @@ def _decimal_reader(type_: Decimal) -> Convert:
 
     def convert(value: object) -> Value:
         number: decimal.Decimal
-        if isinstance(value, decimal.Decimal):
+        if type(value) is decimal.Decimal:
             number = value
         elif isinstance(value, int) and not isinstance(value, bool):
             number = decimal.Decimal(value)
@@ -267,7 +269,7 @@ def _decimal_reader(type_: Decimal) -> Convert:
         else:
             raise Misread.wrong_type(value, type_)
         try:
-            fitted = number.quantize(unit, context=exact)
+            fitted = number.quantize(unit, None, exact)  # keywords would cost more than the work
         except (decimal.Inexact, decimal.InvalidOperation):
             raise Misread.out_of_range(value, type_, _why_not(number, bound)) from None
         return fitted if fitted else fitted.copy_abs()
