@@ -14,7 +14,7 @@ from srfix.serde._column_types import STRING, Array, Columns, ColumnType, Decima
 from srfix.serde.casing import CaseRule, match_keys
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, IncompatibleTypeError
-from srfix.serde.formats._json_parse import parse, parse_exact
+from srfix.serde.formats._json_parse import parse, parse_exact, parse_from
 from srfix.serde.formats._json_scalars import MISSING, Convert, Misread, exact_type, scalar_reader
 from srfix.serde.interface import Row, Value
 
@@ -33,11 +33,7 @@ _ROOT: Final = "$"
 
 def plain_decoder() -> Decode:
     """The parsed JSON as it is."""
-
-    def decode(payload: bytes, body_offset: int) -> Value:
-        return parse(payload[body_offset:] if body_offset else payload)  # type: ignore[return-value]  # no Decimals here
-
-    return decode
+    return parse_from  # type: ignore[return-value]  # no Decimals here
 
 
 def column_decoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> Decode:
