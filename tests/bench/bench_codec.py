@@ -3,7 +3,7 @@
     python -m tests.bench.bench_codec [--records N] [--rounds R]
 
 Bare fastavro is what a user would write: a parsed schema, a BytesIO, the five framing bytes. confluent-kafka runs with a
-registry that answers from memory, and a subject name strategy that asks it nothing.
+registry that answers from memory, and the topic's subject, for which it asks nothing.
 
 Columns are "as is" where they have the writer's names, "folded" where the writer's are lower case and theirs are upper
 case. Coercions, a projection and maps are printed, without a gate.
@@ -28,11 +28,10 @@ from srfix.serde.formats.avro import internal_schema
 from srfix.serde.interface import Row
 from srfix.serde.serializer import AvroSerializer
 from tests.bench.measuring import Route, arguments, gate, measure, table
-from tests.bench.peers import CTX, MemoryRegistry, by_id, confluent_client, subject_name, versions
+from tests.bench.peers import BY_TOPIC, CTX, MemoryRegistry, by_id, confluent_client, versions
 from tests.bench.shapes import MAPS, SHAPES, Shape, lower_names, upper_keys
 
 _HEAD: Final = Struct(">bI")
-_CONF: Final = {"subject.name.strategy": subject_name}
 _NOISE: Final = 1.05
 """What "no dearer" is held against: two routes of the same work differ by a few per cent from run to run."""
 
@@ -80,8 +79,8 @@ def decode_routes(shape: Shape) -> dict[str, Route]:
     """One record decoded, by each route."""
     payload = cast("bytes", _bare_encoder(shape.avro_row, shape.schema)())
     lowered, client = lower_names(shape.schema), confluent_client(shape.schema)
-    theirs = confluent_avro.AvroDeserializer(client, conf=_CONF)
-    ours_for_theirs = drop_in.AvroDeserializer(client, conf=_CONF)
+    theirs = confluent_avro.AvroDeserializer(client, conf=BY_TOPIC)
+    ours_for_theirs = drop_in.AvroDeserializer(client, conf=BY_TOPIC)
     routes: dict[str, Route] = {
         "fastavro": _bare_decoder(payload, shape.schema),
         "srfix": _decoder(payload, shape.schema),
@@ -104,8 +103,8 @@ def encode_routes(shape: Shape) -> dict[str, Route]:
     """One record encoded under the shape's schema, by each route."""
     row, client = dict(shape.avro_row), confluent_client(shape.schema)
     ours = AvroSerializer.for_schema(MemoryRegistry(shape.schema), shape.schema)
-    theirs = confluent_avro.AvroSerializer(client, shape.schema, conf=_CONF)
-    ours_for_theirs = drop_in.AvroSerializer(client, shape.schema, conf=_CONF)
+    theirs = confluent_avro.AvroSerializer(client, shape.schema, conf=BY_TOPIC)
+    ours_for_theirs = drop_in.AvroSerializer(client, shape.schema, conf=BY_TOPIC)
     routes: dict[str, Route] = {
         "fastavro": _bare_encoder(row, shape.schema),
         "srfix": partial(ours, row, CTX),

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Final, Literal
 
 from confluent_kafka.schema_registry import Schema as ConfluentSchema
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
 from confluent_kafka.schema_registry.common.json_schema import _HAS_ORJSON
 from confluent_kafka.serialization import MessageField, SerializationContext
 
@@ -14,11 +14,13 @@ from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
 from srfix.serde.resolve import ById
 from srfix.serde.wire import SchemaId, prefix_id_bytes
 
-__all__ = ["CTX", "PREFIX", "MemoryRegistry", "by_id", "confluent_client", "subject_name", "versions"]
+__all__ = ["BY_TOPIC", "CTX", "PREFIX", "MemoryRegistry", "by_id", "confluent_client", "versions"]
 
 TOPIC: Final = "bench"
 CTX: Final = SerializationContext(TOPIC, MessageField.VALUE)
 """What all serdes are called with."""
+BY_TOPIC: Final = {"subject.name.strategy": topic_subject_name_strategy}
+"""Configuration of confluent-kafka's serdes: its default strategy would ask the registry for associations first."""
 _SCHEMA_ID: Final = SchemaId(1)
 PREFIX: Final = prefix_id_bytes(_SCHEMA_ID)
 """The five bytes in front of every payload."""
@@ -50,11 +52,6 @@ def confluent_client(text: str, schema_type: str = "AVRO") -> SchemaRegistryClie
     client = SchemaRegistryClient.new_client({"url": "mock://"})
     client.register_schema(f"{TOPIC}-value", ConfluentSchema(text, schema_type))
     return client
-
-
-def subject_name(ctx: SerializationContext, record_name: str | None) -> str:
-    """A strategy that asks the registry nothing, as confluent-kafka's default would for every record."""
-    return f"{TOPIC}-value"
 
 
 def versions() -> str:
