@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 
 import pytest
@@ -21,3 +22,11 @@ class TestAvro:
         text = avro.internal_schema(columns, wrapped=False)
         encode = avro.encoder(text, columns=columns, case_rule=CaseRule.EXACT, wrapped=False)
         assert encode({"A": Decimal(number)}, b"").hex() == body
+
+    def test_null_where_a_decimal_has_a_default_of_connects_is_the_default(self) -> None:
+        # Struct.get, in ConnectDataTranslator.toKsqlStruct.
+        number = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2, "connect.default": "\0\u0096"}
+        text = json.dumps({"type": "record", "name": "R", "fields": [{"name": "A", "type": [number, "null"]}]})
+        decode = avro.decoder(text, columns=parse_columns("A DECIMAL(9, 2)"), case_rule=CaseRule.KSQLDB)
+        assert decode(b"\2", 0) == {"A": Decimal("1.50")}
+        assert decode(b"\0\2\1", 0) == {"A": Decimal("0.01")}

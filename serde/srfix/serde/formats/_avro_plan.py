@@ -15,10 +15,10 @@ from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decima
 from srfix.serde._connect_coercions import coercion, incompatible, refusal
 from srfix.serde._connect_schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
 from srfix.serde.casing import CaseRule, placements
-from srfix.serde.engine import ParsedSchema, shortest
 from srfix.serde.errors import ColumnError, IncompatibleTypeError, SchemaError
 from srfix.serde.formats._avro_columns import map_entry_types
 from srfix.serde.formats._avro_connect import to_connect, union_field_name
+from srfix.serde.formats._avro_engine import ParsedSchema, shortest
 from srfix.serde.formats._avro_finish import (
     Finish,
     Target,
@@ -258,7 +258,8 @@ class ReadPlan:
     def _field(self, node: AvroNode, type_: ColumnType, path: str) -> Step:
         step = self.column(node, type_, path)
         default = _connect_default(node)
-        if default is None or step.is_refusal or not isinstance(type_, ScalarType):
+        # Of a type with parts it is left null: nobody but a Connect source whose schema says so writes such a default.
+        if default is None or step.is_refusal or not isinstance(type_, ScalarType | Decimal):
             return step
         # Read as it is on the wire, so that the default and the values go the same way.
         raw = self.column(node, type_, path, is_shared=True)
