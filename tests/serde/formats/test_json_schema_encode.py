@@ -59,6 +59,13 @@ class TestEncoder:
     def test_a_bare_value_is_written_without_its_column(self) -> None:
         assert _written("K MAP<STRING, INT>", {"K": {"a": 1}}, wrapped=False) == '[{"key":"a","value":1}]'
 
+    def test_a_null_key_of_a_map_is_written(self) -> None:
+        # The entries' key is nullable: what is read comes back.
+        assert _written("A MAP<STRING, INT>", {"A": {None: 1, "k": 2}}) == (
+            '{"A":[{"key":null,"value":1},{"key":"k","value":2}]}'
+        )
+        assert _written("A MAP<STRING, INT>", {"A": [{"key": None, "value": 1}]}) == '{"A":[{"key":null,"value":1}]}'
+
     def test_a_column_that_the_row_lacks_is_null_and_keys_go_by_the_case_rule(self) -> None:
         assert _written("A INT, B INT", {"a": 1}, rule=CaseRule.UNIQUE) == '{"A":1,"B":null}'
 

@@ -278,9 +278,12 @@ def map_check(values: Check, *, null_keys: bool = False) -> Check:
     return Check(fast=fast, careful=careful)
 
 
-def entries_check(key: Check, value: Check) -> Check:
-    """Mapping, or a list of entries as such → list of entries."""
-    mapping = map_check(value, null_keys=key.tag is not None)
+def entries_check(key: Check, value: Check, *, null_keys: bool = False) -> Check:
+    """Mapping, or a list of entries as such → list of entries.
+
+    :param null_keys: whether a key may be None; so it may where the key is of a nullable union.
+    """
+    mapping = map_check(value, null_keys=null_keys or key.tag is not None)
 
     def as_entries(values: object, check_key: Convert) -> object:
         entries = cast("dict[str, object]", values).items()

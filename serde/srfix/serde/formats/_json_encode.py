@@ -180,7 +180,9 @@ class _Plan:
                 return array_check(_nullable(self.of(items)))
             case Map(values):
                 written = _nullable(self.of(values))
-                return entries_check(_SCALARS[STRING], written) if self._maps_as_entries else map_check(written)
+                if not self._maps_as_entries:
+                    return map_check(written)
+                return entries_check(_nullable(_SCALARS[STRING]), written, null_keys=True)
             case Decimal():
                 return _same(_decimal(type_))
             case ScalarType():

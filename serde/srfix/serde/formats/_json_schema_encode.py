@@ -63,7 +63,8 @@ def _value(schema: ConnectSchema, column: ColumnType, path: str) -> Check:
             written = _with_null(schema.values, values, f"{path}->MAP_VAL")
             if schema.keys.type is ConnectType.STRING and not schema.keys.optional:
                 return map_check(written)
-            return entries_check(_with_null(schema.keys, keys, f"{path}->MAP_KEY"), written)
+            key = _with_null(schema.keys, keys, f"{path}->MAP_KEY")
+            return entries_check(key, written, null_keys=schema.keys.optional)
         case _:
             return column_check(column)
 
