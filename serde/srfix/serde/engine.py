@@ -1,20 +1,15 @@
-"""The seam behind which a compiled codec can stand: what turns a body into a value and a value into a
-payload.
+"""What a codec owes its callers: the seam behind which a compiled one can stand.
 
-Today fastavro does. An engine gets a schema that is planned (fields renamed, guards decided) and gives a
-callable; what it owes its caller is in the two protocols.
+Formats plan (names, guards, coercions) and give these callables. Today fastavro (`formats._avro_engine`), msgspec and orjson
+run the plans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol
 
-import fastavro
-
-from srfix.serde.errors import EncodeError, OutOfRangeError, TrailingBytesError
 from srfix.serde.interface import Value
 
 if TYPE_CHECKING:
@@ -22,26 +17,7 @@ if TYPE_CHECKING:
 
     from srfix.serde.batches import BadRow, Contexts
 
-__all__ = [
-    "BatchDecode",
-    "BodyCheck",
-    "Decode",
-    "DecodedBatch",
-    "Encode",
-    "ParsedSchema",
-    "fastavro_decoder",
-    "fastavro_encoder",
-    "shortest",
-]
-
-ParsedSchema: TypeAlias = dict[str | int, object]
-"""A type in fastavro's parsed form; a root is marked as parsed."""
-BodyCheck: TypeAlias = Callable[[bytes, int], object]
-"""Called with a payload and the body's offset; raises a DecodeError if the body must not be, or could not be,
-read."""
-
-
-_PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+__all__ = ["BatchDecode", "Decode", "DecodedBatch", "Encode"]
 
 
 class Decode(Protocol):
@@ -64,79 +40,6 @@ class Encode(Protocol):
 
         :raises EncodeError: if the value does not fit the schema.
         """
-
-
-def shortest(schema: ParsedSchema) -> object:
-    """A type as another one refers to it: fastavro is quicker with a bare name where that is all there is."""
-    return schema["type"] if len(schema) == 1 and schema["type"] in _PRIMITIVES else schema
-
-
-def fastavro_decoder(
-    schema: ParsedSchema,
-    *,
-    explain: BodyCheck,
-    guard: BodyCheck | None = None,
-    finish: Callable[[Value], Value] | None = None,
-) -> Decode:
-    """A decoder on fastavro's reader.
-
-    `guard` runs before the reader, `explain` after it failed: it raises what it finds wrong. `finish` makes
-    the row out of what the reader gives, or raises a DecodeError.
-    """
-    # Locals of a closure are the cheapest names that Python has; this runs once per record.
-    read = fastavro.schemaless_reader
-    parsed = cast("dict[object, object]", schema)
-
-    def decode(payload: bytes, body_offset: int) -> Value:
-        if guard is not None:
-            guard(payload, body_offset)
-        body = BytesIO(payload)
-        body.seek(body_offset)
-        try:
-            value: Value = read(body, parsed, None)
-        except Exception as error:
-            explain(payload, body_offset)
-            # The bytes are well-formed: a logical type's value is out of Python's range.
-            raise OutOfRangeError(
-                f"The body is well-formed, but a value of it cannot be represented ({type(error).__name__}: {error})."
-            ) from error
-        left = len(payload) - body.tell()
-        if not left:
-            return value if finish is None else finish(value)
-        raise TrailingBytesError(
-            f"{left} bytes are left over behind the last field, of a body of {len(payload) - body_offset}: "
-            "it was written under "
-            "another schema, or is corrupt."
-        )
-
-    return decode
-
-
-def fastavro_encoder(
-    schema: ParsedSchema | list[ParsedSchema],
-    *,
-    prepare: Callable[[object], object],
-    explain: Callable[[object], object],
-) -> Encode:
-    """An encoder on fastavro's writer.
-
-    `prepare` checks the value and says which branch of each union it takes; whatever it or the writer raises,
-    `explain` is asked for the words: it raises what it finds wrong.
-    """
-    write = fastavro.schemaless_writer
-    parsed = cast("dict[object, object]", schema)
-
-    def encode(value: object, prefix: bytes) -> bytes:
-        out = BytesIO()
-        out.write(prefix)
-        try:
-            write(out, parsed, prepare(value))
-        except Exception as error:
-            explain(value)
-            raise EncodeError(f"The row cannot be written ({type(error).__name__}: {error}).") from error
-        return out.getvalue()
-
-    return encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

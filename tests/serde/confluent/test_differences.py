@@ -65,6 +65,16 @@ def test_a_negative_branch_is_an_error(theirs: SchemaRegistryClient) -> None:
         AvroDeserializer(theirs)(payload, CTX)
 
 
+def test_a_block_of_the_least_count_is_an_error_with_a_readers_schema_too(theirs: SchemaRegistryClient) -> None:
+    """Negated, -2⁶³ is itself: fastavro takes such a block for none, and what stands in it for the next one's count."""
+    text = '{"type":"record","name":"R","fields":[{"name":"a","type":{"type":"array","items":"long"}}]}'
+    payload = frame_id(theirs.register_schema("t-value", Schema(text)), b"\xff" * 9 + b"\x01\x00\x00")
+    assert peers.their_avro_deserializer(theirs)(payload, CTX) == {"a": []}
+    for deserialize in (AvroDeserializer(theirs), AvroDeserializer(theirs, text)):
+        with pytest.raises(DecodeError, match="should follow byte 12"):
+            deserialize(payload, CTX)
+
+
 def test_what_no_writer_writes_is_an_error(theirs: SchemaRegistryClient) -> None:
     for text, body in (('["null","boolean"]', b"\x02\x02"), ('["null","int"]', b"\x02\xfe\xff\xff\xff\xff\x01")):
         payload = frame_id(theirs.register_schema("t-value", Schema(text)), body)

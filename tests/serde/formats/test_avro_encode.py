@@ -26,13 +26,17 @@ def _record(*types: object) -> dict[str, object]:
     return {"type": "record", "name": "R", "fields": fields}
 
 
-def _encode(schema: object, row: object, *, raw_bytes_root: bool = True) -> bytes:
-    text = json.dumps(schema)
-    return encoder(text, columns=None, case_rule=CaseRule.UNIQUE, raw_bytes_root=raw_bytes_root)(row, b"")
+def _encode(schema: object, row: object) -> bytes:
+    return encoder(json.dumps(schema), columns=None, case_rule=CaseRule.UNIQUE)(row, b"")
 
 
 def _decoded(schema: object, row: object) -> object:
-    body = _encode(schema, row, raw_bytes_root=False)
+    body = _encode(schema, row)
+    if schema == "bytes" or (isinstance(schema, dict) and schema["type"] == "bytes"):
+        # Such a root is written without its length, which fastavro reads.
+        with_length = BytesIO()
+        fastavro.schemaless_writer(with_length, {"type": "bytes"}, body)
+        body = with_length.getvalue()
     return fastavro.schemaless_reader(BytesIO(body), schema, None)  # type: ignore[arg-type]
 
 

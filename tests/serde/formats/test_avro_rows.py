@@ -462,10 +462,6 @@ class TestRootsOfBytes:
         assert _read(["null", "bytes"], b"abc", "F BYTES", wrapped=False) == {"F": b"abc"}
         assert _read({"type": "fixed", "name": "F", "size": 3}, b"abc", "F BYTES", wrapped=False) == {"F": b"abc"}
 
-    def test_confluents_python_serializers_write_the_length(self) -> None:
-        read = decoder('"bytes"', columns=None, case_rule=UNIQUE, raw_bytes_root=False)
-        assert read(b"\x06abc", 0) == b"abc"
-
 
 class TestWhatFastavroLetsPass:
     """The specification's bounds that fastavro does not hold."""

@@ -10,7 +10,6 @@ confluent-kafka (and Java's `AbstractKafkaAvroSerializer`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from copy import deepcopy
 from functools import cached_property, partial
 from io import BytesIO
@@ -24,10 +23,11 @@ from fastavro.validation import ValidationError, validate
 from srfix.serde.casing import CaseRule
 from srfix.serde.confluent._references import References
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import DecodeError, EncodeError, SchemaError, TrailingBytesError
+from srfix.serde.errors import DecodeError, EncodeError, SchemaError
 from srfix.serde.formats import avro
-from srfix.serde.formats._avro_schema import MAX_LEVELS, AvroNode, analyse, load
-from srfix.serde.formats._avro_skim import skim
+from srfix.serde.formats._avro_engine import trailing_bytes
+from srfix.serde.formats._avro_guard import check_body, guard_of
+from srfix.serde.formats._avro_schema import MAX_LEVELS, analyse, load
 from srfix.serde.interface import Value
 
 __all__ = ["AvroSchema", "prepared_text"]
@@ -122,7 +122,7 @@ class AvroSchema:
         read = fastavro.schemaless_reader
         parsed = cast("dict[object, object]", self._parsed)
         other = None if reader is None else cast("dict[object, object]", reader._parsed)
-        check, guard = partial(_check, self._graph), _guard(self._graph)
+        check, guard = partial(check_body, self._graph), guard_of(self._graph)
 
         def decode(payload: bytes, body_offset: int) -> Value:
             if guard is not None:
@@ -138,7 +138,7 @@ class AvroSchema:
                     f"({type(error).__name__}: {_short(str(error))})."
                 ) from error
             if body.tell() != len(payload):
-                raise _trailing(len(payload) - body.tell(), len(payload) - body_offset)
+                raise trailing_bytes(len(payload) - body.tell(), len(payload) - body_offset)
             return value
 
         return decode
@@ -174,25 +174,6 @@ class _Repository(AbstractSchemaRepository):  # type: ignore[misc, unused-ignore
         if subject not in self._schemas:
             raise SchemaRepositoryError(f"no reference defines {subject}")
         return deepcopy(self._schemas[subject])
-
-
-def _guard(graph: AvroNode) -> Callable[[bytes, int], object] | None:
-    """What has to run before fastavro's reader: for the rare schemas by which a short body can do harm."""
-    analysis = analyse(graph)
-    return partial(_check, graph) if analysis.has_unbounded_arrays or analysis.is_recursive else None
-
-
-def _check(graph: AvroNode, payload: bytes, body_offset: int) -> None:
-    end = skim(payload, body_offset, graph)
-    if end != len(payload):
-        raise _trailing(len(payload) - end, len(payload) - body_offset)
-
-
-def _trailing(left: int, size: int) -> TrailingBytesError:
-    return TrailingBytesError(
-        f"{left} bytes are left over behind the last field, of a body of {size}: it was written under another schema, or is "
-        "corrupt."
-    )
 
 
 def _check_depth(value: object) -> None:

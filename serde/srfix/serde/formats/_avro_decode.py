@@ -9,26 +9,22 @@ it, whether it is null or not, and not before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 from srfix.serde._column_halves import require_string_keys
 from srfix.serde._column_types import Column, Columns, Struct
 from srfix.serde.casing import CaseRule
-from srfix.serde.engine import Decode, fastavro_decoder
-from srfix.serde.errors import ColumnError, SchemaError, TrailingBytesError
+from srfix.serde.engine import Decode
+from srfix.serde.errors import ColumnError, SchemaError
+from srfix.serde.formats._avro_engine import fastavro_decoder
 from srfix.serde.formats._avro_finish import Finish, unless_none, unscaled_decimal
+from srfix.serde.formats._avro_guard import check_body, guard_of
 from srfix.serde.formats._avro_ints import hides_ints, int_check
 from srfix.serde.formats._avro_plan import ReadPlan, Step
-from srfix.serde.formats._avro_schema import MAX_LEVELS, AvroNode, analyse, load
-from srfix.serde.formats._avro_skim import skim
+from srfix.serde.formats._avro_schema import AvroNode, load
 from srfix.serde.interface import Value
 
 __all__ = ["decoder", "only_column"]
-
-# A block of -2⁶³ items: negated it is itself, and fastavro takes it for none.
-_LEAST_LONG: Final = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
 
 
 def decoder(
@@ -38,19 +34,15 @@ def decoder(
     case_rule: CaseRule,
     references: tuple[str, ...] = (),
     wrapped: bool = True,
-    raw_bytes_root: bool = True,
 ) -> Decode:
     """A decoder for bodies written under a schema; without columns the rows are as fastavro gives them.
 
     With columns a row is a dict of all of them, in their order. Null at the root is a row of nulls if un-wrapped, and
-    None otherwise, as in the engine.
+    None otherwise, as in the engine. A root of the Avro type bytes, a decimal too, is the whole body, without Avro's
+    length: so Confluent's serializers write it (`AbstractKafkaAvroSerializer`, confluent-kafka).
 
     :param references: the texts that the schema refers to, in the order of registration.
     :param wrapped: False says that the body is the bare value of the only column.
-    :param raw_bytes_root: a root of the Avro type bytes, a decimal too, is the whole body, without Avro's length: so
-        Confluent's Java serializer writes it (`AbstractKafkaAvroSerializer`). False is Avro's own way, which
-        confluent-kafka's Python serializer goes.
-
     :raises SchemaError: if the text is not an Avro schema.
     :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
     :raises ColumnError: if the columns cannot be those of Avro: keys of a MAP that are not STRING, two names that become
@@ -66,13 +58,13 @@ def decoder(
     if columns is not None:
         require_string_keys(columns, "Avro")
         step, finish = _of_columns(plan, root, columns, wrapped=wrapped)
-    if raw_bytes_root and root.kind == "bytes":
+    if root.kind == "bytes":
         return _raw_bytes(root, columns, finish)
     return fastavro_decoder(
         step.schema | {"__fastavro_parsed": True, "__named_schemas": {}},
-        guard=_guard(root),
+        guard=guard_of(root),
         finish=finish,
-        explain=partial(_check, root),
+        explain=partial(check_body, root),
     )
 
 
@@ -114,33 +106,3 @@ def _raw_bytes(root: AvroNode, columns: Columns | None, finish: Finish | None) -
         return value if finish is None else finish(value)
 
     return decode
-
-
-def _guard(root: AvroNode) -> Callable[[bytes, int], object] | None:
-    analysis = analyse(root)
-    if analysis.has_unbounded_arrays:
-        return partial(_check, root)
-    if analysis.is_recursive:
-        # A loop through the schema costs a byte at least, so a short body cannot go deep.
-        return partial(_check_longer, root, MAX_LEVELS // analysis.node_count)
-    return partial(_check_blocks, root) if analysis.has_blocks else None
-
-
-def _check(root: AvroNode, payload: bytes, body_offset: int) -> None:
-    end = skim(payload, body_offset, root)
-    if end != len(payload):
-        raise TrailingBytesError(
-            f"{len(payload) - end} bytes are left over behind the last field, of a body of "
-            f"{len(payload) - body_offset}: it was written under another schema, or is corrupt."
-        )
-
-
-def _check_longer(root: AvroNode, safe_bytes: int, payload: bytes, body_offset: int) -> None:
-    if len(payload) - body_offset > safe_bytes or (255 in payload and _LEAST_LONG in payload):
-        _check(root, payload, body_offset)
-
-
-def _check_blocks(root: AvroNode, payload: bytes, body_offset: int) -> None:
-    # A single byte is looked for much faster.
-    if 255 in payload and _LEAST_LONG in payload:
-        _check(root, payload, body_offset)

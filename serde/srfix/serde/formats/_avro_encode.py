@@ -11,12 +11,13 @@ from typing import Final, cast
 
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Map, Struct
 from srfix.serde.casing import CaseRule
-from srfix.serde.engine import Encode, ParsedSchema, fastavro_encoder, shortest
+from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats._avro_columns import NO_PRECISION, map_entry_types
 from srfix.serde.formats._avro_decode import only_column
 from srfix.serde.formats._avro_defaults import when_missing
+from srfix.serde.formats._avro_engine import ParsedSchema, fastavro_encoder, shortest
 from srfix.serde.formats._avro_scalars import Check, Convert, nullable, scalar
 from srfix.serde.formats._avro_schema import MISSING, AvroNode, load, nullable_branch
 from srfix.serde.formats._misfit import Misfit, encode_error
@@ -35,20 +36,17 @@ def encoder(
     case_rule: CaseRule,
     references: tuple[str, ...] = (),
     wrapped: bool = True,
-    raw_bytes_root: bool = True,
 ) -> Encode:
     """An encoder for rows under a schema.
 
     With columns, the schema is their internal schema, column for field, and a row's keys are matched to them by the case
-    rule; without, the row's keys are the schema's field names, exactly.
+    rule; without, the row's keys are the schema's field names, exactly. A root of the Avro type bytes, a decimal too, is
+    the whole body, without Avro's length: so Confluent's serializers write it (`AbstractKafkaAvroSerializer`,
+    confluent-kafka).
 
     :param references: the texts that the schema refers to, in the order of registration.
     :param wrapped: False writes the bare value of the only column. Null has no bytes then: the engine's payload is null
         (`KsqlConnectSerializer`), which is for the caller to write.
-    :param raw_bytes_root: a root of the Avro type bytes, a decimal too, is the whole body, without Avro's length: so
-        Confluent's Java serializer writes it (`AbstractKafkaAvroSerializer`). False is Avro's own way, which
-        confluent-kafka's Python serializer goes.
-
     :raises SchemaError: if the text is not an Avro schema, or not the one of the columns.
     :raises ColumnError: if there are several columns, or none, and `wrapped` is False.
     """
@@ -63,7 +61,7 @@ def encoder(
     else:
         column = only_column(columns)
         check = bare(plan.check(root, column.type), column.name, case_rule)
-    return encode_checked(root, plan.root_schema(root), check, raw_bytes_root=raw_bytes_root)
+    return encode_checked(root, plan.root_schema(root), check)
 
 
 def struct_of(columns: Columns) -> Struct:
@@ -97,9 +95,7 @@ def _unless_none(careful: Convert) -> Convert:
     return check
 
 
-def encode_checked(
-    root: AvroNode, schema: ParsedSchema | list[ParsedSchema], check: Check, *, raw_bytes_root: bool
-) -> Encode:
+def encode_checked(root: AvroNode, schema: ParsedSchema | list[ParsedSchema], check: Check) -> Encode:
     """An encoder of values that a check makes ready."""
 
     def explain(value: object) -> None:
@@ -110,7 +106,7 @@ def encode_checked(
         except RecursionError as error:
             raise EncodeError("The row nests too deep to be written.") from error
 
-    if not raw_bytes_root or root.kind != "bytes":
+    if root.kind != "bytes":
         return fastavro_encoder(schema, prepare=check.fast, explain=explain)
 
     def encode(value: object, prefix: bytes) -> bytes:

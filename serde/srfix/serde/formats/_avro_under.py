@@ -60,14 +60,11 @@ def encoder_under(
     columns: Columns,
     references: tuple[str, ...] = (),
     wrapped: bool = True,
-    raw_bytes_root: bool = True,
 ) -> Encode:
     """An encoder for rows of columns under a schema that was not made of them. A row has the columns' exact names.
 
     :param references: the texts that the schema refers to, in the order of registration.
     :param wrapped: False writes the bare value of the only column; null is for the caller to write, as no payload.
-    :param raw_bytes_root: see `encoder`.
-
     :raises SchemaError: if the text is not an Avro schema, or its root is not a record and `wrapped` is True.
     :raises EncodeError: if the root lacks a field for a column, or has one without a default that no column fills.
     :raises ColumnError: if two columns become one Avro name, or several are to be un-wrapped.
@@ -84,7 +81,7 @@ def encoder_under(
         column = only_column(columns)
         check = bare(under.check(root, column.type), column.name, CaseRule.EXACT)
     schema = WritePlan(CaseRule.EXACT, free_unions=False).root_schema(root)
-    return encode_checked(root, schema, check, raw_bytes_root=raw_bytes_root)
+    return encode_checked(root, schema, check)
 
 
 def _check_root(record: AvroNode, columns: Columns) -> None:
