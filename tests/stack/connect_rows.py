@@ -492,7 +492,9 @@ class _Java:
             case "Bytes":
                 row = self._class(f"{common}.utils.Bytes")(self._bytes(base64.b64decode(row)))
             case "Double":
-                row = self._boxes["FLOAT64"].valueOf(row)
+                box = self._boxes["FLOAT64"]
+                # A number is the bits of one, for a NaN with a payload.
+                row = box.valueOf(row) if isinstance(row, str) else box(box.longBitsToDouble(self._jpype.JLong(row)))
             case "Integer" | "Long":
                 row = self._boxes["INT32" if kind == "Integer" else "INT64"](row)
         return self._base64(self._class(f"{common}.serialization.{kind}Serializer")().serialize("t", row))
@@ -514,18 +516,10 @@ class _Java:
                 )
             case "WindowKeySchema":
                 schema = self._class(f"{streams}.state.internals.WindowKeySchema")
-                return [
-                    self._base64(schema.extractStoreKeyBytes(payload)),
-                    int(schema.extractStoreTimestamp(payload)),
-                    int(schema.extractStoreSequence(payload)),
-                ]
+                return self._windowed(schema.fromStoreBytesKey(payload, self._jpype.JLong(1000)))
             case "SessionKeySchema":
                 schema = self._class(f"{streams}.state.internals.SessionKeySchema")
-                return [
-                    self._base64(schema.extractKeyBytes(payload)),
-                    int(schema.extractStartTimestamp(payload)),
-                    int(schema.extractEndTimestamp(payload)),
-                ]
+                return self._windowed(schema.from_(self._class(f"{common}.utils.Bytes")(payload)))
         found = self._class(f"{common}.serialization.{kind}Deserializer")().deserialize("t", payload)
         match kind:
             case "ByteBuffer":
@@ -539,7 +533,9 @@ class _Java:
         return str(found)
 
     def _windowed(self, found: Any) -> Json:
-        return [self._base64(found.key()), int(found.window().start()), int(found.window().end())]
+        key = found.key()
+        held = key.get() if isinstance(key, self._class("org.apache.kafka.common.utils.Bytes")) else key
+        return [self._base64(held), int(found.window().start()), int(found.window().end())]
 
 
 if __name__ == "__main__":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import struct
 from decimal import Decimal
 
 import pytest
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import parse_columns
-from srfix.serde.formats import avro
+from srfix.serde.formats import avro, kafka
 
 
 class TestAvro:
@@ -30,3 +31,12 @@ class TestAvro:
         decode = avro.decoder(text, columns=parse_columns("A DECIMAL(9, 2)"), case_rule=CaseRule.KSQLDB)
         assert decode(b"\2", 0) == {"A": Decimal("1.50")}
         assert decode(b"\0\2\1", 0) == {"A": Decimal("0.01")}
+
+
+class TestKafka:
+    @pytest.mark.parametrize("bits", ["7ff8000000000000", "7ff8000000000001", "fff8000000000000"])
+    def test_there_is_one_nan(self, bits: str) -> None:
+        # Double.doubleToLongBits, in Kafka's DoubleSerializer: another NaN would be another key.
+        (nan,) = struct.unpack(">d", bytes.fromhex(bits))
+        encode = kafka.encoder(columns=parse_columns("K DOUBLE"))
+        assert encode({"K": nan}, b"").hex() == "7ff8000000000000"

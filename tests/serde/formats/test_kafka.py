@@ -62,7 +62,9 @@ class TestBoth:
 
     @given(st.floats(), st.text(st.characters(codec="utf-8")), st.binary())
     def test_everything_else_comes_back(self, double: float, text: str, blob: bytes) -> None:
-        assert _write("DOUBLE", _read("DOUBLE", struct.pack(">d", double))) == struct.pack(">d", double)
+        # Of all NaNs, Java has one.
+        packed = struct.pack(">d", double if double == double else math.nan)
+        assert _write("DOUBLE", _read("DOUBLE", struct.pack(">d", double))) == packed
         assert _read("STRING", _write("STRING", {"K": text})) == {"K": text}
         assert _read("BYTES", _write("BYTES", {"K": blob})) == {"K": blob}
 

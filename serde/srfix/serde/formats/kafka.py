@@ -15,6 +15,7 @@ no UTF-8; here they are refused, for another key would be written back.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Callable
 from typing import Final, TypeAlias
@@ -149,6 +150,11 @@ def _themselves(body: bytes) -> Value:
     return body
 
 
+def _double_bytes(value: object) -> bytes:
+    # `Double.doubleToLongBits` has one NaN, whatever its sign and payload.
+    return _DOUBLE.pack(value if value == value else math.nan)
+
+
 def _check(avro_type: str) -> Check:
     # What Avro takes for the same column, KAFKA takes.
     return scalar(load(json.dumps(avro_type)))
@@ -161,6 +167,7 @@ def _nullable(check: Check) -> Check:
     return Check(fast=careful, careful=careful)
 
 
+_DOUBLE: Final = struct.Struct(">d")
 _READ: Final[dict[ScalarType, _Read]] = {
     INTEGER: _fixed(">i", "IntegerDeserializer"),
     BIGINT: _fixed(">q", "LongDeserializer"),
@@ -171,7 +178,7 @@ _READ: Final[dict[ScalarType, _Read]] = {
 _WRITE: Final[dict[ScalarType, tuple[Check, _Write]]] = {
     INTEGER: (_check("int"), struct.Struct(">i").pack),
     BIGINT: (_check("long"), struct.Struct(">q").pack),
-    DOUBLE: (_check("double"), struct.Struct(">d").pack),
+    DOUBLE: (_check("double"), _double_bytes),
     STRING: (_check("string"), lambda value: str(value).encode()),
     BYTES: (_check("bytes"), lambda value: bytes(value)),  # type: ignore[call-overload]  # the check has looked
 }
