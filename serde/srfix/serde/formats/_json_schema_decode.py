@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Mapping
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from srfix.serde._column_types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde._connect_coercions import refusal
@@ -44,11 +44,12 @@ from srfix.serde.interface import Row, Value
 
 __all__ = ["connect_decoder"]
 
-_Step: TypeAlias = "tuple[str, str, type | None, Read, Value, bool]"
-"""Field, column, the Python type that is taken as it is, what reads anything else, what stands for an absent property,
-and whether that has to be read first."""
+_Step: TypeAlias = tuple[str, str, type | None, bool, Read, bool]
+"""Field, column, the Python type that is taken as it is, whether null is, what reads anything else, and whether it also
+says what an absent property is: null otherwise."""
 
 _MISSING: Final = object()
+_NONE_TYPE: Final = type(None)
 
 
 def connect_decoder(writer: ConnectSchema, columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> Decode:
@@ -109,7 +110,8 @@ class _Plan:
             case Struct():
                 return self._union(writer, column, path) if is_union(writer) else self._struct(writer, column, path)
             case Array(items):
-                return _array(self.read(writer.values, items, f"{path}->ARRAY"), path)
+                inner = f"{path}->ARRAY"
+                return _array(self.read(writer.values, items, inner), _all_taken(writer.values, items, inner), path)
             case Map(values, keys):
                 return _map(
                     writer,
@@ -127,12 +129,15 @@ class _Plan:
         steps: list[_Step] = []
         for field, name in placements(tuple(types), tuple(fields), self._case_rule, where=where):
             inner = f"{path}->{name}"
-            read = self.read(fields[field], types[name], inner)
-            default = fields[field].default
-            is_refused = refusal(fields[field].type, types[name], inner) is not None
-            exact = None if is_refused else _taken_as_it_is(fields[field], types[name])
+            schema = fields[field]
+            has_default = schema.default is not None
+            if refusal(schema.type, types[name], inner) is not None:
+                steps.append((field, name, None, False, self.read(schema, types[name], inner), True))
+                continue
+            null_is_null = schema.optional and not has_default
+            read = (self._of_node if null_is_null else self.read)(schema, types[name], inner)
             # A default is read for each row: it may be a list, which the row's owner may change.
-            steps.append((field, name, exact, read, None, is_refused or default is not None))
+            steps.append((field, name, _taken_as_it_is(schema, types[name]), null_is_null, read, has_default))
         return tuple(steps)
 
     def _struct(self, writer: ConnectSchema, column: Struct, path: str) -> Read:
@@ -144,14 +149,16 @@ class _Plan:
                 raise wrong_node(node, "an object", column, path)
             row = nulls.copy()
             get = node.get
-            for field, name, exact, value_of, absent, is_read in steps:
+            for field, name, exact, null_is_null, value_of, is_read in steps:
                 value = get(field, _MISSING)
                 if type(value) is exact:
-                    row[name] = cast("Value", value)
+                    row[name] = value  # type: ignore[assignment]  # of a column's type; a cast costs as much as the rest
+                elif value is None and null_is_null:
+                    row[name] = None  # another field may have been there before
                 elif value is not _MISSING:
                     row[name] = value_of(value)
                 else:
-                    row[name] = value_of(None) if is_read else absent
+                    row[name] = value_of(None) if is_read else None
             return row
 
         return read
@@ -165,7 +172,7 @@ class _Plan:
             if chosen is None:
                 raise wrong_node(node, "one of the alternatives of the writer's oneOf", column, path)
             row = nulls.copy()
-            for field, name, _, value_of, _, is_read in steps:
+            for field, name, _, _, value_of, is_read in steps:
                 if field == chosen:
                     row[name] = value_of(node)
                 elif is_read:
@@ -208,10 +215,20 @@ def _is_logical(writer: ConnectSchema) -> bool:
     return writer.name is not None and writer.name.startswith("org.apache.kafka.connect.data.")
 
 
-def _array(items: Read, path: str) -> Read:
+def _all_taken(writer: ConnectSchema, column: ColumnType, path: str) -> frozenset[type]:
+    """The Python types of items that are all taken as they are; none where each must be looked at."""
+    exact = _taken_as_it_is(writer, column) if refusal(writer.type, column, path) is None else None
+    if exact is None:
+        return frozenset()
+    return frozenset({exact, _NONE_TYPE} if writer.optional and writer.default is None else {exact})
+
+
+def _array(items: Read, as_they_are: frozenset[type], path: str) -> Read:
     def read(node: object) -> Value:
         if type(node) is not list:
             raise wrong_node(node, "an array", None, path)
+        if as_they_are and as_they_are.issuperset(map(type, node)):
+            return node.copy()  # two columns may be fed by one property
         return [items(item) for item in node]
 
     return read
@@ -223,7 +240,7 @@ def _map(writer: ConnectSchema, keys: Read, values: Read, path: str) -> Read:
         def read_object(node: object) -> Value:
             if type(node) is not dict:
                 raise wrong_node(node, "an object, as a map with string keys is written", None, path)
-            return {cast("str", keys(name)): values(value) for name, value in node.items()}
+            return {keys(name): values(value) for name, value in node.items()}  # type: ignore[misc]  # strings
 
         return read_object
 
@@ -235,7 +252,7 @@ def _map(writer: ConnectSchema, keys: Read, values: Read, path: str) -> Read:
             if type(entry) is not dict or len(entry) != 2:
                 raise wrong_node(entry, "an entry of two, key and value", None, path)
             # A key may be null where the schema allows it: the engine's map has it then, as an Avro map entry's.
-            made[cast("str", keys(entry.get("key")))] = values(entry.get("value"))
+            made[keys(entry.get("key"))] = values(entry.get("value"))  # type: ignore[index]  # a string, or null
         return made
 
     return read_entries

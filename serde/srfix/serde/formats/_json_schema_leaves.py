@@ -102,17 +102,14 @@ def _int32(column: ColumnType, path: str) -> Read:
 
 def _float(is_narrow: bool, column: ColumnType, path: str) -> Read:
     def convert(node: object) -> Value:
-        match node:
-            case bool():
-                raise wrong_node(node, "a number", column, path)
-            case float():
-                value = node
-            case int() | decimal.Decimal():
-                value = double_of_number(node)
-            case str() if node in _NOT_FINITE:
-                value = _NOT_FINITE[node]
-            case _:
-                raise wrong_node(node, "a number", column, path)
+        kind = type(node)
+        if kind is decimal.Decimal or kind is int or kind is float:
+            # A double is what it is, a negative zero too.
+            value: float = node if kind is float else double_of_number(node)  # type: ignore[arg-type, assignment]
+        elif kind is str and node in _NOT_FINITE:
+            value = _NOT_FINITE[node]
+        else:
+            raise wrong_node(node, "a number", column, path)
         return _narrowed(value) if is_narrow else value
 
     return convert
