@@ -1,4 +1,4 @@
-"""Columns inferred from Avro, rule by rule. Source: the facts of ksqlDB, "Inference", and the classes that each names."""
+"""Columns inferred from Avro, rule by rule: `AvroData`, then `ConnectKsqlSchemaTranslator`, and the classes that each names."""
 
 from __future__ import annotations
 
@@ -449,3 +449,9 @@ class TestAnything:
         except (SchemaError, ColumnError):
             return
         assert inferred.columns
+
+    def test_a_decimal_of_more_digits_than_an_int_counts_is_refused(self) -> None:
+        decimal = {"type": "bytes", "logicalType": "decimal", "precision": 10**400, "scale": 0}
+        schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": decimal}]}
+        with pytest.raises(ColumnError, match=r"^A DECIMAL has at most 2,147,483,647 digits"):
+            infer_avro(json.dumps(schema))

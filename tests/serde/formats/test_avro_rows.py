@@ -59,7 +59,7 @@ def _read(schema: object, value: object, columns: str, rule: CaseRule = KSQLDB, 
 
 
 class TestCaseRules:
-    """`ConnectDataTranslator.toKsqlStruct`: the facts' table, on bodies; `test_casing` has it on names."""
+    """`ConnectDataTranslator.toKsqlStruct` of each generation, on bodies; `test_casing` has it on names."""
 
     @pytest.mark.parametrize(
         ("rule", "columns", "row", "read"),

@@ -1,4 +1,4 @@
-"""The Avro schemas that ksqlDB registers for its columns. Source: the facts of ksqlDB, "Generated internal schema"."""
+"""The Avro schemas that ksqlDB registers for its columns. Sources: `ConnectSchemas`, `AvroSchemas`, `AvroData`."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ CONNECT = "org.apache.kafka.connect.data"
 
 
 class TestConnectsProperties:
-    """The facts of ksqlDB, "Avro type map (as registered by CREATE)" and "connect.* emission" (ksql#9238)."""
+    """`AvroData.fromConnectSchema` with `connect.meta.data` on, as CREATE registers, and off (ksql#9238)."""
 
     def test_a_flat_one_is_exactly_this_text(self) -> None:
         text = internal_schema(parse_columns("FOO INT"), written_by=WrittenBy.CREATE)

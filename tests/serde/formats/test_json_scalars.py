@@ -9,7 +9,7 @@
 | DECIMAL | a number or a string of one, `DecimalUtil.ensureFit` |
 | BYTES | a string of base64 |
 
-Where a case is not in the facts page's section "Coercions, JSON path", it was run through Jackson 2.16.2 and Java 17.
+What those classes leave to their libraries was run through Jackson 2.16.2 and Java 17.
 """
 
 from __future__ import annotations

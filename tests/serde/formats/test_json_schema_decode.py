@@ -1,6 +1,6 @@
-"""JSON_SR bodies → rows: `JsonSchemaData.toConnectData`, then `ConnectDataTranslator` (facts page, "Coercions, Connect path").
+"""JSON_SR bodies → rows: `JsonSchemaData.toConnectData`, then `ConnectDataTranslator`.
 
-The case rules are those of Avro (facts page, "Avro rule at HEAD"): writers' fields in the order of the Connect schema.
+The case rules are those of Avro (`ConnectDataTranslator.toKsqlStruct`): writers' fields in the order of the Connect schema.
 """
 
 from __future__ import annotations
