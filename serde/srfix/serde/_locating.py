@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import Final, TypeVar
+from uuid import UUID
 
-from srfix.serde._resolved import Identity, attributes_of, words_for
+from srfix.serde._resolved import attributes_of, words_for
 from srfix.serde.errors import CasingError, ColumnError, DecodeError, EncodeError, SchemaError, SrfixError, WireError
 from srfix.serde.interface import Context
 from srfix.serde.subjects import role_of
@@ -19,16 +20,18 @@ ABOUT_THE_ROW: Final = (EncodeError, SchemaError, ColumnError, CasingError)
 _Error = TypeVar("_Error", bound=SrfixError)
 
 
-def read_from(error: _Error, ctx: Context, identity: Identity | None = None) -> _Error:
+def read_from(error: _Error, ctx: Context | None, identity: int | UUID | None = None) -> _Error:
     """The same error, saying which payload it is about, and what that names its schema by."""
     carries = "" if identity is None else f", {words_for(identity)}"
     attributes: dict[str, object] = {"schema_id": None} if identity is None else attributes_of(identity)
+    if ctx is None:
+        return type(error)(f"A payload{carries}: {error.message}", **{**vars(error), **attributes})
     return _again(error, f"of topic {ctx.topic!r}{carries}: {error.message}", ctx, attributes)
 
 
-def written_to(error: _Error, ctx: Context) -> _Error:
+def written_to(error: _Error, ctx: Context | None) -> _Error:
     """The same error, saying which payload was to be written."""
-    return _again(error, f"for topic {ctx.topic!r}: {error.message}", ctx, {})
+    return error if ctx is None else _again(error, f"for topic {ctx.topic!r}: {error.message}", ctx, {})
 
 
 def _again(error: _Error, words: str, ctx: Context, more: dict[str, object]) -> _Error:

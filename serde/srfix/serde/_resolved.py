@@ -28,12 +28,12 @@ _FIRST_NOTE: Final = (
 )
 
 
-def words_for(identity: Identity) -> str:
+def words_for(identity: int | UUID) -> str:
     """`schema id 7`, `schema GUID …`."""
     return f"schema GUID {identity}" if isinstance(identity, UUID) else f"schema id {identity}"
 
 
-def attributes_of(identity: Identity) -> dict[str, object]:
+def attributes_of(identity: int | UUID) -> dict[str, object]:
     """What an error has of it."""
     return {"schema_id": None, "guid": identity} if isinstance(identity, UUID) else {"schema_id": identity}
 

@@ -21,6 +21,7 @@ from srfix.serde.confluent._deserializer import ConfluentDeserializer
 from srfix.serde.confluent._registry import AnyClient
 from srfix.serde.confluent._serializer import ConfluentSerializer
 from srfix.serde.errors import (
+    DecodeError,
     EncodeError,
     MalformedHeaderError,
     ResolveError,
@@ -32,7 +33,8 @@ from srfix.serde.errors import (
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import IncompatibleSchemaError, RegistryUnreachableError, SubjectNotFoundError
-from srfix.serde.wire import Framing, frame_guid, frame_id
+from srfix.serde.subjects import Role
+from srfix.serde.wire import Framing, frame_guid, frame_id, header_guid
 from tests.serde.confluent import peers
 from tests.serde.confluent.strategies import AvroCase, avro_cases
 
@@ -92,7 +94,8 @@ class TestErrors:
     def test_headers_that_are_missing_where_they_are_needed(self, client: Client) -> None:
         serialize = AvroSerializer(client, RECORD, conf={"schema.id.serializer": Framing.HEADER_GUID})
         with pytest.raises(
-            EncodeError, match=r"into the header __value_schema_id, but the context of topic 't' has no headers"
+            EncodeError,
+            match=r"^A value for topic 't': .* into the record header __value_schema_id, .*; the context has none\. Pass",
         ):
             serialize({"a": 1}, CTX)
 
@@ -142,6 +145,15 @@ class TestFramings:
         assert [read(cast("bytes", kind(payload)), CTX) for kind in (bytearray, memoryview)] == [{"a": 1}] * 2
         with pytest.raises(UsageError, match=r"^A payload is of the type str; it must be bytes"):
             read(cast("bytes", "text"), CTX)
+
+    def test_an_error_has_the_guid_that_the_record_names(self, client: Client) -> None:
+        ctx = peers.context(headers=[])
+        AvroSerializer(client, RECORD, conf={"schema.id.serializer": Framing.HEADER_GUID})({"a": 1}, ctx)
+        guid = header_guid(ctx.headers, Role.VALUE)
+        with pytest.raises(DecodeError, match=rf"^A value of topic 't', schema GUID {guid}: ") as caught:
+            AvroDeserializer(client)(b"\xff", ctx)
+        attributes = vars(caught.value)
+        assert (attributes["guid"], attributes["schema_id"], attributes["role"]) == (guid, None, Role.VALUE)
 
     def test_a_malformed_header_is_said_of_the_record(self, client: Client) -> None:
         payload = AvroSerializer(client, RECORD)({"a": 1}, CTX)

@@ -65,6 +65,18 @@ def test_a_negative_branch_is_an_error(theirs: SchemaRegistryClient) -> None:
         AvroDeserializer(theirs)(payload, CTX)
 
 
+def test_a_header_that_is_there_already_is_replaced(theirs: SchemaRegistryClient) -> None:
+    """Readers differ in which of two counts: a record that is read and written again must not carry both."""
+    conf = {"schema.id.serializer": confluent.header_schema_id_serializer}
+    before = [("__value_schema_id", frame_guid(uuid.UUID(int=1))), ("x", b"1")]
+    their_ctx, our_ctx = peers.context(headers=[*before]), peers.context(headers=[*before])
+    peers.their_avro_serializer(theirs, RECORD, conf=conf)({"a": 1}, their_ctx)
+    AvroSerializer(theirs, RECORD, conf=conf)({"a": 1}, our_ctx)
+    assert isinstance(their_ctx.headers, list)
+    assert [name for name, _ in their_ctx.headers] == ["__value_schema_id", "x", "__value_schema_id"]
+    assert our_ctx.headers == their_ctx.headers[1:]
+
+
 def test_a_block_of_the_least_count_is_an_error_with_a_readers_schema_too(theirs: SchemaRegistryClient) -> None:
     """Negated, -2⁶³ is itself: fastavro takes such a block for none, and what stands in it for the next one's count."""
     text = '{"type":"record","name":"R","fields":[{"name":"a","type":{"type":"array","items":"long"}}]}'

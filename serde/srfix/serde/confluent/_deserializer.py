@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 from uuid import UUID
 
+from srfix.serde._locating import read_from
+from srfix.serde._resolved import words_for
 from srfix.serde.confluent._config import Settings, check_callable
-from srfix.serde.confluent._framing import SchemaId, deserializer_of
+from srfix.serde.confluent._framing import SchemaId, deserializer_of, header_role
 from srfix.serde.confluent._known import GivenSchema, KnownSchema
 from srfix.serde.confluent._migrations import check_migrations
 from srfix.serde.confluent._references import References, references_of
@@ -22,14 +24,13 @@ from srfix.serde.errors import (
     MalformedHeaderError,
     ResolveError,
     SchemaError,
-    SrfixError,
     UsageError,
     WireError,
 )
 from srfix.serde.formats.table import check_schema_type, format_of
 from srfix.serde.interface import Context, Value
 from srfix.serde.registry.errors import RegistryAnswerError
-from srfix.serde.subjects import Role, role_of
+from srfix.serde.subjects import Role
 from srfix.serde.wire import PREFIX_ID_SIZE, Framing, header_guid, parse, prefix_of, schema_id_header, schema_id_of
 
 __all__ = ["CompileDecoder", "ConfluentDeserializer", "FromDict", "Readable"]
@@ -136,7 +137,7 @@ class ConfluentDeserializer:
             try:
                 value = decode(data, PREFIX_ID_SIZE)
             except DecodeError as error:
-                raise _located(error, ctx, schema_id_of(data)) from error
+                raise read_from(error, ctx, schema_id_of(data)) from error
         if self._from_dict is None:
             return value
         if ctx is None:
@@ -165,7 +166,7 @@ class ConfluentDeserializer:
                         self._by_prefix[prefix_of(data), ctx.topic, ctx.field] = decode
             return decode(payload, offset)
         except (WireError, ResolveError, SchemaError, DecodeError) as error:
-            raise _located(error, ctx, identity) from error
+            raise read_from(error, ctx, identity) from error
 
     def _unframed(self, data: bytes, ctx: Context | None) -> tuple[_Identity, bytes, int]:
         """The schema's identity, and where the body is."""
@@ -183,7 +184,7 @@ class ConfluentDeserializer:
             if guid is not None:
                 return guid, data, 0
         if self._framings == {Framing.HEADER_GUID}:
-            role = Role.VALUE if ctx is None else role_of(ctx.field)
+            role = Role.VALUE if ctx is None else header_role(ctx)
             raise MalformedHeaderError(
                 f"The record has no header {schema_id_header(role)}, where its schema's GUID must be."
             )
@@ -213,7 +214,8 @@ class ConfluentDeserializer:
     ) -> Decode:
         if writer is not None:
             check_schema_type(writer.known.schema.schema_type, self._format)
-            check_rules(writer.known.schema.rule_set, Direction.READ, where=f"The schema {_named(identity)}")
+            assert identity is not None
+            check_rules(writer.known.schema.rule_set, Direction.READ, where=f"The {words_for(identity)}")
         reader = self._given
         if latest is not None and subject is not None and self._registry is not None and writer is not None:
             where = f"The schema of subject {subject!r} (id {latest.schema_id})"
@@ -256,7 +258,7 @@ class ConfluentDeserializer:
 
 
 def _guid(ctx: Context) -> UUID | None:
-    return header_guid(ctx.headers, Role.KEY if ctx.field == Role.KEY.value else Role.VALUE)
+    return header_guid(ctx.headers, header_role(ctx))
 
 
 def _names_schema(ctx: Context) -> bool:
@@ -273,22 +275,10 @@ def _bytes(data: object) -> bytes:
     raise UsageError(f"A payload is of the type {type(data).__name__}; it must be bytes, or None for a tombstone.")
 
 
-def _named(identity: _Identity) -> str:
-    return f"GUID {identity}" if isinstance(identity, UUID) else f"id {identity}"
-
-
 def _unknown(identity: int | UUID, error: RegistryAnswerError) -> ResolveError:
     return ResolveError(
-        f"The registry does not know schema {_named(identity)} (error code {error.error_code}). Check that it is the "
+        f"The registry does not know {words_for(identity)} (error code {error.error_code}). Check that it is the "
         "registry that the records were written with; if it is, the schema was deleted for good, and only its text can "
         "bring it back.",
         error_code=error.error_code,
     )
-
-
-def _located(error: SrfixError, ctx: Context | None, identity: _Identity) -> SrfixError:
-    """The same error, saying which payload it is about."""
-    carries = "" if identity is None else f", schema {_named(identity)}"
-    where = f"A {ctx.field} of topic {ctx.topic!r}" if ctx is not None else "A payload"
-    attributes = dict(vars(error)) | {"topic": None if ctx is None else ctx.topic, "schema_id": identity}
-    return type(error)(f"{where}{carries}: {error.message}", **attributes)

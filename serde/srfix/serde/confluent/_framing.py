@@ -23,7 +23,7 @@ from uuid import UUID
 from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.interface import Context
 from srfix.serde.subjects import Role, role_of
-from srfix.serde.wire import Framing, frame_guid, parse, prefix_id_bytes, schema_id_header
+from srfix.serde.wire import Framing, frame_guid, parse, prefix_id_bytes, set_header_guid
 
 __all__ = [
     "DeserializeId",
@@ -32,9 +32,11 @@ __all__ = [
     "add_header",
     "deserializer_of",
     "dual_schema_id_deserializer",
+    "header_role",
     "header_schema_id_serializer",
     "prefix_schema_id_deserializer",
     "prefix_schema_id_serializer",
+    "required_guid",
     "serializer_of",
 ]
 
@@ -82,12 +84,7 @@ class SchemaId:
 
         :raises EncodeError: if there is no GUID.
         """
-        if self.guid is None:
-            raise EncodeError(
-                "The registry gave no GUID for the schema: only Confluent 8.0 and later do. Write the id into the payload "
-                "(schema.id.serializer = prefix_schema_id_serializer)."
-            )
-        return frame_guid(self.guid)
+        return frame_guid(required_guid(self.guid))
 
 
 class _HasId(Protocol):
@@ -110,7 +107,8 @@ def header_schema_id_serializer(payload: bytes, ctx: Context | None, schema_id: 
 
     :raises EncodeError: if there is no context, or it has no headers that can take one.
     """
-    add_header(ctx, schema_id.guid_to_bytes())
+    frame = parse(schema_id.guid_to_bytes())
+    add_header(ctx, required_guid(None if frame is None else frame.guid))
     return payload
 
 
@@ -139,8 +137,26 @@ def _identified(payload: bytes, ctx: Context | None, schema_id: _HasId, *, use_h
     return schema_id.from_bytes(BytesIO(payload))
 
 
-def add_header(ctx: Context | None, value: bytes) -> None:
-    """Adds the header that carries a schema's GUID; a dict's is replaced.
+def header_role(ctx: Context) -> Role:
+    """Whose header it is: as in confluent-kafka, what is no key is a value."""
+    return Role.KEY if ctx.field == Role.KEY.value else Role.VALUE
+
+
+def required_guid(guid: UUID | None) -> UUID:
+    """The GUID to write.
+
+    :raises EncodeError: if there is none.
+    """
+    if guid is None:
+        raise EncodeError(
+            "The registry gave no GUID for the schema: only Confluent 8.0 and later do. Write the id into the payload "
+            "(schema.id.serializer = prefix_schema_id_serializer)."
+        )
+    return guid
+
+
+def add_header(ctx: Context | None, guid: UUID) -> None:
+    """Puts the header that carries a schema's GUID into the context's headers.
 
     :raises EncodeError: if there is no context, or it has no headers that can take one.
     """
@@ -149,18 +165,10 @@ def add_header(ctx: Context | None, value: bytes) -> None:
             "The schema's GUID is to go into a header, but there is no context. Call the serializer with a "
             "SerializationContext that has headers."
         )
-    name = schema_id_header(Role.KEY if ctx.field == Role.KEY.value else Role.VALUE)
-    headers = ctx.headers
-    if isinstance(headers, list):
-        headers.append((name, value))
-    elif isinstance(headers, dict):
-        headers[name] = value
-    else:
-        missing = "no headers" if headers is None else f"headers of the type {type(headers).__name__}"
-        raise EncodeError(
-            f"The schema's GUID is to go into the header {name}, but the context of topic {ctx.topic!r} has {missing}. "
-            "Pass headers=[] (a list or a dict) to produce(), or to the SerializationContext."
-        )
+    try:
+        set_header_guid(ctx.headers, header_role(ctx), guid)
+    except UsageError as error:
+        raise EncodeError(error.message) from error
 
 
 def serializer_of(value: object) -> Framing | SerializeId:

@@ -6,9 +6,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
+from uuid import UUID
 
+from srfix.serde._locating import written_to
 from srfix.serde.confluent._config import Kind, Settings, check_callable
-from srfix.serde.confluent._framing import SchemaId, SerializeId, add_header, serializer_of
+from srfix.serde.confluent._framing import SchemaId, SerializeId, add_header, required_guid, serializer_of
 from srfix.serde.confluent._known import GivenSchema, KnownSchema
 from srfix.serde.confluent._references import References, references_of
 from srfix.serde.confluent._registry import AnyClient, Registry, portable, registry_of
@@ -35,7 +37,7 @@ class _Target:
     encode: Encode
     prefix: bytes
     """Written before the body."""
-    header: bytes | None
+    header: UUID | None
     """Put into the record's headers."""
     identity: SchemaId
 
@@ -113,10 +115,10 @@ class ConfluentSerializer:
             if target is None:
                 target = self._target(value, ctx)
             payload = target.encode(value, target.prefix)
+            if target.header is not None:
+                add_header(ctx, target.header)
         except EncodeError as error:
-            raise _located(error, ctx) from error
-        if target.header is not None:
-            add_header(ctx, target.header)
+            raise written_to(error, ctx) from error
         if callable(self._framing):
             return self._framing(payload, ctx, target.identity)
         return payload
@@ -212,7 +214,7 @@ class ConfluentSerializer:
             case Framing.PREFIX_GUID:
                 prefix = identity.guid_to_bytes()
             case Framing.HEADER_GUID:
-                header = identity.guid_to_bytes()
+                header = required_guid(known.guid)
         return _Target(encode, prefix, header, identity)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -232,11 +234,3 @@ def _check_type(schema: Schema, schema_type: str, where: str) -> None:
             f"{where}: the schema is of the type {schema.schema_type}, not {schema_type}. Use the serde of that format, or "
             f"pass the Schema with schema_type={schema_type!r}."
         )
-
-
-def _located(error: EncodeError, ctx: Context | None) -> EncodeError:
-    """The same error, saying which payload it is about."""
-    if ctx is None:
-        return error
-    attributes = dict(vars(error)) | {"topic": ctx.topic, "field": str(ctx.field)}
-    return EncodeError(f"A {ctx.field} for topic {ctx.topic!r}: {error.message}", **attributes)

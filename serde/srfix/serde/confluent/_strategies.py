@@ -229,9 +229,7 @@ class _OfOurs:
         self._needs_record = needs_record(strategy)
 
     def __call__(self, ctx: Context | None, record_name: str | None) -> Subject | None:
-        if ctx is None:
-            _required(ctx, type(self._strategy).__name__)
-            return None
+        ctx = _required(ctx, type(self._strategy).__name__)
         if self._needs_record and record_name is None:
             return None
         return subject_of(self._strategy, ctx.topic, role_of(ctx.field), lambda: record_name)
@@ -270,7 +268,7 @@ class _Associated:
             return found
         if self._fallback is None:
             raise ResolveError(
-                f"The registry associates no subject with the {ctx.field} of topic {ctx.topic!r}, and "
+                f"The registry associates no subject with the {role_of(ctx.field).value} of topic {ctx.topic!r}, and "
                 f"{FALLBACK_TYPE} is NONE. Create the association, or set a fallback."
             )
         return self._fallback(ctx, record_name)

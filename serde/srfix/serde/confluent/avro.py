@@ -19,6 +19,7 @@ What differs from confluent-kafka 2.16, and why:
 | a decimal with more digits than its precision | rounded | as it is |
 | a schema id header that holds an id, or null | read; passed over | `MalformedHeaderError` |
 | two schema id headers | the first counts | the last, as in Kafka's `lastHeader` |
+| writing where there is one already | adds a second | replaces it |
 | one serializer, subjects with different ids | the id of the subject that was registered last | each subject's own |
 | `use.schema.id` with a registry of 8.x | fails: no id in the answer | works |
 | a record that does not fit | its schema is registered all the same | nothing is registered |
