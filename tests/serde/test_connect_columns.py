@@ -7,7 +7,7 @@ import pickle
 import pytest
 from hypothesis import given
 
-from srfix.serde._connect_columns import columns_of, connect_of, connect_type_of
+from srfix.serde._connect_columns import columns_of, connect_of, connect_schema_of
 from srfix.serde._connect_schema import (
     ConnectField,
     ConnectSchema,
@@ -76,7 +76,7 @@ class TestConnectOf:
     @pytest.mark.parametrize(("type_", "schema"), PAIRS)
     def test_each_type_is_optional(self, type_: ColumnType, schema: ConnectSchema) -> None:
         """SchemaConverters.ConnectFromSqlConverter."""
-        assert connect_type_of(type_) == optional(schema)
+        assert connect_schema_of(type_) == optional(schema)
 
     def test_the_root_is_a_struct_that_is_not(self) -> None:
         """ConnectSchemas.columnsToConnectSchema."""

@@ -213,7 +213,7 @@ class TestHalves:
         read = KafkaDeserializer(parse_columns("ID INT KEY, A INT, B INT"))
         assert read(b"\0\0\0\x07", KEY) == {"ID": 7}
         with pytest.raises(
-            ColumnError, match=r"^A value of topic 'orders': Only a single column can stand bare; the value"
+            ColumnError, match=r"^A value of topic 'orders': Only a single column can be un-wrapped, and there"
         ):
             read(b"\0\0\0\x07", VALUE)
 

@@ -251,7 +251,7 @@ class TestHalves:
     @pytest.mark.parametrize("columns", ["A INT, B INT", "A INT KEY, B INT KEY, C INT KEY"])
     def test_several_columns_cannot_stand_bare(self, columns: str) -> None:
         with pytest.raises(
-            ColumnError, match=r"Only a single column can stand bare; the (value|key) has \d\. Leave wrap"
+            ColumnError, match=r"Only a single column can be un-wrapped, and there are \d: "
         ):
             AvroSerializer(MemoryRegistry(), parse_columns(columns), wrap=False)({"A": 1}, KEY)
 
@@ -658,7 +658,7 @@ class TestWithoutSchemas:
         assert write(None, KEY) is None
 
     def test_kafka_takes_one_column(self) -> None:
-        with pytest.raises(ColumnError, match=r"^Only a single column can stand bare; the value has 2\."):
+        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: "):
             KafkaSerializer(COLUMNS)({"ID": 7}, VALUE)
 
     @pytest.mark.parametrize("make", [JsonSerializer, KafkaSerializer])

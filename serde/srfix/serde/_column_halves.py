@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.serde._column_text import print_type
-from srfix.serde._column_types import STRING, Array, Columns, ColumnType, Map, Struct
+from srfix.serde._column_types import STRING, Array, Column, Columns, ColumnType, Map, Struct
 from srfix.serde.errors import ColumnError
 
-__all__ = ["check_key_columns", "key_columns", "require_string_keys", "value_columns"]
+__all__ = ["check_key_columns", "key_columns", "only_column", "require_string_keys", "struct_of", "value_columns"]
 
 
 def key_columns(columns: Columns) -> Columns:
@@ -19,6 +19,24 @@ def key_columns(columns: Columns) -> Columns:
 def value_columns(columns: Columns) -> Columns:
     """The columns of the value, in their order (ksqlDB's `LogicalSchema.value`)."""
     return tuple(column for column in columns if not column.namespace.is_key)
+
+
+def only_column(columns: Columns) -> Column:
+    """The column whose value stands bare, without a record around it.
+
+    :raises ColumnError: if there are several, or none (ksqlDB: WRAP_SINGLE_VALUE is only valid for single-field schemas).
+    """
+    if len(columns) != 1:
+        raise ColumnError(
+            f"Only a single column can be un-wrapped, and there are {len(columns)}: "
+            f"{', '.join(column.name for column in columns)}. Leave them wrapped, or give one."
+        )
+    return columns[0]
+
+
+def struct_of(columns: Columns) -> Struct:
+    """The columns as one STRUCT, whose fields are never keys: the half that they are knows whether it is one."""
+    return Struct(tuple(Column(column.name, column.type) for column in columns))
 
 
 def check_key_columns(columns: Columns) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, assert_never
 
+from srfix.serde._column_halves import only_column
 from srfix.serde._column_types import (
     BIGINT,
     BOOLEAN,
@@ -54,7 +55,7 @@ from srfix.serde.casing import declared_name
 from srfix.serde.errors import ColumnError
 from srfix.serde.subjects import Role
 
-__all__ = ["Dropped", "Inferred", "NO_PRECISION", "NameRule", "columns_of", "connect_of", "connect_type_of"]
+__all__ = ["Dropped", "Inferred", "NO_PRECISION", "NameRule", "columns_of", "connect_of", "connect_schema_of"]
 
 NameRule: TypeAlias = Literal["upper", "keep"]
 """`upper`: as unquoted identifiers would be (`UPPERCASE_FIELD_NAME`, the engine's default). `keep`: as the fields are
@@ -220,16 +221,11 @@ def connect_of(columns: Columns, *, wrapped: bool = True) -> ConnectSchema:
     :raises ColumnError: if they are un-wrapped and not exactly one.
     """
     if wrapped:
-        return struct(ConnectField(column.name, connect_type_of(column.type)) for column in columns)
-    if len(columns) != 1:
-        raise ColumnError(
-            f"Only a single column can be un-wrapped, and there are {len(columns)}: "
-            f"{', '.join(column.name for column in columns)}. Leave them wrapped, or give one."
-        )
-    return connect_type_of(columns[0].type)
+        return struct(ConnectField(column.name, connect_schema_of(column.type)) for column in columns)
+    return connect_schema_of(only_column(columns).type)
 
 
-def connect_type_of(type_: ColumnType) -> ConnectSchema:
+def connect_schema_of(type_: ColumnType) -> ConnectSchema:
     """The schema of a column type, optional at each level (`SchemaConverters.ConnectFromSqlConverter`)."""
     match type_:
         case ScalarType():
@@ -237,17 +233,17 @@ def connect_type_of(type_: ColumnType) -> ConnectSchema:
         case Decimal(precision, scale):
             return decimal(scale, precision, optional=True)
         case Array(items):
-            return array(connect_type_of(items), optional=True)
+            return array(connect_schema_of(items), optional=True)
         case Map(values, keys):
-            return map_of(connect_type_of(keys), connect_type_of(values), optional=True)
+            return map_of(connect_schema_of(keys), connect_schema_of(values), optional=True)
         case Struct(fields):
-            return struct((ConnectField(part.name, connect_type_of(part.type)) for part in fields), optional=True)
+            return struct((ConnectField(part.name, connect_schema_of(part.type)) for part in fields), optional=True)
         case _:
             assert_never(type_)
 
 
 def _word(type_: ColumnType) -> str:
-    return connect_type_of(type_).type.word
+    return connect_schema_of(type_).type.word
 
 
 _SCALARS: Final = {

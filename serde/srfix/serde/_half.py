@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from srfix.serde._column_halves import check_key_columns
+from srfix.serde._column_halves import check_key_columns, only_column
 from srfix.serde._column_types import Columns, Namespace, usable_columns
 from srfix.serde.errors import ColumnError
 from srfix.serde.subjects import Role
@@ -54,9 +54,6 @@ def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
         check_key_columns(half)
     if wrap is None:
         wrap = not (is_key and len(half) == 1)
-    if not wrap and len(half) > 1:
-        raise ColumnError(
-            f"Only a single column can stand bare; the {role.value} has {len(half)}. Leave wrap=False out "
-            "(ksqlDB: WRAP_SINGLE_VALUE is only valid for single-field schemas)."
-        )
+    if not wrap:
+        only_column(half)
     return Half(columns=half, wrapped=wrap)

@@ -435,7 +435,7 @@ class TestUnwrapped:
 
     def test_several_columns_are_refused(self) -> None:
         with pytest.raises(
-            ColumnError, match=r"^An un-wrapped body holds the value of one column, but there are 2: A, B"
+            ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: A, B"
         ):
             _decoder("int", "A INT, B INT", wrapped=False)
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from srfix.serde._column_halves import require_string_keys
-from srfix.serde._column_types import Column, Columns, Struct
+from srfix.serde._column_halves import only_column, require_string_keys, struct_of
+from srfix.serde._column_types import Columns
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode
-from srfix.serde.errors import ColumnError, SchemaError
+from srfix.serde.errors import SchemaError
 from srfix.serde.formats._avro_engine import fastavro_decoder
 from srfix.serde.formats._avro_finish import Finish, unless_none, unscaled_decimal
 from srfix.serde.formats._avro_guard import check_body, guard_of
@@ -24,7 +24,7 @@ from srfix.serde.formats._avro_plan import ReadPlan, Step
 from srfix.serde.formats._avro_schema import AvroNode, load
 from srfix.serde.interface import Value
 
-__all__ = ["decoder", "only_column"]
+__all__ = ["decoder"]
 
 
 def decoder(
@@ -70,8 +70,7 @@ def decoder(
 
 def _of_columns(plan: ReadPlan, root: AvroNode, columns: Columns, *, wrapped: bool) -> tuple[Step, Finish | None]:
     if wrapped:
-        # A STRUCT has no keys; the half of a record that its columns are knows which it is.
-        step = plan.column(root, Struct(tuple(Column(column.name, column.type) for column in columns)), "")
+        step = plan.column(root, struct_of(columns), "")
         # `toKsqlRow` asks for null before it looks at types.
         return step, unless_none(step.finish) if step.is_refusal and step.finish is not None else step.finish
     column = only_column(columns)
@@ -82,19 +81,6 @@ def _of_columns(plan: ReadPlan, root: AvroNode, columns: Columns, *, wrapped: bo
         return {name: value if value is None or finish is None else finish(value)}
 
     return step, wrap
-
-
-def only_column(columns: Columns) -> Column:
-    """The column that an un-wrapped body is the value of.
-
-    :raises ColumnError: if there are several.
-    """
-    if len(columns) != 1:
-        raise ColumnError(
-            f"An un-wrapped body holds the value of one column, but there are {len(columns)}: "
-            f"{', '.join(column.name for column in columns)}. Wrap them."
-        )
-    return columns[0]
 
 
 def _raw_bytes(root: AvroNode, columns: Columns | None, finish: Finish | None) -> Decode:

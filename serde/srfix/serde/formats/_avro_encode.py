@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from srfix.serde._column_types import Array, Column, Columns, ColumnType, Map, Struct
+from srfix.serde._column_halves import only_column, struct_of
+from srfix.serde._column_types import Array, Columns, ColumnType, Map, Struct
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats._avro_columns import NO_PRECISION, map_entry_types
-from srfix.serde.formats._avro_decode import only_column
 from srfix.serde.formats._avro_defaults import when_missing
 from srfix.serde.formats._avro_engine import ParsedSchema, fastavro_encoder, shortest
 from srfix.serde.formats._avro_scalars import Check, Convert, nullable, scalar
 from srfix.serde.formats._avro_schema import MISSING, AvroNode, load, nullable_branch
 from srfix.serde.formats._misfit import Misfit, encode_error
 
-__all__ = ["WritePlan", "bare", "encode_checked", "encoder", "struct_of"]
+__all__ = ["WritePlan", "bare", "encode_checked", "encoder"]
 
 _BARE: Final = "\0"
 """Where the bare value stands until it is taken out."""
@@ -62,11 +62,6 @@ def encoder(
         column = only_column(columns)
         check = bare(plan.check(root, column.type), column.name, case_rule)
     return encode_checked(root, plan.root_schema(root), check)
-
-
-def struct_of(columns: Columns) -> Struct:
-    """The columns as one STRUCT: the half of a record that they are knows which of them are keys."""
-    return Struct(tuple(Column(column.name, column.type) for column in columns))
 
 
 def bare(check: Check, name: str, case_rule: CaseRule) -> Check:

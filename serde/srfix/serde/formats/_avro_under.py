@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
+from srfix.serde._column_halves import only_column, struct_of
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde._connect_coercions import connect_type_of, ensure_fit
 from srfix.serde._connect_schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
@@ -30,9 +31,8 @@ from srfix.serde.errors import CoercionError, EncodeError, SchemaError
 from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats._avro_columns import map_entry_types
 from srfix.serde.formats._avro_connect import union_field_name
-from srfix.serde.formats._avro_decode import only_column
 from srfix.serde.formats._avro_defaults import connect_default, default_of
-from srfix.serde.formats._avro_encode import WritePlan, bare, encode_checked, struct_of
+from srfix.serde.formats._avro_encode import WritePlan, bare, encode_checked
 from srfix.serde.formats._avro_names import avro_fields
 from srfix.serde.formats._avro_plan import connect_type
 from srfix.serde.formats._avro_scalars import NULL, Check, Convert, nullable, scalar

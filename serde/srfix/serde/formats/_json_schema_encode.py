@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from srfix.serde._column_types import Array, Columns, ColumnType, Map, Struct, type_name
-from srfix.serde._connect_columns import connect_type_of
+from srfix.serde._connect_columns import connect_schema_of
 from srfix.serde._connect_schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectSchema, ConnectType
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Encode
@@ -47,7 +47,7 @@ def under_encoder(schema: ConnectSchema, columns: Columns, *, wrapped: bool) -> 
 
 def _value(schema: ConnectSchema, column: ColumnType, path: str) -> Check:
     """How values that are not null are checked."""
-    wanted = connect_type_of(column)
+    wanted = connect_schema_of(column)
     is_other_kind = is_union(schema) or _logical(schema) != _logical(wanted)
     if schema.type is not wanted.type or is_other_kind:
         raise SchemaError(

@@ -1,12 +1,21 @@
-"""The bare value of a row that is written without its record."""
+"""Columns that JSON can hold, and the bare value of a row that is written without its record."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from srfix.serde._column_halves import only_column, require_string_keys
+from srfix.serde._column_types import Columns, usable_columns
 from srfix.serde.formats._misfit import Misfit
 
-__all__ = ["bare_value"]
+__all__ = ["bare_value", "check_json_columns"]
+
+
+def check_json_columns(columns: Columns, *, wrapped: bool) -> None:
+    """:raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped."""
+    require_string_keys(usable_columns(columns), "JSON")
+    if not wrapped:
+        only_column(columns)
 
 
 def bare_value(row: object, name: str) -> object:

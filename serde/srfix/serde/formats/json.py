@@ -6,13 +6,12 @@ Reading is `KsqlJsonDeserializer`, writing is Connect's `JsonConverter` with `sc
 
 from __future__ import annotations
 
-from srfix.serde._column_halves import require_string_keys
-from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._column_types import Columns
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import ColumnError
 from srfix.serde.formats._json_decode import column_decoder, plain_decoder
 from srfix.serde.formats._json_encode import column_encoder, plain_encoder
+from srfix.serde.formats._unwrapped import check_json_columns
 
 __all__ = ["SCHEMA_TYPE", "decoder", "encoder"]
 
@@ -37,7 +36,8 @@ def decoder(
     """
     if columns is None:
         return plain_decoder()
-    return column_decoder(_checked(columns, wrapped=wrapped), case_rule=case_rule, wrapped=wrapped)
+    check_json_columns(columns, wrapped=wrapped)
+    return column_decoder(columns, case_rule=case_rule, wrapped=wrapped)
 
 
 def encoder(
@@ -57,13 +57,5 @@ def encoder(
     """
     if columns is None:
         return plain_encoder()
-    return column_encoder(_checked(columns, wrapped=wrapped), case_rule=case_rule, wrapped=wrapped)
-
-
-def _checked(columns: Columns, *, wrapped: bool) -> Columns:
-    require_string_keys(usable_columns(columns), "JSON")
-    if not wrapped and len(columns) != 1:
-        raise ColumnError(
-            f"Only a single column can be un-wrapped, and there are {len(columns)}. Wrap them, or leave one."
-        )
-    return columns
+    check_json_columns(columns, wrapped=wrapped)
+    return column_encoder(columns, case_rule=case_rule, wrapped=wrapped)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from srfix.serde._column_halves import check_key_columns, require_string_keys
-from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._column_halves import check_key_columns
+from srfix.serde._column_types import Columns
 from srfix.serde._connect_columns import connect_of
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import ColumnError, SchemaError
+from srfix.serde.errors import SchemaError
 from srfix.serde.formats._json_decode import column_decoder, plain_decoder
 from srfix.serde.formats._json_encode import column_encoder, plain_encoder
 from srfix.serde.formats._json_schema_columns import columns_from_json_schema, infer_json_schema
@@ -23,6 +23,7 @@ from srfix.serde.formats._json_schema_decode import connect_decoder
 from srfix.serde.formats._json_schema_encode import under_encoder
 from srfix.serde.formats._json_schema_text import schema_text
 from srfix.serde.formats._json_schema_validate import Validate, validator
+from srfix.serde.formats._unwrapped import check_json_columns
 from srfix.serde.generations import Generation, WrittenBy
 from srfix.serde.registry.references import ReferenceText
 from srfix.serde.subjects import Role
@@ -62,7 +63,7 @@ def internal_schema(
     :raises ColumnError: if a MAP has other keys than STRING or is in a key, several columns are to be un-wrapped, or the
         columns cannot be used at all.
     """
-    require_string_keys(usable_columns(columns), "JSON")
+    check_json_columns(columns, wrapped=wrapped)
     if role is Role.KEY:
         check_key_columns(columns)
     return schema_text(connect_of(columns, wrapped=wrapped))
@@ -90,7 +91,7 @@ def decoder(
     """
     if columns is None:
         return plain_decoder()
-    _check(columns, wrapped=wrapped)
+    check_json_columns(columns, wrapped=wrapped)
     if case_rule is CaseRule.KSQLDB_2020:
         return column_decoder(columns, case_rule=case_rule, wrapped=wrapped)
     if schema_text is None:
@@ -117,7 +118,7 @@ def encoder(
     """
     if columns is None:
         return plain_encoder()
-    _check(columns, wrapped=wrapped)
+    check_json_columns(columns, wrapped=wrapped)
     return column_encoder(columns, case_rule=case_rule, wrapped=wrapped, maps_as_entries=True)
 
 
@@ -131,13 +132,5 @@ def encoder_under(
         column feeds.
     :raises ColumnError: if the columns cannot be used, or a MAP's keys are not STRING.
     """
-    _check(columns, wrapped=wrapped)
+    check_json_columns(columns, wrapped=wrapped)
     return under_encoder(connect_schema(schema_text, references), columns, wrapped=wrapped)
-
-
-def _check(columns: Columns, *, wrapped: bool) -> None:
-    require_string_keys(usable_columns(columns), "JSON")
-    if not wrapped and len(columns) != 1:
-        raise ColumnError(
-            f"Only a single column can be un-wrapped, and there are {len(columns)}. Wrap them, or leave one."
-        )
