@@ -1,4 +1,4 @@
-"""Confluent's real `AvroData` in a process of its own: schemas in, schemas out, as JSON lines.
+"""Confluent's real `AvroData` in a process of its own: schemas in, schemas out, as JSON lines. And Jackson's trees.
 
 Run as a module it is the process: it reads one request a line and answers each with a line. `AvroData` here is what talks
 to it. A Connect schema travels as nested objects, a reference from within a record to itself as `{"within": name}`.
@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, cast
 
@@ -38,6 +38,21 @@ class AvroData:
     def to_connect(self, texts: Iterable[str]) -> list[Json]:
         """`toConnectSchema` of each Avro schema; where Java refuses, `!` and its exception."""
         return [self._ask({"avro": text}) for text in texts]
+
+    def json_tree(self, body: bytes) -> Json:
+        """Jackson's tree of a body, read as ksqlDB reads it; where Java refuses, `!` and its exception.
+
+        A node is a list: its class, then
+
+        | class | what |
+        |---|---|
+        | ObjectNode | its names and nodes, its text |
+        | ArrayNode | its nodes |
+        | TextNode | its text; it as an int, a long, a double, a decimal, and base64, None where Java refuses |
+        | a number | its text; it as an int, a long, a double and a decimal |
+        | BooleanNode | itself |
+        """
+        return self._ask({"json": body.hex()})
 
     def upper_camel(self, name: str) -> str:
         """`CaseFormat.UPPER_UNDERSCORE.converterTo(CaseFormat.UPPER_CAMEL).convert(name)`."""
@@ -116,10 +131,20 @@ class _Java:
             for meta_data in (True, False)
         }
         self._avro_data = jpype.JClass("io.confluent.connect.avro.AvroData")
+        self._java, self._exception = jpype.java, jpype.JException
+        feature = jpype.JClass("com.fasterxml.jackson.databind.DeserializationFeature")
+        factory = jpype.JClass("com.fasterxml.jackson.databind.node.JsonNodeFactory")
+        mapper = jpype.JClass("com.fasterxml.jackson.databind.ObjectMapper")()
+        # As KsqlJsonDeserializer does.
+        self._mapper = mapper.enable(feature.USE_BIG_DECIMAL_FOR_FLOATS).setNodeFactory(
+            factory.withExactBigDecimals(True)
+        )
 
     def answer(self, request: dict[str, Any]) -> Json:
         if "name" in request:
             return str(self._camel.convert(request["name"]))
+        if "json" in request:
+            return self._node(self._mapper.readTree(bytes.fromhex(request["json"])))
         # Anew each time: its cache would answer for another schema that is equal to Connect.
         if "avro" in request:
             parser = self._parser().setValidateDefaults(False)
@@ -128,6 +153,38 @@ class _Java:
             )
         made = self._avro_data(self._configs[request["meta_data"]]).fromConnectSchema(self._built(request["connect"]))
         return str(made.toString())
+
+    def _node(self, node: Any) -> Json:
+        kind = str(node.getClass().getSimpleName())
+        match kind:
+            case "ObjectNode":
+                text = self._mapper.writeValueAsString(self._mapper.treeToValue(node, self._java.lang.Object))
+                return [kind, [[str(name), self._node(node.get(name))] for name in list(node.fieldNames())], str(text)]
+            case "ArrayNode":
+                return [kind, [self._node(item) for item in node]]
+            case "TextNode":
+                text, lang = node.textValue(), self._java.lang
+                parsers = (
+                    lang.Integer.parseInt,
+                    lang.Long.parseLong,
+                    lang.Double.parseDouble,
+                    self._java.math.BigDecimal,
+                )
+                numbers: list[Json] = [self._tried(parse, text) for parse in parsers]
+                return [kind, str(text), numbers, self._tried(lambda _: _hex(node.binaryValue()), text)]
+            case "BooleanNode":
+                return [kind, bool(node.booleanValue())]
+            case "NullNode" | "MissingNode":
+                return [kind]
+            case _:
+                values = (node.intValue(), node.asLong(), node.doubleValue(), node.decimalValue())
+                return [kind, str(node.asText()), [str(value) for value in values]]
+
+    def _tried(self, parse: Callable[[Any], Any], text: Any) -> Json:
+        try:
+            return str(parse(text))
+        except (self._exception, UnicodeDecodeError):  # the latter: an exception's own text is half a character
+            return None
 
     def _built(self, schema: dict[str, Any]) -> Any:
         match schema["type"]:
@@ -171,6 +228,10 @@ class _Java:
             "keys": self._described(schema.keySchema(), inner) if type_ == "MAP" else None,
             "values": self._described(schema.valueSchema(), inner) if type_ in ("MAP", "ARRAY") else None,
         }
+
+
+def _hex(signed: Iterable[int]) -> str:
+    return bytes(byte & 255 for byte in signed).hex()
 
 
 if __name__ == "__main__":
