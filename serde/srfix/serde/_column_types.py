@@ -10,6 +10,10 @@ from typing import Final, TypeAlias
 
 from srfix.serde.errors import ColumnError
 
+MAX_PRECISION: Final = 2**31 - 1
+"""Digits of a DECIMAL: Java's int. A schema may claim more."""
+MAX_DIGITS: Final = 100_000
+"""Of a value, whatever its column allows: a number of 2³¹ digits takes gigabytes, and its bound hours."""
 MAX_NESTING: Final = 64
 """How deep types may nest. Far beyond any real table, and safe for every recursive reader of them."""
 
@@ -43,7 +47,7 @@ TIMESTAMP: Final = ScalarType.TIMESTAMP
 class Decimal:
     """An exact number.
 
-    :raises ColumnError: unless precision ≥ 1 and 0 ≤ scale ≤ precision.
+    :raises ColumnError: unless 1 ≤ precision ≤ `MAX_PRECISION` and 0 ≤ scale ≤ precision.
     """
 
     precision: int
@@ -58,6 +62,9 @@ class Decimal:
                 "and the scale "
                 "between 0 and the precision."
             )
+        if self.precision > MAX_PRECISION:
+            shown = str(self.precision) if self.precision < 10**20 else "more than 10^20"
+            raise ColumnError(f"A DECIMAL has at most {MAX_PRECISION:,} digits here, and the precision is {shown}.")
 
 
 @dataclass(frozen=True, slots=True)

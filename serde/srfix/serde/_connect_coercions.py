@@ -29,7 +29,7 @@ import decimal
 from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
-from srfix.serde._column_types import Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
+from srfix.serde._column_types import MAX_DIGITS, Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde._connect_schema import DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde._java_text import double_text, float_text, plain_decimal_text
 from srfix.serde.errors import IncompatibleTypeError, OutOfRangeError
@@ -62,6 +62,7 @@ _ACCEPTED: Final = {
 }
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MILLISECOND: Final = datetime.timedelta(milliseconds=1)
 _EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
 _DAY_MS: Final = 86_400_000
 _SHOWN_CHARACTERS: Final = 60
@@ -223,7 +224,7 @@ def _to_time(path: str) -> Coerce:
 def _to_timestamp(path: str) -> Coerce:
     def coerce(value: Value) -> Value:
         try:
-            return _EPOCH + datetime.timedelta(milliseconds=cast("int", value))
+            return _EPOCH + value * _MILLISECOND  # type: ignore[operator]  # an int: a cast would cost as much as the sum
         except OverflowError as error:
             what = (
                 "so many milliseconds since 1970 are outside of the years 1 to 9999, which are all that Python's "
@@ -256,11 +257,12 @@ def ensure_fit(column: Decimal, path: str) -> Coerce:
     precision, scale = column.precision, column.scale
     unit = decimal.Decimal((0, (1,), -scale))
     bound = decimal.Decimal((0, (1,), precision - scale))
-    exact = decimal.Context(prec=precision, traps=[decimal.Inexact, decimal.InvalidOperation])
+    low = bound.copy_negate()  # a minus would go through a context, and its greatest exponent
+    exact = decimal.Context(prec=min(precision, MAX_DIGITS), traps=[decimal.Inexact, decimal.InvalidOperation])
 
     def coerce(value: Value) -> Value:
         number = cast("decimal.Decimal", value)
-        if not -bound < number < bound:
+        if not low < number < bound:
             what = (
                 f"numeric field overflow, a field with precision {precision} and scale {scale} must have an absolute "
                 f"value less than 10^{precision - scale}"
@@ -269,7 +271,7 @@ def ensure_fit(column: Decimal, path: str) -> Coerce:
         if number.same_quantum(unit):
             return number
         try:
-            return number.quantize(unit, context=exact)
+            return number.quantize(unit, None, exact)  # keywords would cost more than the work
         except (decimal.Inexact, decimal.InvalidOperation) as error:
             digits, exponent = number.as_tuple()[1:]
             what = f"it cannot be held without rounding, it requires {len(digits)},{-int(exponent)}"

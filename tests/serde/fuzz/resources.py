@@ -117,6 +117,24 @@ CASES: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
         _json_sr("A DECIMAL(4, 2)"),
         b'{"A":1e999999999}',
     ),
+    "a number of a billion digits for a DECIMAL that has them": lambda: (
+        _json("A DECIMAL(2147483647, 0)"),
+        b'{"A":1e999999999}',
+    ),
+    "a text of a billion digits for a DECIMAL that has them": lambda: (
+        _json("A DECIMAL(2147483647, 0)"),
+        b'{"A":"1e999999999"}',
+    ),
+    "a number of a billion digits for a DECIMAL of JSON_SR that has them": lambda: (
+        _json_sr("A DECIMAL(2147483647, 0)"),
+        b'{"A":1e999999999}',
+    ),
+    "a million bytes for a DECIMAL of 2^31 - 1 digits": lambda: (
+        _avro(
+            {"type": "bytes", "logicalType": "decimal", "precision": 2**31 - 1, "scale": 0}, "A DECIMAL(2147483647, 0)"
+        ),
+        varint(_DEEP) + b"\x7f" * _DEEP + b"\0",
+    ),
     "a million digits": lambda: (_json("A BIGINT"), b'{"A":' + b"9" * _DEEP + b"}"),
     "a million digits in a text": lambda: (_json("A BIGINT"), b'{"A":"' + b"9" * _DEEP + b'"}'),
     "a million digits in a text for a DECIMAL": lambda: (_json("A DECIMAL(9, 2)"), b'{"A":"' + b"9" * _DEEP + b'"}'),

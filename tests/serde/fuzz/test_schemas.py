@@ -38,19 +38,18 @@ class TestBrokenSchemas:
         @given(_texts, rows_cases(), st.booleans(), st.binary(max_size=12) | st.just(b'{"A":1}'), seeds)
         def run(typed: tuple[str, str], case: RowsCase, has_columns: bool, body: bytes, random: Random) -> None:
             kind, text = typed
-            with fuzz.case():
-                for _ in range(PER_CASE):
-                    broken = mutated(random, text.encode(), JSON).decode("utf-8", "replace")
-                    registry = GuidRegistry()
-                    payload = frame_id(registry.put(broken, kind), body)
-                    columns = case.reader if has_columns else None
-                    deserialize = SchemaDeserializer(ById(registry), columns=columns)
-                    fuzz.read(
-                        lambda: deserialize(payload, SerdeContext("t")),  # noqa: B023
-                        about=lambda: f"{body!r} under {broken[:2000]!r}",  # noqa: B023
-                    )
-                    infer = columns_from_avro if kind == "AVRO" else json_schema.columns_from_json_schema
-                    fuzz.read(lambda: infer(broken), about=lambda: f"columns of {broken[:2000]!r}")  # noqa: B023
+            for _ in range(PER_CASE):
+                broken = mutated(random, text.encode(), JSON).decode("utf-8", "replace")
+                registry = GuidRegistry()
+                payload = frame_id(registry.put(broken, kind), body)
+                columns = case.reader if has_columns else None
+                deserialize = SchemaDeserializer(ById(registry), columns=columns)
+                fuzz.read(
+                    lambda: deserialize(payload, SerdeContext("t")),  # noqa: B023
+                    about=lambda: f"{body!r} under {broken[:2000]!r}",  # noqa: B023
+                )
+                infer = columns_from_avro if kind == "AVRO" else json_schema.columns_from_json_schema
+                fuzz.read(lambda: infer(broken), about=lambda: f"columns of {broken[:2000]!r}")  # noqa: B023
 
         run()
         fuzz.check_count(2 * TEXTS)

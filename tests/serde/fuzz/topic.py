@@ -80,13 +80,12 @@ class Topic:
         self, fuzz: Fuzz, random: Random, deserialize: Deserializer, mutations: Sequence[Mutation] = BINARY
     ) -> Iterator[Read]:
         """Reads a case's payloads."""
-        with fuzz.case():
-            for _ in range(PER_CASE):
-                body = mutated(random, random.choice(self._bodies if random.randrange(12) else ALIENS), mutations)
-                sent = framed(random, body, self._schema_id, self._others)
-                row, refusal, about = _read(fuzz, deserialize, sent, self._text)
-                schema, body = sent.named(self._registry)
-                yield Read(schema, body, row, refusal, about)
+        for _ in range(PER_CASE):
+            body = mutated(random, random.choice(self._bodies if random.randrange(12) else ALIENS), mutations)
+            sent = framed(random, body, self._schema_id, self._others)
+            row, refusal, about = _read(fuzz, deserialize, sent, self._text)
+            schema, body = sent.named(self._registry)
+            yield Read(schema, body, row, refusal, about)
 
 
 def bare_reads(
@@ -100,11 +99,10 @@ def bare_reads(
     role: Role = Role.VALUE,
 ) -> Iterator[Read]:
     """Reads a case's payloads, of a format without framing."""
-    with fuzz.case():
-        for _ in range(PER_CASE):
-            body = mutated(random, random.choice(bodies if random.randrange(12) else ALIENS), mutations)
-            row, refusal, words = _read(fuzz, deserialize, Framed(body), about, role)
-            yield Read(None, body, row, refusal, words)
+    for _ in range(PER_CASE):
+        body = mutated(random, random.choice(bodies if random.randrange(12) else ALIENS), mutations)
+        row, refusal, words = _read(fuzz, deserialize, Framed(body), about, role)
+        yield Read(None, body, row, refusal, words)
 
 
 def _read(

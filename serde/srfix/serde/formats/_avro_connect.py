@@ -306,7 +306,9 @@ def _add_version(draft: _Draft, node: AvroNode) -> None:
 
 def _whole(value: object) -> int | None:
     """`Number.intValue` of a JSON number; None of anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return int(value)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
-from srfix.serde._column_types import Decimal
+from srfix.serde._column_types import MAX_DIGITS, Decimal
 from srfix.serde._connect_coercions import ensure_fit, shown_number
 from srfix.serde.errors import DecodeError, OutOfRangeError, SchemaError
 from srfix.serde.interface import Row, Value
@@ -90,7 +90,7 @@ def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
         raise SchemaError(f"The decimal at {path or 'the root'} has the scale {scale}, which no number has.")
     fit = ensure_fit(column, path)
     # Compared as an integer first: a decimal of a megabyte is never made.
-    bound = 10 ** max(column.precision - column.scale + scale, 0)
+    bound = 10 ** min(max(column.precision - column.scale + scale, 0), MAX_DIGITS)
     same_scale = scale == column.scale
 
     def finish(value: Read) -> Value:

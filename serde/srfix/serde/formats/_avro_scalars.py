@@ -193,13 +193,14 @@ def _decimal(node: AvroNode) -> Convert:
     precision, scale = node.precision or NO_PRECISION, node.scale
     unit = decimal.Decimal((0, (1,), -scale))
     bound = decimal.Decimal((0, (1,), precision - scale))
+    low = bound.copy_negate()  # a minus would go through a context, and its greatest exponent
     # Wide enough for any number that fits, and an exception should one not: nothing is ever rounded.
     exact = decimal.Context(prec=max(precision, 1) + 1, traps=[decimal.Inexact, decimal.InvalidOperation])
 
     def convert(value: object) -> object:
         if not isinstance(value, decimal.Decimal) or not value.is_finite():
             raise Misfit.needs(f"a finite decimal.Decimal for DECIMAL({precision}, {scale})", value)
-        if not -bound < value < bound:
+        if not low < value < bound:
             raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value)
         try:
             # Zeros behind the last digit are no digits (`DecimalUtil.ensureFit`).

@@ -31,6 +31,7 @@ from srfix.serde._column_types import (
     DATE,
     DOUBLE,
     INTEGER,
+    MAX_DIGITS,
     STRING,
     TIME,
     TIMESTAMP,
@@ -249,7 +250,7 @@ def _decimal_reader(type_: Decimal) -> Convert:
     bound = decimal.Decimal((0, (1,), type_.precision - type_.scale))
     # Wide enough for all that fits; what does not is an exception, never a rounded number.
     exact = decimal.Context(
-        prec=type_.precision,
+        prec=min(type_.precision, MAX_DIGITS),
         Emax=decimal.MAX_EMAX,
         Emin=decimal.MIN_EMIN,
         traps=[decimal.Inexact, decimal.InvalidOperation],
@@ -278,7 +279,7 @@ def _decimal_reader(type_: Decimal) -> Convert:
 
 
 def _why_not(number: decimal.Decimal, bound: decimal.Decimal) -> str:
-    if -bound < number < bound:
+    if bound.copy_negate() < number < bound:
         return f"cannot be fitted without rounding ({decimal_text(number)[:60]})"
     return f"must be less than {decimal_text(bound)} in size ({decimal_text(number)[:60]})"
 

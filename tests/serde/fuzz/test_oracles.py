@@ -1,0 +1,161 @@
+"""The judges of the fuzz tests see what they are there to see."""
+
+from __future__ import annotations
+
+import json
+import struct
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.errors import DecodeError
+from srfix.serde.formats import avro
+from tests.serde.confluent.strategies import AvroCase, avro_cases
+from tests.serde.fuzz.avro_reference import AvroReference, Beyond, Loose, Refused
+from tests.serde.fuzz.expected import UNKNOWN, agrees, is_known
+from tests.serde.fuzz.harness import Fuzz
+from tests.serde.fuzz.mutations import BINARY, JSON, varint
+from tests.serde.fuzz.same import same
+
+
+def _reference(*types: object) -> AvroReference:
+    fields = [{"name": f"f{number}", "type": type_} for number, type_ in enumerate(types)]
+    return AvroReference(json.dumps({"type": "record", "name": "R", "fields": fields}))
+
+
+class TestAvroReference:
+    """Chapter "Binary Encoding" of the specification of Avro 1.12."""
+
+    def test_the_records_of_the_specification_are_read(self) -> None:
+        test = '{"type":"record","name":"test","fields":[{"name":"a","type":"long"},{"name":"b","type":"string"}]}'
+        assert AvroReference(test).read(bytes.fromhex("3606666f6f")) == {"a": 27, "b": "foo"}
+        assert AvroReference('{"type":"array","items":"long"}').read(bytes.fromhex("04063600")) == [3, 27]
+        assert AvroReference('["null","string"]').read(bytes.fromhex("020261")) == "a"
+
+    @pytest.mark.parametrize(
+        ("number", "hexadecimal"),
+        [
+            (0, "00"),
+            (-1, "01"),
+            (1, "02"),
+            (-2, "03"),
+            (2, "04"),
+            (-64, "7f"),
+            (64, "8001"),
+            (-(2**63), "ff" * 9 + "01"),
+        ],
+    )
+    def test_the_numbers_of_the_specification_are_read(self, number: int, hexadecimal: str) -> None:
+        assert varint(number).hex() == hexadecimal
+        assert AvroReference('"long"').read(bytes.fromhex(hexadecimal)) == number
+
+    @pytest.mark.parametrize(
+        ("type_", "body"),
+        [
+            ("boolean", b"\2"),
+            ("boolean", b""),
+            ("int", varint(2**31)),
+            ("int", varint(-(2**31) - 1)),
+            ("string", b"\2\xff"),
+            ("string", b"\6\xed\xa0\x80"),
+            ("string", b"\4a"),
+            ("bytes", b"\1"),
+            (["null", "int"], b"\4"),
+            (["null", "int"], b"\1"),
+            ({"type": "enum", "name": "E", "symbols": ["A"]}, b"\2"),
+            ({"type": "fixed", "name": "F", "size": 2}, b"a"),
+            ({"type": "array", "items": "int"}, b"\2\2"),
+            ({"type": "int", "logicalType": "time-millis"}, b"\1"),
+            ("null", b"\0"),
+        ],
+    )
+    def test_what_the_specification_does_not_allow_is_refused(self, type_: object, body: bytes) -> None:
+        with pytest.raises(Refused):
+            _reference(type_).read(body)
+
+    @pytest.mark.parametrize("body", [b"\x80" * 10 + b"\0", b"\xff" * 9 + b"\2"])
+    def test_a_number_beyond_a_long_is_loose(self, body: bytes) -> None:
+        with pytest.raises(Loose):
+            _reference("long").read(body)
+
+    def test_blocks_may_be_counted_negatively(self) -> None:
+        assert AvroReference('{"type":"array","items":"int"}').read(b"\3\4\2\4\2\6\0") == [1, 2, 3]
+
+    def test_endless_items_are_beyond(self) -> None:
+        with pytest.raises(Beyond):
+            AvroReference('{"type":"array","items":"null"}').read(varint(2**40) + b"\0")
+
+    @given(avro_cases())
+    def test_whatever_is_written_is_read(self, case: AvroCase) -> None:
+        reference = AvroReference(case.text)
+        encode = avro.encoder(case.text, columns=None, case_rule=CaseRule.EXACT)
+        decode = avro.decoder(case.text, columns=None, case_rule=CaseRule.EXACT)
+        for value in case.values:
+            body = encode(value, b"")
+            if not reference.is_bytes:
+                assert same(reference.read(body), decode(body, 0))
+
+
+class TestSame:
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            (1, True),
+            (1, 1.0),
+            (0.0, -0.0),
+            ("1", 1),
+            (b"1", "1"),
+            ([1], [1, 2]),
+            ({"a": 1}, {"a": 2}),
+            ({"a": 1}, {"b": 1}),
+            ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+            ([{"a": [None]}], [{"a": []}]),
+        ],
+    )
+    def test_values_that_can_be_told_apart_are_not(self, one: object, other: object) -> None:
+        assert not same(one, other)
+        assert not agrees(one, other)
+
+    def test_nan_is_nan(self) -> None:
+        assert same([float("nan")], [struct.unpack("<d", struct.pack("<d", float("nan")))[0]])
+
+    def test_what_is_unknown_agrees_with_anything_and_only_it(self) -> None:
+        assert agrees({"a": UNKNOWN, "b": 1}, {"a": 7, "b": 1})
+        assert not agrees({"a": UNKNOWN, "b": 1}, {"a": 7, "b": 2})
+        assert not is_known([{"a": UNKNOWN}])
+
+
+class TestFuzz:
+    def test_an_error_of_others_is_a_failure(self) -> None:
+        with pytest.raises(AssertionError, match=r"^KeyError came out of this$"):
+            Fuzz().read(lambda: dict[str, object]()["x"], about=lambda: "this")
+
+    def test_an_endless_loop_is_a_failure(self) -> None:
+        def forever() -> object:
+            while True:
+                pass
+
+        with pytest.raises(AssertionError, match=r"^Hang came out of this$"):
+            Fuzz(budget_s=0.05).read(forever, about=lambda: "this")
+
+    def test_our_errors_and_rows_are_counted(self) -> None:
+        def fails() -> object:
+            raise DecodeError("no")
+
+        fuzz = Fuzz()
+        assert fuzz.read(lambda: 7, about=str) == (7, None)
+        assert isinstance(fuzz.read(fails, about=str)[1], DecodeError)
+        assert fuzz.outcomes == {"accepted": 1, "DecodeError": 1}
+        fuzz.check_count(2)
+        with pytest.raises(AssertionError, match=r"^2 payloads were read, not 3"):
+            fuzz.check_count(3)
+
+
+class TestMutations:
+    @given(st.binary(max_size=30), st.integers())
+    def test_each_takes_any_bytes_and_its_seed_decides(self, body: bytes, seed: int) -> None:
+        for mutation in {*BINARY, *JSON}:
+            assert mutation(Random(seed), body) == mutation(Random(seed), body)
