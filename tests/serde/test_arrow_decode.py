@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from srfix.serde._batch_rows import ROWS_AT_A_TIME
 from srfix.serde.arrow import RowWise, arrow_schema, to_arrow
-from srfix.serde.batches import ROWS_AT_A_TIME, Contexts, OnError, Payloads, Reason
+from srfix.serde.batches import Contexts, OnError, Payloads, Reason
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import Columns, Struct, parse_columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer, KafkaDeserializer

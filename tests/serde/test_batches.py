@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde import batches, errors
-from srfix.serde.batches import BadRow, Contexts, Reason, deserialize_many, error_at, reason_of
+from srfix.serde import _batch_rows, batches, errors
+from srfix.serde._batch_rows import error_at
+from srfix.serde.batches import BadRow, Contexts, Reason, deserialize_many, reason_of
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import parse_columns
 from srfix.serde.deserializer import AvroDeserializer
@@ -66,13 +67,13 @@ def read(
 
 class TestReasons:
     def test_every_reason_of_an_error_is_that_of_some_class_and_is_written_down(self) -> None:
-        given = {reason for _, reason in batches._REASONS}
+        given = {reason for _, reason in _batch_rows._REASONS}
         assert given == set(Reason) - {Reason.TOMBSTONE}
         assert [reason for reason in Reason if f"`{reason.value}`" not in (batches.__doc__ or "")] == []
         assert [reason for reason in Reason if not reason.is_error] == [Reason.TOMBSTONE]
 
     def test_a_child_is_asked_for_before_its_parent(self) -> None:
-        kinds = [kind for kind, _ in batches._REASONS]
+        kinds = [kind for kind, _ in _batch_rows._REASONS]
         assert [
             (early, late)
             for number, early in enumerate(kinds)

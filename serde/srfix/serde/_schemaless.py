@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from srfix.serde._column_types import Columns, usable_columns
 from srfix.serde._half import Half, half_of, roles_of
@@ -17,21 +17,24 @@ from srfix.serde.subjects import Role, role_of
 
 __all__ = ["SchemalessDeserializer", "SchemalessSerializer"]
 
+_Plan = TypeVar("_Plan")
 
-class _Schemaless:
+
+class _Schemaless(Generic[_Plan]):
     _format: ClassVar[Format]
 
     def __init__(
         self, columns: Columns | None = None, *, case_rule: CaseRule = CaseRule.UNIQUE, wrap: bool | None = None
     ) -> None:
-        """:raises ColumnError: if the columns cannot be used."""
+        """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
         self._columns = None if columns is None else usable_columns(columns)
         self._case_rule = case_rule
         self._wrap = wrap
+        self._plans: dict[str, _Plan] = {}
         roles = () if columns is None else roles_of(columns)
         # What the format cannot hold is said at once, where it is known which halves there will be.
         for role in roles if wrap is None or len(roles) == 1 else ():
-            self._check(role)
+            self._plan(role)
 
     @property
     def columns(self) -> Columns | None:
@@ -46,7 +49,11 @@ class _Schemaless:
         half = self._half(role)
         return None if half is None else half.columns
 
-    def _check(self, role: Role) -> None:
+    def _plan(self, role: Role) -> _Plan:
+        plan = self._plans[role.value] = self._made(self._half(role))
+        return plan
+
+    def _made(self, half: Half | None) -> _Plan:
         raise NotImplementedError
 
     def _half(self, role: Role) -> Half | None:
@@ -56,15 +63,8 @@ class _Schemaless:
         return partial(type(self), case_rule=self._case_rule, wrap=self._wrap), (self._columns,)
 
 
-class SchemalessSerializer(_Schemaless):
+class SchemalessSerializer(_Schemaless[EncodeOrNone]):
     """Writes rows without a schema. Thread-safe and picklable."""
-
-    def __init__(
-        self, columns: Columns | None = None, *, case_rule: CaseRule = CaseRule.UNIQUE, wrap: bool | None = None
-    ) -> None:
-        """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
-        self._plans: dict[str, EncodeOrNone] = {}
-        super().__init__(columns, case_rule=case_rule, wrap=wrap)
 
     def __call__(self, row: object, ctx: Context) -> bytes | None:
         """The payload; None for None (a tombstone), and for a bare null.
@@ -79,23 +79,12 @@ class SchemalessSerializer(_Schemaless):
         except ABOUT_THE_ROW as error:
             raise written_to(error, ctx) from error
 
-    def _plan(self, role: Role) -> EncodeOrNone:
-        encode = self._plans[role.value] = encode_plan(self._format, None, self._half(role), self._case_rule)
-        return encode
-
-    def _check(self, role: Role) -> None:
-        self._plan(role)
+    def _made(self, half: Half | None) -> EncodeOrNone:
+        return encode_plan(self._format, None, half, self._case_rule)
 
 
-class SchemalessDeserializer(_Schemaless):
+class SchemalessDeserializer(_Schemaless[Decode]):
     """Reads payloads without a schema. Thread-safe and picklable."""
-
-    def __init__(
-        self, columns: Columns | None = None, *, case_rule: CaseRule = CaseRule.UNIQUE, wrap: bool | None = None
-    ) -> None:
-        """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
-        self._plans: dict[str, Decode] = {}
-        super().__init__(columns, case_rule=case_rule, wrap=wrap)
 
     def __call__(self, payload: bytes | None, ctx: Context) -> Value:
         """The row; None for a null payload.
@@ -111,9 +100,5 @@ class SchemalessDeserializer(_Schemaless):
         except ABOUT_THE_PAYLOAD as error:
             raise read_from(error, ctx) from error
 
-    def _plan(self, role: Role) -> Decode:
-        decode = self._plans[role.value] = decode_plan(self._format, None, self._half(role), self._case_rule)
-        return decode
-
-    def _check(self, role: Role) -> None:
-        self._plan(role)
+    def _made(self, half: Half | None) -> Decode:
+        return decode_plan(self._format, None, half, self._case_rule)

@@ -27,147 +27,21 @@ Every other error, above all a registry that cannot be asked, says nothing about
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from collections.abc import Iterator
 
-from srfix.serde.errors import (
-    CasingError,
-    CoercionError,
-    DecodeError,
-    DualSubjectError,
-    EncodeError,
-    IncompatibleTypeError,
-    OutOfRangeError,
-    PayloadTooShortError,
-    ResolveError,
-    SchemaError,
-    SrfixError,
-    SubjectVersionError,
-    TrailingBytesError,
-    TruncatedBodyError,
-    UnknownMagicByteError,
-    UsageError,
-    WireError,
+from srfix.serde._batch_rows import (
+    BadRow,
+    Contexts,
+    OnError,
+    Payloads,
+    Reason,
+    chunks_of_rows,
+    error_at,
+    reason_of,
 )
-from srfix.serde.interface import Context, Deserializer, Value
-from srfix.serde.wire import parse, prefix_of
+from srfix.serde.interface import Deserializer, Value
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = [
-    "BadRow",
-    "Contexts",
-    "OnError",
-    "Payloads",
-    "ROWS_AT_A_TIME",
-    "Reason",
-    "chunks_of_rows",
-    "contexts_of",
-    "deserialize_many",
-    "error_at",
-    "payloads_from",
-    "reason_of",
-    "without_frames",
-]
-
-OnError: TypeAlias = Literal["fail", "quarantine"]
-"""What a bad row does: raise its error, saying its position; or become a `BadRow`."""
-Contexts: TypeAlias = "Context | Sequence[Context]"
-"""One context for all rows, or one for each (topics or headers that differ)."""
-
-Payloads: TypeAlias = "Sequence[bytes | None] | pa.Array | pa.ChunkedArray"
-"""Payloads; None, or null, is a tombstone. An Arrow array is of a binary type."""
-
-ROWS_AT_A_TIME: Final = 1000
-"""How many rows are held together: more dicts, and Python's garbage collector walks them again and again."""
-
-
-class Reason(Enum):
-    """Why a row is not there. The words are stable: they are written to tables and counted."""
-
-    TOMBSTONE = "TOMBSTONE"
-    TOO_SHORT = "TOO_SHORT"
-    BAD_MAGIC = "BAD_MAGIC"
-    BAD_FRAMING = "BAD_FRAMING"
-    UNKNOWN_ID = "UNKNOWN_ID"
-    NOT_UNDER_SUBJECT = "NOT_UNDER_SUBJECT"
-    BAD_SCHEMA = "BAD_SCHEMA"
-    AMBIGUOUS_CASE = "AMBIGUOUS_CASE"
-    TRUNCATED = "TRUNCATED"
-    TRAILING_BYTES = "TRAILING_BYTES"
-    TYPE_MISMATCH = "TYPE_MISMATCH"
-    BAD_VALUE = "BAD_VALUE"
-    OVERFLOW = "OVERFLOW"
-    DECODE_FAILED = "DECODE_FAILED"
-    ENCODE_FAILED = "ENCODE_FAILED"
-
-    @property
-    def is_error(self) -> bool:
-        """False for `TOMBSTONE` alone."""
-        return self is not Reason.TOMBSTONE
-
-
-# A child stands before its parent: the first that fits is the reason.
-_REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
-    (PayloadTooShortError, Reason.TOO_SHORT),
-    (UnknownMagicByteError, Reason.BAD_MAGIC),
-    (WireError, Reason.BAD_FRAMING),
-    (SubjectVersionError, Reason.NOT_UNDER_SUBJECT),
-    (DualSubjectError, Reason.NOT_UNDER_SUBJECT),
-    (ResolveError, Reason.UNKNOWN_ID),
-    (SchemaError, Reason.BAD_SCHEMA),
-    (CasingError, Reason.AMBIGUOUS_CASE),
-    (TruncatedBodyError, Reason.TRUNCATED),
-    (TrailingBytesError, Reason.TRAILING_BYTES),
-    (IncompatibleTypeError, Reason.TYPE_MISMATCH),
-    (OutOfRangeError, Reason.OVERFLOW),
-    (CoercionError, Reason.BAD_VALUE),
-    (DecodeError, Reason.DECODE_FAILED),
-    (EncodeError, Reason.ENCODE_FAILED),
-)
-
-
-def reason_of(error: SrfixError) -> Reason | None:
-    """The word for an error that is about a row; None for one that is not, which must be raised."""
-    return next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadRow:
-    """A row that could not be read, or written."""
-
-    position: int
-    """Where it stands in the batch, from 0."""
-    reason: Reason
-    """Why, in one stable word."""
-    error: SrfixError
-    """Why, in full."""
-    payload: bytes | None = None
-    """The bytes as they came; None where a row was to be written."""
-
-
-def error_at(error: SrfixError, position: int) -> SrfixError:
-    """The same error, saying which row of the batch it is about; `.position` has the number."""
-    located = copy.copy(error)
-    located.args = (f"Row {position} of the batch: {error.message}", *error.args[1:])
-    located.position = position  # type: ignore[attr-defined]
-    return located
-
-
-def contexts_of(ctx: Contexts, rows: int) -> Sequence[Context]:
-    """A context for each row.
-
-    :raises UsageError: if there are several, and not as many as rows.
-    """
-    if not isinstance(ctx, Sequence):
-        return [ctx] * rows
-    if len(ctx) != rows:
-        raise UsageError(f"There are {len(ctx)} contexts for {rows} rows. Pass one for all of them, or one for each.")
-    return ctx
+__all__ = ["BadRow", "Contexts", "OnError", "Payloads", "Reason", "deserialize_many", "reason_of"]
 
 
 def deserialize_many(
@@ -200,86 +74,3 @@ def _raising(chunks: Iterator[list[Value | BadRow]], *, is_raised: bool) -> Iter
             if is_raised and isinstance(row, BadRow):
                 raise error_at(row.error, row.position) from row.error
             yield row
-
-
-def chunks_of_rows(payloads: Payloads, ctx: Contexts, deserializer: Deserializer) -> Iterator[list[Value | BadRow]]:
-    """The same in lists of 1,000 (the last one shorter), bad rows as values.
-
-    :raises UsageError: see `deserialize_many`.
-    :raises RegistryError: see `deserialize_many`.
-    """
-    contexts = contexts_of(ctx, len(payloads))
-    return _chunks(payloads, contexts, deserializer)
-
-
-def _chunks(
-    payloads: Payloads, contexts: Sequence[Context], deserialize: Deserializer
-) -> Iterator[list[Value | BadRow]]:
-    refused = _Refused(deserialize)
-    read: Callable[[bytes | None, Context], Value | BadRow] = deserialize
-    contexts_left = iter(contexts)
-    for start in range(0, len(payloads), ROWS_AT_A_TIME):
-        some = payloads_from(payloads, start)
-        left = iter(some)
-        rows: list[Value | BadRow] = []
-        while len(rows) < len(some):
-            try:
-                # The good rows' loop, which does nothing but call: a bad one ends it, and it is begun again behind it.
-                for row in map(read, left, contexts_left):
-                    rows.append(row)  # noqa: PERF402 - what was read before an error stays
-            except SrfixError as error:
-                reason = reason_of(error)
-                if reason is None:
-                    raise
-                position = start + len(rows)
-                bad = BadRow(position=position, reason=reason, error=without_frames(error), payload=some[len(rows)])
-                rows.append(bad)
-                if refused.put(bad, contexts[position]):
-                    read = refused
-        yield rows
-
-
-def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
-    """The next 1,000 payloads as Python's bytes."""
-    if isinstance(payloads, Sequence):
-        return payloads[start : start + ROWS_AT_A_TIME]
-    some: list[bytes | None] = payloads.slice(start, ROWS_AT_A_TIME).to_pylist()
-    return some
-
-
-class _Refused:
-    """The deserializer, with an eye on the schema ids and GUIDs that were refused before."""
-
-    def __init__(self, deserialize: Deserializer) -> None:
-        self._deserialize = deserialize
-        self._by_prefix: dict[tuple[bytes, str, str], dict[bytes, SrfixError]] = {}
-
-    def __call__(self, payload: bytes | None, ctx: Context) -> Value:
-        if payload is not None and not ctx.headers:  # headers may name another schema
-            framings = self._by_prefix.get((prefix_of(payload), ctx.topic, ctx.field))
-            for framing, error in (framings or {}).items():
-                if payload.startswith(framing):
-                    raise error
-        return self._deserialize(payload, ctx)
-
-    def put(self, bad: BadRow, ctx: Context) -> bool:
-        """True if the error is remembered: if it is about the id alone, which stands in front of the payload."""
-        if bad.payload is None or ctx.headers or not isinstance(bad.error, ResolveError | SchemaError):
-            return False
-        try:
-            frame = parse(bad.payload)
-        except WireError:
-            return False
-        if frame is not None:
-            framings = self._by_prefix.setdefault((prefix_of(bad.payload), ctx.topic, ctx.field), {})
-            framings[bad.payload[: frame.body_offset]] = bad.error
-        return True
-
-
-def without_frames(error: SrfixError) -> SrfixError:
-    """The error without tracebacks: those of a thousand bad rows would keep a thousand stacks alive."""
-    part: BaseException | None = error
-    while part is not None:
-        part.__traceback__ = None
-        part = part.__cause__ or part.__context__
-    return error

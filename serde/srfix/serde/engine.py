@@ -6,7 +6,6 @@ run the plans.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +14,7 @@ from srfix.serde.interface import Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from srfix.serde.batches import BadRow, Contexts
+    from srfix.serde._batch_rows import BadRow, Contexts, Payloads
 
 __all__ = ["BatchDecode", "Decode", "DecodedBatch", "Encode"]
 
@@ -58,7 +57,7 @@ class DecodedBatch:
 class BatchDecode(Protocol):
     """Payloads → typed columns: the seam for a compiled kernel. Made for one set of columns, used for many batches."""
 
-    def __call__(self, payloads: Sequence[bytes | None] | pa.Array | pa.ChunkedArray, ctx: Contexts, /) -> DecodedBatch:
+    def __call__(self, payloads: Payloads, ctx: Contexts, /) -> DecodedBatch:
         """The rows of framed payloads, of any mixture of schema ids.
 
         The payloads are bytes, or an Arrow array of a binary type: possibly sliced, chunked, empty, or with nulls. A

@@ -22,13 +22,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from srfix.serde._column_types import Columns
-from srfix.serde._half import half_of
-from srfix.serde.arrow._misfits import misfits, row_error
-from srfix.serde.arrow._one_array import one_array
-from srfix.serde.arrow._pyarrow import pyarrow
-from srfix.serde.arrow.types import arrow_schema
-from srfix.serde.batches import (
+from srfix.serde._batch_rows import (
     ROWS_AT_A_TIME,
     BadRow,
     Contexts,
@@ -39,6 +33,12 @@ from srfix.serde.batches import (
     error_at,
     reason_of,
 )
+from srfix.serde._column_types import Columns
+from srfix.serde._half import half_of
+from srfix.serde.arrow._misfits import misfits, row_error
+from srfix.serde.arrow._one_array import one_array
+from srfix.serde.arrow._pyarrow import pyarrow
+from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.engine import BatchDecode, DecodedBatch
 from srfix.serde.errors import CoercionError, DecodeError, UsageError
 from srfix.serde.interface import Deserializer, Row, Value

@@ -17,10 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
-from srfix.serde.arrow._one_array import one_array
-from srfix.serde.arrow._pyarrow import pyarrow
-from srfix.serde.arrow._values import Read, TimeUnit, struct_reader
-from srfix.serde.batches import (
+from srfix.serde._batch_rows import (
     ROWS_AT_A_TIME,
     BadRow,
     Contexts,
@@ -30,6 +27,9 @@ from srfix.serde.batches import (
     reason_of,
     without_frames,
 )
+from srfix.serde.arrow._one_array import one_array
+from srfix.serde.arrow._pyarrow import pyarrow
+from srfix.serde.arrow._values import Read, TimeUnit, struct_reader
 from srfix.serde.errors import EncodeError, SrfixError, UsageError
 from srfix.serde.formats._misfit import Misfit, encode_error
 from srfix.serde.interface import Context, Serializer

@@ -26,6 +26,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
+from srfix.serde._batch_rows import OnError
 from srfix.serde._column_types import (
     BIGINT,
     BOOLEAN,
@@ -47,7 +48,6 @@ from srfix.serde._column_types import (
     usable_columns,
 )
 from srfix.serde.arrow._pyarrow import pyarrow
-from srfix.serde.batches import OnError
 from srfix.serde.errors import ColumnError
 
 if TYPE_CHECKING:
