@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn, SearchStrategy
+from hypothesis.strategies import SearchStrategy
 
 from srfix.serde._connect_columns import connect_of
 from srfix.serde._connect_schema import ConnectField, ConnectSchema, ConnectType, array, map_of, primitive, struct
@@ -24,6 +23,7 @@ from srfix.serde.formats._avro_internal import avro_compatible
 from srfix.serde.formats.avro import internal_schema, key_full_name
 from srfix.serde.generations import Generation, WrittenBy
 from tests.stack.avro_data import AvroData, Json, avro_data, to_json
+from tests.stack.avro_schemas import avro_schemas, entries
 from tests.strategies import avro_columns, column_types
 
 pytestmark = pytest.mark.stack
@@ -126,12 +126,6 @@ def _field(type_: object, **more: object) -> str:
     return json.dumps({"type": "record", "name": "n.R", "fields": [{"name": "f", "type": type_, **more}]})
 
 
-def _entries(key: object, value: object, **more: object) -> dict[str, object]:
-    fields = [{"name": "key", "type": key}, {"name": "value", "type": value}]
-    entry = {"type": "record", "name": "E", "fields": fields, "connect.internal.type": "MapEntry", **more}
-    return {"type": "array", "items": entry}
-
-
 def _inner(name: str) -> dict[str, object]:
     return {"type": "record", "name": name, "fields": [{"name": "x", "type": "int"}]}
 
@@ -200,16 +194,16 @@ AVRO = {
     "avro-properties": _field({"type": "string", "avro.java.string": "String"}),
     "default-name": json.dumps({**_inner("ConnectDefault"), "namespace": "io.confluent.connect.avro"}),
     "record-with-another-connect-name": json.dumps({**_inner("n.R"), "connect.name": "other.Name"}),
-    "entries": _field(_entries("int", ["null", "string"])),
+    "entries": _field(entries("int", ["null", "string"])),
     "entries-by-name": _field(
-        _entries(
+        entries(
             "string",
             "int",
             **{"namespace": "io.confluent.connect.avro", "name": "MapEntry", "connect.internal.type": 0},
         )
     ),
     "entries-of-three": _field({"type": "array", "items": {**_inner("E"), "connect.internal.type": "MapEntry"}}),
-    "entries-named": _field(["null", {**_entries("long", "int"), "connect.name": "n.R_f"}]),
+    "entries-named": _field(["null", {**entries("long", "int"), "connect.name": "n.R_f"}]),
     "recursive": _field(["null", "R"]),
     "recursive-array": _field({"type": "array", "items": "R"}),
     "recursive-map-of-unions": _field({"type": "map", "values": ["int", "R"]}),
@@ -291,86 +285,3 @@ def agree(java: AvroData, text: str) -> None:
             connect_schema(text)
     else:
         assert to_json(connect_schema(text)) == theirs
-
-
-@st.composite
-def avro_schemas(draw: DrawFn) -> object:
-    """Records of anything, with properties that mean something to AvroData."""
-    numbers = count()
-
-    def properties() -> dict[str, object]:
-        return draw(
-            st.fixed_dictionaries(
-                {},
-                optional={
-                    "connect.doc": st.just("doc"),
-                    "connect.parameters": st.dictionaries(st.sampled_from("abc"), st.text(max_size=2), max_size=2),
-                    "avro.x": st.just("y"),
-                },
-            )
-        )
-
-    def scalar() -> object:
-        word = draw(st.sampled_from(["boolean", "int", "long", "float", "double", "string", "bytes"]))
-        logical = draw(
-            st.sampled_from([None, None, "date", "time-millis", "timestamp-millis", "timestamp-micros", "uuid"])
-        )
-        made: dict[str, object] = {"type": word, **properties()}
-        if logical is not None:
-            made["logicalType"] = logical
-        elif word == "bytes" and draw(st.booleans()):
-            made |= {"logicalType": "decimal", "precision": draw(st.integers(5, 70)), "scale": draw(st.integers(0, 5))}
-        elif word == "int" and draw(st.booleans()):
-            made["connect.type"] = draw(st.sampled_from(["int8", "int16"]))
-        return made if draw(st.booleans()) else word
-
-    def named() -> object:
-        name = f"N{next(numbers)}"
-        if draw(st.booleans()):
-            return {"type": "enum", "name": name, "symbols": ["A", "B"], **properties()}
-        return {"type": "fixed", "name": name, "size": draw(st.integers(1, 9)), **properties()}
-
-    def union(depth: int) -> object:
-        others = [{"type": "array", "items": any_type(depth + 1)}, record(depth + 1), named()]
-        branches: list[object] = draw(
-            st.lists(
-                st.sampled_from(["null", "int", "string", "bytes", *others]), min_size=2, max_size=4, unique_by=str
-            )
-        )
-        return branches
-
-    def any_type(depth: int) -> object:
-        kinds = (
-            ["scalar", "scalar", "named"]
-            if depth > 3
-            else ["scalar", "named", "array", "map", "entries", "union", "record"]
-        )
-        match draw(st.sampled_from(kinds)):
-            case "named":
-                return named()
-            case "array":
-                return {"type": "array", "items": any_type(depth + 1), **properties()}
-            case "map":
-                return {"type": "map", "values": any_type(depth + 1), **properties()}
-            case "entries":
-                return _entries(any_type(depth + 1), any_type(depth + 1), name=f"N{next(numbers)}")
-            case "union":
-                return union(depth)
-            case "record":
-                return record(depth + 1)
-            case _:
-                return scalar()
-
-    def record(depth: int) -> dict[str, object]:
-        fields: list[dict[str, object]] = []
-        name = f"N{next(numbers)}"
-        for number in range(draw(st.integers(0, 3))):
-            field: dict[str, object] = {"name": f"f{number}", "type": any_type(depth + 1)}
-            if field["type"] == "int" and draw(st.booleans()):
-                field["default"] = 3
-            if draw(st.booleans()):
-                field["doc"] = "d"
-            fields.append(field)
-        return {"type": "record", "name": name, "namespace": draw(st.sampled_from(["a", "b.c"])), "fields": fields}
-
-    return record(0)
