@@ -130,7 +130,7 @@ class TestRows:
         before, exact, after = decode(easy, 0), decode(hard, 0), decode(easy, 0)
         assert before == after == {"S": "a", "D": 0.0, "I": 1}
         assert [str(row["D"]) for row in (before, after) if isinstance(row, dict)] == ["0.0", "0.0"]
-        assert exact == decode(hard, 0) == {"S": "0.1000000000000000055", "D": math.inf, "I": 1}
+        assert exact == decode(hard, 0) == {"S": "0.1000000000000000055", "D": float("inf"), "I": 1}
         with pytest.raises(IncompatibleTypeError):
             decode(b'{"D":true}', 0)
 

@@ -43,15 +43,20 @@ def column_decoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> D
     every_digit = any(_has_decimals(column.type) for column in columns)
 
     def decode(payload: bytes, body_offset: int) -> Value:
+        nonlocal every_digit
         body = payload[body_offset:] if body_offset else payload
-        if not every_digit:
-            try:
-                value = parse(body)
-                read_value = None if value is None else read(value)
-                return read_value if single is None else {single.name: read_value}
-            except (DecodeError, Misread, RecursionError):
-                pass  # the exact reading has the words, if it fails too
-        return exactly(body)
+        if every_digit:
+            return exactly(body)
+        try:
+            value = parse(body)
+            read_value = None if value is None else read(value)
+            return read_value if single is None else {single.name: read_value}
+        except (DecodeError, Misread, RecursionError):
+            pass  # the exact reading has the words, if it fails too
+        row = exactly(body)
+        # The next row is probably like this one. Reading each twice would cost more than reading all exactly.
+        every_digit = True
+        return row
 
     def exactly(body: bytes) -> Value:
         exact: object = parse_exact(body) if body.strip(_WHITE_SPACE) else MISSING
