@@ -7,8 +7,17 @@ from collections.abc import Iterator
 from srfix.serde._column_text import print_type
 from srfix.serde._column_types import STRING, Array, Column, Columns, ColumnType, Map, Struct
 from srfix.serde.errors import ColumnError
+from srfix.serde.subjects import Role
 
-__all__ = ["check_key_columns", "key_columns", "only_column", "require_string_keys", "struct_of", "value_columns"]
+__all__ = [
+    "check_key_columns",
+    "is_wrapped",
+    "key_columns",
+    "only_column",
+    "require_string_keys",
+    "struct_of",
+    "value_columns",
+]
 
 
 def key_columns(columns: Columns) -> Columns:
@@ -32,6 +41,12 @@ def only_column(columns: Columns) -> Column:
             f"{', '.join(column.name for column in columns)}. Leave them wrapped, or give one."
         )
     return columns[0]
+
+
+def is_wrapped(columns: Columns, role: Role) -> bool:
+    """Whether the columns of a half stand in a record where nothing is said about it: a single KEY column stands bare,
+    everything else in a record (`SerdeFeaturesFactory.buildKeyFeatures`, `.buildValueFeatures`)."""
+    return not (role is Role.KEY and len(columns) == 1)
 
 
 def struct_of(columns: Columns) -> Struct:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from srfix.serde._column_halves import check_key_columns, only_column
+from srfix.serde._column_halves import check_key_columns, is_wrapped, only_column
 from srfix.serde._column_types import Columns, Namespace, usable_columns
 from srfix.serde.errors import ColumnError
 from srfix.serde.subjects import Role
@@ -31,8 +31,7 @@ def roles_of(columns: Columns) -> tuple[Role, ...]:
 def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
     """The half of the columns that a key or a value is made of; all of them where none is marked as KEY.
 
-    `wrap` None is ksqlDB's default: a single KEY column stands bare, everything else in a record
-    (`SerdeFeaturesFactory.buildKeyFeatures`, `.buildValueFeatures`).
+    `wrap` None is ksqlDB's default (`is_wrapped`).
 
     :raises ColumnError: if the half has no columns, or they cannot be used; if a key has a MAP in it; if several columns
         are to stand bare.
@@ -53,7 +52,7 @@ def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
     if is_key:
         check_key_columns(half)
     if wrap is None:
-        wrap = not (is_key and len(half) == 1)
+        wrap = is_wrapped(half, role)
     if not wrap:
         only_column(half)
     return Half(columns=half, wrapped=wrap)

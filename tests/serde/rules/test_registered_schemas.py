@@ -19,8 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.columns import Columns, parse_columns
+from srfix.serde.columns import Columns, infer_avro, infer_json_schema, parse_columns
 from srfix.serde.formats import avro, json_schema
+from srfix.serde.formats.interface import SchemaFormatModule
 from srfix.serde.generations import Generation, WrittenBy
 from srfix.serde.interface import SerdeContext
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
@@ -185,6 +186,28 @@ class TestEveryType:
 
         assert made(wrapped=True) == {"type": "object", "properties": {"A": _null_or(TYPES[column][1], 0)}}
         assert made(wrapped=False) == _null_or(TYPES[column][1])
+
+
+class TestTheDefault:
+    """SerdeFeaturesFactory.buildKeyFeatures, DefaultSchemaInjector: a single KEY column is bare, written and inferred."""
+
+    def test_a_key_of_one_column_is_bare(self) -> None:
+        assert avro.internal_schema(parse_columns("A INT"), role=Role.KEY) == '"int"'
+        assert json.loads(json_schema.internal_schema(parse_columns("A INT"), role=Role.KEY)) == _null_or(INT32)
+
+    @pytest.mark.parametrize("module", [avro, json_schema])
+    def test_everything_else_is_wrapped(self, module: SchemaFormatModule) -> None:
+        for declared, role in (("A INT, B INT", Role.KEY), ("A INT", Role.VALUE), ("A INT, B INT", Role.VALUE)):
+            columns = parse_columns(declared)
+            wrapped = module.internal_schema(columns, role=role, wrapped=True)
+            assert module.internal_schema(columns, role=role) == wrapped
+
+    def test_a_key_is_inferred_as_one_column_whatever_it_is(self) -> None:
+        record = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
+        assert infer_avro(record, role=Role.KEY).columns == parse_columns("ROWKEY STRUCT<A INT>")
+        assert infer_avro('"int"', role=Role.KEY, names="keep").columns == parse_columns("ROWKEY INT")
+        assert infer_json_schema('{"type":"string"}', role=Role.KEY).columns == parse_columns("ROWKEY STRING")
+        assert infer_avro(record, role=Role.KEY, wrapped=True).columns == parse_columns("A INT")
 
 
 class TestAnyColumns:

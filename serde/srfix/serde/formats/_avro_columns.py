@@ -26,7 +26,7 @@ def infer_avro(
     names: NameRule = "upper",
     references: tuple[str, ...] = (),
     role: Role = Role.VALUE,
-    wrapped: bool = True,
+    wrapped: bool | None = None,
 ) -> Inferred:
     """The columns of an Avro schema, and the fields that no column type holds.
 
@@ -37,12 +37,18 @@ def infer_avro(
     :param names: `upper` names columns as unquoted identifiers would, `keep` as the fields are named.
     :param references: the texts that the schema refers to, in the order of registration.
     :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
-    :param wrapped: False takes the whole schema as the type of one column, as the engine does for every key.
+    :param wrapped: False takes the whole schema as the type of one column. None is ksqlDB's default: it does so for every
+        key, a record's too, and for no value.
     :raises SchemaError: if the text is not an Avro schema, or one that Connect refuses (a null by itself, …).
     :raises ColumnError: if the root is not a record and `wrapped` is True, no field is left, two fields get the same
         name, a decimal's scale does not fit its precision, or the schema is recursive, too deep or too large.
     """
-    return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
+    return columns_of(
+        connect_schema(text, references),
+        names=names,
+        role=role,
+        wrapped=(role is Role.VALUE) if wrapped is None else wrapped,
+    )
 
 
 def columns_from_avro(text: str, *, names: NameRule = "upper", references: tuple[str, ...] = ()) -> Columns:

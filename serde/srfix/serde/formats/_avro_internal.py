@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from srfix.serde._column_halves import check_key_columns, require_string_keys
+from srfix.serde._column_halves import check_key_columns, is_wrapped, require_string_keys
 from srfix.serde._column_types import Columns, usable_columns
 from srfix.serde._connect_columns import connect_of
 from srfix.serde._connect_schema import ConnectField, ConnectSchema, ConnectType, map_of, optional
@@ -22,7 +22,7 @@ def internal_schema(
     *,
     full_name: str | None = None,
     role: Role = Role.VALUE,
-    wrapped: bool = True,
+    wrapped: bool | None = None,
     generation: Generation = Generation.UP_TO_0_28,
     written_by: WrittenBy = WrittenBy.SERIALIZER,
 ) -> str:
@@ -35,7 +35,8 @@ def internal_schema(
     :param full_name: the root's name with its namespace, spaces around it cut off (`KsqlAvroSerdeFactory`); None is
         `KSQLDB_FULL_NAME`. For keys see `key_full_name`.
     :param role: which half of a record it is for: a key holds no MAP.
-    :param wrapped: False for a single column without a record around it; its type is the schema then, not nullable.
+    :param wrapped: False for a single column without a record around it; its type is the schema then, not nullable. None
+        is ksqlDB's default: the only column of a key stands bare.
     :param generation: the engine that wrote it, which decides on Connect's properties together with `written_by`.
     :raises ColumnError: if a name is not one that Avro allows, two columns get the same name, two nested records that
         differ do, a MAP has other keys than STRING or is in a key, several columns are to be un-wrapped, or the columns
@@ -46,7 +47,9 @@ def internal_schema(
     if role is Role.KEY:
         check_key_columns(columns)
     name = KSQLDB_FULL_NAME if full_name is None else full_name.strip()
-    schema = avro_compatible(connect_of(columns, wrapped=wrapped), name)
+    schema = avro_compatible(
+        connect_of(columns, wrapped=is_wrapped(columns, role) if wrapped is None else wrapped), name
+    )
     return avro_text(schema, meta_data=has_connect_properties(generation, written_by))
 
 

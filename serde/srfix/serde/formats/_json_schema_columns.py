@@ -17,7 +17,7 @@ def infer_json_schema(
     names: NameRule = "upper",
     references: tuple[str, ...] = (),
     role: Role = Role.VALUE,
-    wrapped: bool = True,
+    wrapped: bool | None = None,
 ) -> Inferred:
     """The columns of a JSON Schema, and the properties that no column type holds.
 
@@ -28,13 +28,19 @@ def infer_json_schema(
     :param names: `upper` names columns as unquoted identifiers would, `keep` as the properties are named.
     :param references: the texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
     :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
-    :param wrapped: False takes the whole schema as the type of one column, as the engine does for every key.
+    :param wrapped: False takes the whole schema as the type of one column. None is ksqlDB's default: it does so for every
+        key, a record's too, and for no value.
     :raises SchemaError: if the text is not a JSON Schema, or one that Connect refuses: an empty schema, an array without
         a schema of its items, a null by itself, …
     :raises ColumnError: if the root is not an object and `wrapped` is True, no property is left, two get the same name,
         a decimal's scale does not fit its precision, or the schema is recursive, too deep or too large.
     """
-    return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
+    return columns_of(
+        connect_schema(text, references),
+        names=names,
+        role=role,
+        wrapped=(role is Role.VALUE) if wrapped is None else wrapped,
+    )
 
 
 def columns_from_json_schema(text: str, *, names: NameRule = "upper", references: tuple[str, ...] = ()) -> Columns:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from srfix.serde._column_halves import check_key_columns
+from srfix.serde._column_halves import check_key_columns, is_wrapped
 from srfix.serde._column_types import Columns
 from srfix.serde._connect_columns import connect_of
 from srfix.serde.casing import CaseRule
@@ -49,7 +49,7 @@ def internal_schema(
     columns: Columns,
     *,
     role: Role = Role.VALUE,
-    wrapped: bool = True,
+    wrapped: bool | None = None,
     generation: Generation = Generation.UP_TO_0_28,
     written_by: WrittenBy = WrittenBy.SERIALIZER,
 ) -> str:
@@ -59,10 +59,13 @@ def internal_schema(
     MAP is an array of entries. The text is the same for all generations, CREATE and serializer.
 
     :param role: which half of a record it is for: a key holds no MAP.
-    :param wrapped: False for a single column without an object around it; its type, or null, is the schema then.
+    :param wrapped: False for a single column without an object around it; its type, or null, is the schema then. None is
+        ksqlDB's default: the only column of a key stands bare.
     :raises ColumnError: if a MAP has other keys than STRING or is in a key, several columns are to be un-wrapped, or the
         columns cannot be used at all.
     """
+    if wrapped is None:
+        wrapped = is_wrapped(columns, role)
     check_json_columns(columns, wrapped=wrapped)
     if role is Role.KEY:
         check_key_columns(columns)
