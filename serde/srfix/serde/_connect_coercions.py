@@ -29,8 +29,9 @@ import decimal
 from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
-from srfix.serde._column_types import MAX_DIGITS, Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
+from srfix.serde._column_types import Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde._connect_schema import DECIMAL_NAME, TIME_NAME, ConnectType
+from srfix.serde._decimal_fit import NOT_FITTING, decimal_fit
 from srfix.serde._java_text import double_text, float_text, plain_decimal_text
 from srfix.serde.errors import IncompatibleTypeError, OutOfRangeError
 from srfix.serde.interface import Value
@@ -255,10 +256,7 @@ def ensure_fit(column: Decimal, path: str) -> Coerce:
     lose digits behind it; zeros there are no digits.
     """
     precision, scale = column.precision, column.scale
-    unit = decimal.Decimal((0, (1,), -scale))
-    bound = decimal.Decimal((0, (1,), precision - scale))
-    low = bound.copy_negate()  # a minus would go through a context, and its greatest exponent
-    exact = decimal.Context(prec=min(precision, MAX_DIGITS), traps=[decimal.Inexact, decimal.InvalidOperation])
+    unit, exact, low, bound = decimal_fit(precision, scale)
 
     def coerce(value: Value) -> Value:
         number = cast("decimal.Decimal", value)
@@ -271,8 +269,8 @@ def ensure_fit(column: Decimal, path: str) -> Coerce:
         if number.same_quantum(unit):
             return number
         try:
-            return number.quantize(unit, None, exact)  # keywords would cost more than the work
-        except (decimal.Inexact, decimal.InvalidOperation) as error:
+            return number.quantize(unit, None, exact)
+        except NOT_FITTING as error:
             digits, exponent = number.as_tuple()[1:]
             what = f"it cannot be held without rounding, it requires {len(digits)},{-int(exponent)}"
             raise _misfit(_shown_decimal(number), what, column, path) from error

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from srfix.serde._decimal_fit import NOT_FITTING, decimal_fit
 from srfix.serde.formats._avro_columns import NO_PRECISION
 from srfix.serde.formats._avro_schema import AvroNode
 from srfix.serde.formats._misfit import Misfit
@@ -191,11 +192,7 @@ def _uuid(value: object) -> object:
 
 def _decimal(node: AvroNode) -> Convert:
     precision, scale = node.precision or NO_PRECISION, node.scale
-    unit = decimal.Decimal((0, (1,), -scale))
-    bound = decimal.Decimal((0, (1,), precision - scale))
-    low = bound.copy_negate()  # a minus would go through a context, and its greatest exponent
-    # Wide enough for any number that fits, and an exception should one not: nothing is ever rounded.
-    exact = decimal.Context(prec=max(precision, 1) + 1, traps=[decimal.Inexact, decimal.InvalidOperation])
+    unit, exact, low, bound = decimal_fit(precision, scale)
 
     def convert(value: object) -> object:
         if not isinstance(value, decimal.Decimal) or not value.is_finite():
@@ -203,9 +200,8 @@ def _decimal(node: AvroNode) -> Convert:
         if not low < value < bound:
             raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value)
         try:
-            # Zeros behind the last digit are no digits (`DecimalUtil.ensureFit`).
-            fitted = value if value.same_quantum(unit) else value.quantize(unit, context=exact)
-        except (decimal.Inexact, decimal.InvalidOperation):
+            fitted = value if value.same_quantum(unit) else value.quantize(unit, None, exact)
+        except NOT_FITTING:
             raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value) from None
         unscaled = int(fitted.scaleb(scale, exact)) if fitted else 0
         # `BigInteger.toByteArray`: as few bytes as hold it with its sign, one for -128.

@@ -42,7 +42,9 @@ from srfix.serde._column_types import (
     Map,
     ScalarType,
     Struct,
+    type_name,
 )
+from srfix.serde._decimal_fit import NOT_FITTING, decimal_fit
 from srfix.serde._java_text import decimal_text, double_text
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Encode
@@ -252,22 +254,15 @@ def _base64(value: object) -> object:
 
 
 def _decimal(type_: Decimal) -> Convert:
-    unit = decimal.Decimal((0, (1,), -type_.scale))
-    # Wide enough for all that fits; what does not is an exception, never a rounded number (DecimalUtil.ensureFit).
-    exact = decimal.Context(
-        prec=type_.precision,
-        Emax=decimal.MAX_EMAX,
-        Emin=decimal.MIN_EMIN,
-        traps=[decimal.Inexact, decimal.InvalidOperation],
-    )
-    name = f"DECIMAL({type_.precision}, {type_.scale})"
+    unit, exact, _, _ = decimal_fit(type_.precision, type_.scale)
+    name = type_name(type_)
 
     def convert(value: object) -> object:
         if not isinstance(value, decimal.Decimal) or not value.is_finite():
             raise Misfit.needs(f"a finite decimal.Decimal for {name}", value)
         try:
-            return Raw(decimal_text(value.quantize(unit, context=exact)))
-        except (decimal.Inexact, decimal.InvalidOperation):
+            return Raw(decimal_text(value.quantize(unit, None, exact)))
+        except NOT_FITTING:
             raise Misfit.needs(f"a number that fits {name} without rounding", value) from None
 
     return convert

@@ -31,7 +31,6 @@ from srfix.serde._column_types import (
     DATE,
     DOUBLE,
     INTEGER,
-    MAX_DIGITS,
     STRING,
     TIME,
     TIMESTAMP,
@@ -39,6 +38,7 @@ from srfix.serde._column_types import (
     Decimal,
     ScalarType,
 )
+from srfix.serde._decimal_fit import NOT_FITTING, DecimalFit, decimal_fit
 from srfix.serde._java_text import decimal_text
 from srfix.serde.errors import CoercionError, OutOfRangeError
 from srfix.serde.formats._json_numbers import (
@@ -246,15 +246,8 @@ def base64_bytes(text: str) -> bytes:
 
 
 def _decimal_reader(type_: Decimal) -> Convert:
-    unit = decimal.Decimal((0, (1,), -type_.scale))
-    bound = decimal.Decimal((0, (1,), type_.precision - type_.scale))
-    # Wide enough for all that fits; what does not is an exception, never a rounded number.
-    exact = decimal.Context(
-        prec=min(type_.precision, MAX_DIGITS),
-        Emax=decimal.MAX_EMAX,
-        Emin=decimal.MIN_EMIN,
-        traps=[decimal.Inexact, decimal.InvalidOperation],
-    )
+    fit = decimal_fit(type_.precision, type_.scale)
+    unit, exact = fit.unit, fit.exact
 
     def convert(value: object) -> Value:
         number: decimal.Decimal
@@ -270,18 +263,18 @@ def _decimal_reader(type_: Decimal) -> Convert:
         else:
             raise Misread.wrong_type(value, type_)
         try:
-            fitted = number.quantize(unit, None, exact)  # keywords would cost more than the work
-        except (decimal.Inexact, decimal.InvalidOperation):
-            raise Misread.out_of_range(value, type_, _why_not(number, bound)) from None
+            fitted = number.quantize(unit, None, exact)
+        except NOT_FITTING:
+            raise Misread.out_of_range(value, type_, _why_not(number, fit)) from None
         return fitted if fitted else fitted.copy_abs()
 
     return convert
 
 
-def _why_not(number: decimal.Decimal, bound: decimal.Decimal) -> str:
-    if bound.copy_negate() < number < bound:
+def _why_not(number: decimal.Decimal, fit: DecimalFit) -> str:
+    if fit.is_within(number):
         return f"cannot be fitted without rounding ({decimal_text(number)[:60]})"
-    return f"must be less than {decimal_text(bound)} in size ({decimal_text(number)[:60]})"
+    return f"must be less than {decimal_text(fit.bound)} in size ({decimal_text(number)[:60]})"
 
 
 _READERS: Final[dict[ScalarType, Convert]] = {
