@@ -36,6 +36,7 @@ def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
     :raises ColumnError: if the half has no columns, or they cannot be used; if a key has a MAP in it; if several columns
         are to stand bare.
     """
+    usable_columns(columns)
     is_key = role is Role.KEY
     half = columns
     if any(column.namespace.is_key for column in columns):
@@ -48,7 +49,6 @@ def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
             f"All columns are marked as KEY, so there is none for a {role.value}. Declare the columns of the {role.value} "
             "too, or leave the marks out."
         )
-    usable_columns(half)
     if is_key:
         check_key_columns(half)
     if wrap is None:

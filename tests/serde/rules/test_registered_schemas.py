@@ -202,6 +202,13 @@ class TestTheDefault:
             wrapped = module.internal_schema(columns, role=role, wrapped=True)
             assert module.internal_schema(columns, role=role) == wrapped
 
+    @pytest.mark.parametrize("module", [avro, json_schema])
+    def test_marked_columns_are_those_of_the_half(self, module: SchemaFormatModule) -> None:
+        """LogicalSchema.key, LogicalSchema.value."""
+        both = parse_columns("K INT KEY, V STRING, W INT")
+        for role, declared in ((Role.KEY, "K INT"), (Role.VALUE, "V STRING, W INT")):
+            assert module.internal_schema(both, role=role) == module.internal_schema(parse_columns(declared), role=role)
+
     def test_a_key_is_inferred_as_one_column_whatever_it_is(self) -> None:
         record = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
         assert infer_avro(record, role=Role.KEY).columns == parse_columns("ROWKEY STRUCT<A INT>")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from srfix.serde._column_halves import check_key_columns, is_wrapped, require_string_keys
-from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._column_halves import require_string_keys
+from srfix.serde._column_types import Columns
 from srfix.serde._connect_columns import connect_of
 from srfix.serde._connect_schema import ConnectField, ConnectSchema, ConnectType, map_of, optional
+from srfix.serde._half import half_of
 from srfix.serde.errors import ColumnError
 from srfix.serde.formats._avro_from_connect import avro_text
 from srfix.serde.formats._avro_names import KSQLDB_FULL_NAME, avro_names, check_name, split_full_name
@@ -34,6 +35,7 @@ def internal_schema(
 
     :param full_name: the root's name with its namespace, spaces around it cut off (`KsqlAvroSerdeFactory`); None is
         `KSQLDB_FULL_NAME`. For keys see `key_full_name`.
+    :param columns: of one half, or of both, marked: those of the role are taken.
     :param role: which half of a record it is for: a key holds no MAP.
     :param wrapped: False for a single column without a record around it; its type is the schema then, not nullable. None
         is ksqlDB's default: the only column of a key stands bare.
@@ -42,14 +44,10 @@ def internal_schema(
         differ do, a MAP has other keys than STRING or is in a key, several columns are to be un-wrapped, or the columns
         cannot be used at all.
     """
-    usable_columns(columns)
-    require_string_keys(columns, "Avro")
-    if role is Role.KEY:
-        check_key_columns(columns)
+    half = half_of(columns, role, wrapped)
+    require_string_keys(half.columns, "Avro")
     name = KSQLDB_FULL_NAME if full_name is None else full_name.strip()
-    schema = avro_compatible(
-        connect_of(columns, wrapped=is_wrapped(columns, role) if wrapped is None else wrapped), name
-    )
+    schema = avro_compatible(connect_of(half.columns, wrapped=half.wrapped), name)
     return avro_text(schema, meta_data=has_connect_properties(generation, written_by))
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from srfix.serde._column_halves import check_key_columns, is_wrapped
 from srfix.serde._column_types import Columns
 from srfix.serde._connect_columns import connect_of
+from srfix.serde._half import half_of
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
@@ -58,18 +58,16 @@ def internal_schema(
     Every property is a oneOf with null and has its `connect.index`; properties stand in the order of Java's HashMap. A
     MAP is an array of entries. The text is the same for all generations, CREATE and serializer.
 
+    :param columns: of one half, or of both, marked: those of the role are taken.
     :param role: which half of a record it is for: a key holds no MAP.
     :param wrapped: False for a single column without an object around it; its type, or null, is the schema then. None is
         ksqlDB's default: the only column of a key stands bare.
     :raises ColumnError: if a MAP has other keys than STRING or is in a key, several columns are to be un-wrapped, or the
         columns cannot be used at all.
     """
-    if wrapped is None:
-        wrapped = is_wrapped(columns, role)
-    check_json_columns(columns, wrapped=wrapped)
-    if role is Role.KEY:
-        check_key_columns(columns)
-    return schema_text(connect_of(columns, wrapped=wrapped))
+    half = half_of(columns, role, wrapped)
+    check_json_columns(half.columns, wrapped=half.wrapped)
+    return schema_text(connect_of(half.columns, wrapped=half.wrapped))
 
 
 def decoder(
