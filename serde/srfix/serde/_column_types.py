@@ -164,6 +164,17 @@ def nesting(columns: Columns) -> int:
     return deepest
 
 
+def has_decimals(columns: Columns) -> bool:
+    """Whether a DECIMAL is anywhere in them: its digits count, all of them."""
+    stack: list[ColumnType] = [column.type for column in columns]
+    while stack:
+        type_ = stack.pop()
+        if isinstance(type_, Decimal):
+            return True
+        stack.extend(_parts(type_))
+    return False
+
+
 def _parts(type_: ColumnType) -> Iterator[ColumnType]:
     match type_:
         case Array(items):

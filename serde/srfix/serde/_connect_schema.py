@@ -21,7 +21,6 @@ __all__ = [
     "DECIMAL_NAME",
     "DECIMAL_PRECISION",
     "DECIMAL_SCALE",
-    "NO_PARAMETERS",
     "TIMESTAMP_NAME",
     "TIME_NAME",
     "array",
@@ -50,7 +49,7 @@ DECIMAL_SCALE: Final = "scale"
 DECIMAL_PRECISION: Final = "connect.decimal.precision"
 """The parameter of the precision (`AvroData.CONNECT_AVRO_DECIMAL_PRECISION_PROP`, ksqlDB's `DecimalUtil`)."""
 
-NO_PARAMETERS: Final[Mapping[str, str]] = {}
+_NO_PARAMETERS: Final[Mapping[str, str]] = {}
 """A schema without parameters. Connect's null and its empty map are one thing here."""
 
 _LOGICAL_VERSION: Final = 1
@@ -111,7 +110,7 @@ class ConnectSchema:
     """The version of a named type."""
     optional: bool = False
     """Whether null is a value of it."""
-    parameters: Mapping[str, str] = field(default_factory=lambda: NO_PARAMETERS, hash=False)
+    parameters: Mapping[str, str] = field(default_factory=lambda: _NO_PARAMETERS, hash=False)
     """Properties beyond these, in the order in which they were set."""
     default: object = field(default=None, hash=False)
     """The default value; None is none, as in Connect."""
@@ -228,7 +227,7 @@ def timestamp(*, optional: bool = False) -> ConnectSchema:
 
 
 def _logical(
-    type_: ConnectType, name: str, optional: bool, parameters: Mapping[str, str] = NO_PARAMETERS
+    type_: ConnectType, name: str, optional: bool, parameters: Mapping[str, str] = _NO_PARAMETERS
 ) -> ConnectSchema:
     return ConnectSchema(type=type_, name=name, version=_LOGICAL_VERSION, optional=optional, parameters=parameters)
 

@@ -19,7 +19,6 @@ __all__ = ["decimal_text", "double_text", "float_text", "plain_decimal_text"]
 _EXACT: Final = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, capitals=1)
 _FLOAT: Final = struct.Struct(">f")
 _FLOAT_BITS: Final = struct.Struct(">I")
-_FLOAT_LEAST: Final = 2**-149
 _FLOAT_DIGITS: Final = 9
 """So many digits tell any two floats apart."""
 _PLAIN_FROM, _PLAIN_BELOW = -3, 7

@@ -20,9 +20,7 @@ __all__ = [
     "EncodeOrNone",
     "decode_plan",
     "encode_plan",
-    "none_for_null",
     "validated_decode",
-    "validated_encode",
 ]
 
 EncodeOrNone: TypeAlias = Callable[[object, bytes], "bytes | None"]
@@ -75,10 +73,10 @@ class ColumnPlans:
             return encode_plan(self._format, schema.text, None, CaseRule.EXACT, references)
         make = schema_module_of(self._format).encoder_under
         encode = make(schema.text, columns=half.columns, references=references, wrapped=half.wrapped)
-        return encode if half.wrapped else none_for_null(encode, half, CaseRule.EXACT)
+        return encode if half.wrapped else _none_for_null(encode, half, CaseRule.EXACT)
 
     def _validated(self, encode: EncodeOrNone, schema: Schema, references: tuple[str, ...]) -> EncodeOrNone:
-        return validated_encode(encode, schema, references) if self._validate else encode
+        return _validated_encode(encode, schema, references) if self._validate else encode
 
     def _half(self, role: Role) -> Half | None:
         return None if self._columns is None else half_of(self._columns, role, self._wrap)
@@ -108,10 +106,10 @@ def encode_plan(
         references=references,
         wrapped=half is None or half.wrapped,
     )
-    return encode if half is None or half.wrapped else none_for_null(encode, half, case_rule)
+    return encode if half is None or half.wrapped else _none_for_null(encode, half, case_rule)
 
 
-def validated_encode(encode: EncodeOrNone, schema: Schema, references: tuple[str, ...]) -> EncodeOrNone:
+def _validated_encode(encode: EncodeOrNone, schema: Schema, references: tuple[str, ...]) -> EncodeOrNone:
     """The same, with each body checked against the JSON Schema that it is written under.
 
     :raises SchemaError: if the text is not a JSON Schema that can be validated against.
@@ -148,7 +146,7 @@ def validated_decode(decode: Decode, schema: Schema, references: tuple[str, ...]
     return decode_validated
 
 
-def none_for_null(encode: Encode, half: Half, case_rule: CaseRule) -> EncodeOrNone:
+def _none_for_null(encode: Encode, half: Half, case_rule: CaseRule) -> EncodeOrNone:
     """For a bare value: null is a null payload, whatever the schema allows (ksqlDB's `UnwrappedSerializer` hands it to
     serializers that give null for null)."""
     names = tuple(column.name for column in half.columns)

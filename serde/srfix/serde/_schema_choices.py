@@ -25,7 +25,7 @@ from srfix.serde.registry.references import reference_texts
 from srfix.serde.subjects import Role, Subject, SubjectStrategy, needs_record, subject_of
 from srfix.serde.wire import SchemaId
 
-__all__ = ["ExistingSchema", "MakeEncode", "OwnSchema", "Published", "SchemaChoice", "WrittenSchema"]
+__all__ = ["ExistingSchema", "OwnSchema", "Published", "SchemaChoice"]
 
 MakeEncode: TypeAlias = Callable[[Schema, "tuple[str, ...]", Role], EncodeOrNone]
 """A schema and what it refers to → how rows are written under it."""
@@ -41,8 +41,6 @@ class WrittenSchema:
     """The texts that it refers to."""
     encode: EncodeOrNone
     """How rows are written."""
-    subject: Subject | None = None
-    """The subject, where the schema was found by it."""
     published: Published | None = None
     """What the registry knows it by, where that was found with it."""
 
@@ -207,7 +205,6 @@ class ExistingSchema:
             schema=resolved.schema,
             references=resolved.references,
             encode=self._make_encode(resolved.schema, resolved.references, question.role),
-            subject=subject,
             published=Published(
                 schema_id=cast("SchemaId", question.identity), guid=None if found.guid is None else UUID(found.guid)
             ),
@@ -228,7 +225,6 @@ class ExistingSchema:
             schema=found.schema,
             references=references,
             encode=self._make_encode(found.schema, references, role),
-            subject=subject,
             published=Published(schema_id=found.schema_id, guid=None if found.guid is None else UUID(found.guid)),
         )
 

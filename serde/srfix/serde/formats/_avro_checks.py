@@ -17,8 +17,8 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.errors import AmbiguousFieldError
-from srfix.serde.formats._avro_scalars import INT_MAX, INT_MIN, NULL, Check, Convert
-from srfix.serde.formats._avro_schema import MISSING
+from srfix.serde.formats._avro_scalars import NULL, Check, Convert
+from srfix.serde.formats._avro_schema import INT_MAX, INT_MIN, MISSING
 from srfix.serde.formats._misfit import Misfit
 
 __all__ = ["FieldCheck", "RecordCheck", "array_check", "entries_check", "map_check"]

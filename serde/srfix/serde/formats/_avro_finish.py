@@ -10,12 +10,11 @@ from typing import Any, Final, TypeAlias
 from srfix.serde._column_types import MAX_DIGITS, Decimal
 from srfix.serde._connect_coercions import ensure_fit, shown_number
 from srfix.serde.errors import DecodeError, OutOfRangeError, SchemaError
+from srfix.serde.formats._avro_schema import INT_MAX, INT_MIN
 from srfix.serde.interface import Row, Value
 
 __all__ = [
     "Finish",
-    "INT_MAX",
-    "INT_MIN",
     "Read",
     "Target",
     "chain",
@@ -40,8 +39,6 @@ Finish: TypeAlias = Callable[[Read], Any]
 Target: TypeAlias = tuple[tuple[str, ...], Finish | None]
 """The columns that get one value, none if it does not count, and what makes it."""
 
-INT_MIN: Final = -(2**31)
-INT_MAX: Final = 2**31 - 1
 _MAX_SCALE: Final = 100_000
 _EXACT: Final = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from srfix.serde.formats._avro_finish import INT_MAX, INT_MIN, Finish, Read, int_error
-from srfix.serde.formats._avro_schema import AvroNode, analyse, nullable_branch
+from srfix.serde.formats._avro_finish import Finish, Read, check_int, int_error, unless_none
+from srfix.serde.formats._avro_schema import INT_MAX, INT_MIN, AvroNode, analyse, nullable_branch
 
 __all__ = ["hides_ints", "int_check", "is_plain_int"]
 
@@ -72,12 +72,12 @@ def _of(node: AvroNode, path: str) -> Finish | None:
         return None
     value = branch[0]
     check = _of_value(value, path)
-    return check if value is node or check is None or _is_int(value) else _unless_none(check)
+    return check if value is node or check is None or _is_int(value) else unless_none(check)
 
 
 def _of_value(node: AvroNode, path: str) -> Finish | None:
     if _is_int(node):
-        return _int(path)
+        return check_int(path)
     if node.kind == "record":
         ints = tuple((part.name, f"{path}->{part.name}") for part in node.fields if _is_int(part.node))
         found = ((part, _of(part.node, f"{path}->{part.name}")) for part in node.fields if not _is_int(part.node))
@@ -93,22 +93,6 @@ def _of_value(node: AvroNode, path: str) -> Finish | None:
 def _is_int(node: AvroNode) -> bool:
     branch = nullable_branch(node)
     return branch is not None and is_plain_int(branch[0])
-
-
-def _int(path: str) -> Finish:
-    def check(value: Read) -> Read:
-        if value is not None and not INT_MIN <= value <= INT_MAX:
-            raise int_error(value, path)
-        return value
-
-    return check
-
-
-def _unless_none(check: Finish) -> Finish:
-    def check_present(value: Read) -> Read:
-        return None if value is None else check(value)
-
-    return check_present
 
 
 def _record(ints: tuple[tuple[str, str], ...], others: tuple[tuple[str, Finish], ...]) -> Finish:

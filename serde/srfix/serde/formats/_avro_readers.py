@@ -16,6 +16,8 @@ from typing import Final
 
 from fastavro.read import LOGICAL_READERS
 
+from srfix.serde.formats._avro_schema import INT_MAX, INT_MIN
+
 __all__ = ["INT", "TIME_MICROS", "TIME_MILLIS"]
 
 INT: Final = "srfix-int"
@@ -25,13 +27,12 @@ TIME_MILLIS: Final = "srfix-time-millis"
 TIME_MICROS: Final = "srfix-time-micros"
 """A time of day in microseconds."""
 
-_INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 _MIDNIGHT: Final = datetime.datetime(1970, 1, 1)
 _DAY_MICROS: Final = 86_400_000_000
 
 
 def _int(number: int, _writer: object = None, _reader: object = None) -> int:
-    if _INT_MIN <= number <= _INT_MAX:
+    if INT_MIN <= number <= INT_MAX:
         return number
     raise OverflowError(f"an int of {number}, which needs more than 32 bits")
 

@@ -18,10 +18,10 @@ from typing import Final, TypeAlias
 
 from srfix.serde._decimal_fit import NOT_FITTING, decimal_fit
 from srfix.serde.formats._avro_columns import NO_PRECISION
-from srfix.serde.formats._avro_schema import AvroNode
+from srfix.serde.formats._avro_schema import INT_MAX, INT_MIN, AvroNode
 from srfix.serde.formats._misfit import Misfit
 
-__all__ = ["Check", "Convert", "INT_MAX", "INT_MIN", "NULL", "nullable", "scalar"]
+__all__ = ["Check", "Convert", "NULL", "nullable", "scalar"]
 
 Convert: TypeAlias = Callable[[object], object]
 NULL: Final = ("null", None)
@@ -31,10 +31,6 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _LOCAL_EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _FLOAT_MAX = 3.4028235677973366e38
-INT_MIN: Final = -(2**31)
-"""The least int."""
-INT_MAX: Final = 2**31 - 1
-"""The greatest int."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

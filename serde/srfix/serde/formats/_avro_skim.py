@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.serde.errors import DecodeError, TruncatedBodyError
-from srfix.serde.formats._avro_schema import MAX_LEVELS, AvroNode
+from srfix.serde.formats._avro_schema import INT_MAX, INT_MIN, MAX_LEVELS, AvroNode
 
 __all__ = ["MAX_EMPTY_ITEMS", "skim"]
 
@@ -162,7 +162,7 @@ class _Skimmer:
     def _int(self, path: _Path) -> None:
         before = self._at
         value = self._varint(path)
-        if not -(2**31) <= value < 2**31:
+        if not INT_MIN <= value <= INT_MAX:
             raise DecodeError(
                 f"At byte {before - self._start}, at {path}, the body has an int of {value}, which needs more than 32 bits."
             )

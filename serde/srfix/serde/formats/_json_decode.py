@@ -10,7 +10,7 @@ from __future__ import annotations
 import decimal
 from typing import Final, TypeAlias
 
-from srfix.serde._column_types import STRING, Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde._column_types import STRING, Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, has_decimals
 from srfix.serde.casing import CaseRule, match_keys
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, IncompatibleTypeError
@@ -40,7 +40,7 @@ def column_decoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> D
     """Rows of the columns; with `wrapped=False` the body is the bare value of the only one."""
     single = None if wrapped else columns[0]
     read = _reader(Struct(columns) if single is None else single.type, case_rule, _ROOT)
-    every_digit = any(_has_decimals(column.type) for column in columns)
+    every_digit = has_decimals(columns)
 
     def decode(payload: bytes, body_offset: int) -> Value:
         nonlocal every_digit
@@ -69,15 +69,6 @@ def column_decoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> D
         return read_value if single is None else {single.name: read_value}
 
     return decode
-
-
-def _has_decimals(type_: ColumnType) -> bool:
-    match type_:
-        case Array(inner) | Map(inner):
-            return _has_decimals(inner)
-        case Struct(fields):
-            return any(_has_decimals(field.type) for field in fields)
-    return isinstance(type_, Decimal)
 
 
 def _reader(type_: ColumnType, case_rule: CaseRule, where: str) -> Convert:

@@ -27,7 +27,7 @@ import decimal
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from srfix.serde._column_types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde._column_types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, has_decimals
 from srfix.serde._connect_coercions import refusal
 from srfix.serde._connect_schema import (
     ConnectField,
@@ -60,7 +60,7 @@ def connect_decoder(writer: ConnectSchema, columns: Columns, *, case_rule: CaseR
     plan = _Plan(case_rule)
     single = None if wrapped else columns[0]
     read = plan.read(writer, Struct(columns) if single is None else single.type, "")
-    every_digit = any(_has_decimals(column.type) for column in columns)
+    every_digit = has_decimals(columns)
 
     def decode(payload: bytes, body_offset: int) -> Value:
         body = payload[body_offset:] if body_offset else payload
@@ -77,15 +77,6 @@ def connect_decoder(writer: ConnectSchema, columns: Columns, *, case_rule: CaseR
         return value if single is None else {single.name: value}
 
     return decode
-
-
-def _has_decimals(type_: ColumnType) -> bool:
-    match type_:
-        case Array(inner) | Map(inner):
-            return _has_decimals(inner)
-        case Struct(fields):
-            return any(_has_decimals(field.type) for field in fields)
-    return isinstance(type_, Decimal)
 
 
 class _Plan:
