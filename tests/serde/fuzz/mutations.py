@@ -95,24 +95,24 @@ def part_repeated(random: Random, body: bytes) -> bytes:
 
 
 def huge_length(random: Random, body: bytes) -> bytes:
-    """A number that claims much follows, in the place of a byte."""
+    """A number that claims much follows, in the place of another."""
     number = random.choice(_HUGE) + random.randint(-1, 1)
-    return _spliced(random, body, varint(number), over=1)
+    return _over_number(random, body, varint(number))
 
 
 def negative_count(random: Random, body: bytes) -> bytes:
-    """A negative number in the place of a byte: of a block, with the size that goes with it or without."""
+    """A negative number in the place of another: of a block, with the size that goes with it or without."""
     number = random.choice((-1, -2, -3, -(2**31), -(2**31) - 1, -(2**62), -(2**63)))
     size = random.choice((b"", varint(0), varint(random.randint(-9, 99))))
-    return _spliced(random, body, varint(number) + size, over=1)
+    return _over_number(random, body, varint(number) + size)
 
 
 def longer_number(random: Random, body: bytes) -> bytes:
-    """A number in the place of a byte, with bytes that it does not need; up to the ten that it may have."""
+    """A number in the place of another, with bytes that it does not need; up to the ten that it may have."""
     number = varint(random.choice((0, 1, 2, 3, -1, 2**31, 2**40, -(2**33))))
     count = random.randint(1, 10 - len(number))
     padded = number[:-1] + bytes((number[-1] | 0x80,)) + b"\x80" * (count - 1) + b"\0"
-    return _spliced(random, body, padded, over=1)
+    return _over_number(random, body, padded)
 
 
 def random_bytes(random: Random, body: bytes) -> bytes:
@@ -192,6 +192,15 @@ def mutated(random: Random, body: bytes, mutations: Sequence[Mutation]) -> bytes
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         body = random.choice(mutations)(random, body)
     return body
+
+
+def _over_number(random: Random, body: bytes, part: bytes) -> bytes:
+    """In the place of what may be a number, whole."""
+    start = random.randrange(len(body) + 1)
+    end = start
+    while end < len(body) and body[end] >= 0x80:
+        end += 1
+    return body[:start] + part + body[end + 1 :]
 
 
 def _spliced(random: Random, body: bytes, part: bytes, *, over: int) -> bytes:
