@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from srfix.serde._connect_columns import connect_of
 from srfix.serde.columns import Columns, parse_columns
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats._json_schema_load import MISSING, Kind, Node, load
+from srfix.serde.formats._json_schema_load import load
+from srfix.serde.formats._json_schema_nodes import MISSING, Kind, Node
 from srfix.serde.formats._json_schema_text import schema_text
 from tests.stack.everit import MAX_DEPTH, Everit, everit
 from tests.strategies import columns as any_columns

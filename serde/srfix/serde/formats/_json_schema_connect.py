@@ -21,7 +21,9 @@ from srfix.serde._connect_schema import (
     struct,
 )
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats._json_schema_load import MISSING, Kind, Node, load
+from srfix.serde.formats._json_schema_documents import reference_name
+from srfix.serde.formats._json_schema_load import load
+from srfix.serde.formats._json_schema_nodes import MISSING, Kind, Node
 
 __all__ = ["UNION_NAME", "connect_schema", "is_required", "is_union", "to_connect"]
 
@@ -59,7 +61,7 @@ def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema
     :raises SchemaError: if the text is not a JSON Schema, or one that JsonSchemaData refuses.
     """
     # Texts are equal whatever their names, so the names are part of what is remembered.
-    return _remembered(text, references, tuple(getattr(part, "name", None) for part in references))
+    return _remembered(text, references, tuple(map(reference_name, references)))
 
 
 @lru_cache(maxsize=256)

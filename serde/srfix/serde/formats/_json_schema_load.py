@@ -10,22 +10,26 @@ References are followed within the text and into the texts that are given, never
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from decimal import Decimal
-from enum import Enum
-from typing import TypeAlias
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import urldefrag, urljoin
 
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats._json_schema_documents import (
+    MAX_DEPTH,
+    Document,
+    Draft,
+    Object,
+    parsed,
+    pointed_at,
+    reference_name,
+    shown,
+    too_deep,
+)
 from srfix.serde.formats._json_schema_nodes import MISSING, Kind, Node
 from srfix.serde.formats._json_schema_order import hash_map_order
-from srfix.serde.registry.references import ReferenceText
 
-__all__ = ["Kind", "MISSING", "Node", "load"]
+__all__ = ["load"]
 
-Object: TypeAlias = "dict[str, object]"
-_MAX_DEPTH = 128
 _MAX_NODES = 200_000
 _ARRAY_WORDS = ("items", "additionalItems", "minItems", "maxItems", "uniqueItems")
 _OBJECT_WORDS = (
@@ -53,94 +57,22 @@ def load(text: str, references: Sequence[str] = ()) -> Node:
         references followed, or refers to what is not there.
     """
     try:
-        return _Loader(_parsed(text), [(_name(part), _parsed(part)) for part in references]).root()
+        return _Loader(parsed(text), [(reference_name(part), parsed(part)) for part in references]).root()
     except RecursionError:
-        raise _too_deep() from None
-
-
-def _name(text: str) -> str | None:
-    return text.name if isinstance(text, ReferenceText) else None
-
-
-def _parsed(text: str) -> Object:
-    try:
-        # Not orjson: a default of a decimal must keep all its digits.
-        document = json.loads(text, parse_float=Decimal)
-    except ValueError as error:
-        raise SchemaError(f"The schema is not JSON ({error}).") from error
-    except RecursionError:
-        raise _too_deep() from None
-    if not isinstance(document, dict):
-        raise SchemaError("The schema is not a JSON object, so it is no schema that a registry takes.")
-    return document
-
-
-def _too_deep() -> SchemaError:
-    return SchemaError(f"The schema nests deeper than {_MAX_DEPTH} levels, references followed.")
-
-
-class _Draft(Enum):
-    DRAFT_4 = 4
-    DRAFT_6 = 6
-    DRAFT_7 = 7
-    MODERN = 2019
-
-    @property
-    def id_word(self) -> str:
-        return "id" if self is _Draft.DRAFT_4 else "$id"
-
-
-_META_SCHEMAS = (
-    ("json-schema.org/draft-04/schema", _Draft.DRAFT_4),
-    ("json-schema.org/schema", _Draft.DRAFT_4),
-    ("json-schema.org/draft-06/schema", _Draft.DRAFT_6),
-    ("json-schema.org/draft-07/schema", _Draft.DRAFT_7),
-    ("json-schema.org/draft/2019-09/schema", _Draft.MODERN),
-    ("json-schema.org/draft/2020-12/schema", _Draft.MODERN),
-)
-
-
-def _draft(document: Object) -> _Draft:
-    named = document.get("$schema")
-    if isinstance(named, str):
-        _, _, rest = named.partition("://")
-        for start, draft in _META_SCHEMAS:
-            if rest.startswith(start):
-                return draft
-    return _Draft.DRAFT_7
-
-
-class _Document:
-    def __init__(self, root: Object, base: str) -> None:
-        self.root = root
-        self.draft = _draft(root)
-        self.by_id: dict[str, Object] = {}
-        identifier = root.get(self.draft.id_word)
-        self.base = urljoin(base, identifier) if isinstance(identifier, str) else base
-        stack: list[object] = [root]
-        while stack:
-            part = stack.pop()
-            if isinstance(part, dict):
-                for word in (self.draft.id_word, "$anchor") if self.draft is _Draft.MODERN else (self.draft.id_word,):
-                    named = part.get(word)
-                    if isinstance(named, str):
-                        self.by_id.setdefault(f"#{named}" if word == "$anchor" else named, part)
-                stack.extend(part.values())
-            elif isinstance(part, list):
-                stack.extend(part)
+        raise too_deep() from None
 
 
 class _Loader:
     def __init__(self, root: Object, references: Sequence[tuple[str | None, Object]]) -> None:
-        self._root = _Document(root, "")
-        self._documents: dict[str, _Document] = {}
+        self._root = Document(root, "")
+        self._documents: dict[str, Document] = {}
         self._unnamed: list[Object] = []
         for name, document in references:
             identifier = document.get("$id", document.get("id"))
             if name is not None:
-                self._documents[urljoin(self._root.base, name)] = _Document(document, urljoin(self._root.base, name))
+                self._documents[urljoin(self._root.base, name)] = Document(document, urljoin(self._root.base, name))
             elif isinstance(identifier, str):
-                self._documents[urldefrag(urljoin(self._root.base, identifier)).url] = _Document(document, "")
+                self._documents[urldefrag(urljoin(self._root.base, identifier)).url] = Document(document, "")
             else:
                 self._unnamed.append(document)
         self._knots: dict[tuple[int, str], Node] = {}
@@ -149,26 +81,26 @@ class _Loader:
     def root(self) -> Node:
         return self._load(self._root.root, self._root, self._root.base, 0)
 
-    def _load(self, schema: object, document: _Document, base: str, depth: int) -> Node:
+    def _load(self, schema: object, document: Document, base: str, depth: int) -> Node:
         self._count += 1
-        if depth > _MAX_DEPTH:
-            raise _too_deep()
+        if depth > MAX_DEPTH:
+            raise too_deep()
         if self._count > _MAX_NODES:
             raise SchemaError(f"The schema has more than {_MAX_NODES:,} parts, references followed.")
         if isinstance(schema, bool):
             return Node(kind=Kind.TRUE if schema else Kind.FALSE)
         if not isinstance(schema, dict):
-            raise SchemaError(f"A part of the schema is {_shown(schema)}, where a schema must stand.")
+            raise SchemaError(f"A part of the schema is {shown(schema)}, where a schema must stand.")
         identifier = schema.get(document.draft.id_word)
         if depth and isinstance(identifier, str):
             base = urljoin(base, identifier)
         return _Object(self, schema, document, base, depth).node()
 
-    def child(self, schema: object, document: _Document, base: str, depth: int) -> Node:
+    def child(self, schema: object, document: Document, base: str, depth: int) -> Node:
         """A schema within a schema."""
         return self._load(schema, document, base, depth + 1)
 
-    def reference(self, ref: str, document: _Document, base: str, depth: int) -> Node:
+    def reference(self, ref: str, document: Document, base: str, depth: int) -> Node:
         """A REFERENCE to what `ref` names (`ReferenceLookup.lookup`)."""
         absolute = urljoin(base, ref) if base else ref
         key = (id(document), absolute) if absolute.startswith("#") else (0, absolute)
@@ -181,50 +113,30 @@ class _Loader:
         knot.knot = self.child(found, holder, scope, depth)
         return Node(kind=Kind.REFERENCE, knot=knot)
 
-    def _look_up(self, ref: str, absolute: str, document: _Document, base: str) -> tuple[object, _Document, str]:
+    def _look_up(self, ref: str, absolute: str, document: Document, base: str) -> tuple[object, Document, str]:
         by_id = document.by_id.get(absolute) or document.by_id.get(ref)
         if by_id is not None:
             return by_id, document, urldefrag(absolute).url
         if ref.startswith("#"):
-            return _pointed_at(document, ref), document, base
+            return pointed_at(document, ref), document, base
         url, fragment = urldefrag(absolute)
         other = self._documents.get(absolute) or self._documents.get(url) or self._documents.get(urldefrag(ref).url)
         if other is None and len(self._unnamed) == 1:
-            other = self._documents[url] = _Document(self._unnamed.pop(), url)
+            other = self._documents[url] = Document(self._unnamed.pop(), url)
         if other is None:
             raise SchemaError(
-                f"The schema refers to {_shown(ref)}, which is not among the {len(self._documents)} texts that came with "
+                f"The schema refers to {shown(ref)}, which is not among the {len(self._documents)} texts that came with "
                 "it. Give the text that is registered under that name; nothing is fetched."
             )
         if not fragment:
             return other.root, other, other.base
-        return _pointed_at(other, f"#{fragment}"), other, other.base
-
-
-def _pointed_at(document: _Document, fragment: str) -> object:
-    by_id = document.by_id.get(fragment)
-    if by_id is not None:
-        return by_id
-    found: object = document.root
-    for token in fragment.split("/")[1:]:
-        key = unquote(token).replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict) and key in found:
-            found = found[key]
-        elif isinstance(found, list) and key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(found):
-            found = found[int(key)]
-        else:
-            raise SchemaError(f"The schema refers to {_shown(fragment)}, which is not in it.")
-    if not fragment.startswith("#/") and fragment != "#":
-        raise SchemaError(
-            f"The schema refers to {_shown(fragment)}, which is no pointer, and nothing in it has that id."
-        )
-    return found
+        return pointed_at(other, f"#{fragment}"), other, other.base
 
 
 class _Object:
     """One JSON object on its way to a schema (`SchemaLoader.loadSchemaObject`)."""
 
-    def __init__(self, loader: _Loader, schema: Object, document: _Document, base: str, depth: int) -> None:
+    def __init__(self, loader: _Loader, schema: Object, document: Document, base: str, depth: int) -> None:
         self._loader = loader
         self._schema = schema
         self._document = document
@@ -232,7 +144,7 @@ class _Object:
         self._base = base
         self._depth = depth
         self._rest = dict(schema)
-        is_old = self._draft is _Draft.DRAFT_4
+        is_old = self._draft is Draft.DRAFT_4
         self._array_words = _ARRAY_WORDS if is_old else (*_ARRAY_WORDS, "contains")
         self._object_words = _OBJECT_WORDS if is_old else (*_OBJECT_WORDS, "propertyNames")
 
@@ -240,9 +152,9 @@ class _Object:
         if "$ref" in self._rest:
             ref = self._take("$ref")
             if not isinstance(ref, str):
-                raise SchemaError(f"A part of the schema refers to {_shown(ref)}, which is not a text.")
+                raise SchemaError(f"A part of the schema refers to {shown(ref)}, which is not a text.")
             nodes = [self._loader.reference(ref, self._document, self._base, self._depth)]
-            if self._draft is _Draft.MODERN:
+            if self._draft is Draft.MODERN:
                 # From 2019-09 on, what stands beside a reference counts (`SchemaTranslator`).
                 nodes += self._extracted()
         else:
@@ -273,7 +185,7 @@ class _Object:
         given = self._take(word)
         if not isinstance(given, list):
             raise SchemaError(
-                f'"{word}" of a part of the schema is {_shown(given)}, where a list of schemas must stand.'
+                f'"{word}" of a part of the schema is {shown(given)}, where a list of schemas must stand.'
             )
         return [self._child(part) for part in given]
 
@@ -282,7 +194,7 @@ class _Object:
         if "enum" in self._rest:
             values = self._take("enum")
             if not isinstance(values, list):
-                raise SchemaError(f'"enum" of a part of the schema is {_shown(values)}, where a list must stand.')
+                raise SchemaError(f'"enum" of a part of the schema is {shown(values)}, where a list must stand.')
             nodes.append(Node(kind=Kind.ENUM, values=tuple(values)))
         nodes.extend(
             Node(kind=Kind(word), parts=_combined_first(self._children(word)))
@@ -292,7 +204,7 @@ class _Object:
         if "not" in self._rest:
             self._child(self._take("not"))
             nodes.append(Node(kind=Kind.NOT))
-        if "const" in self._rest and self._draft is not _Draft.DRAFT_4:
+        if "const" in self._rest and self._draft is not Draft.DRAFT_4:
             nodes.append(Node(kind=Kind.CONST, values=(self._take("const"),)))
         if "type" in self._rest:
             nodes.append(self._typed(self._take("type")))
@@ -328,7 +240,7 @@ class _Object:
                 return self._array()
             case "object":
                 return self._object()
-        raise SchemaError(f"A part of the schema is of the type {_shown(word)}, which JSON Schema does not have.")
+        raise SchemaError(f"A part of the schema is of the type {shown(word)}, which JSON Schema does not have.")
 
     def _sniffed(self) -> list[Node]:
         nodes: list[Node] = []
@@ -339,12 +251,12 @@ class _Object:
         if self._has_any(_NUMBER_WORDS):
             self._consume(_NUMBER_WORDS)
             nodes.append(Node(kind=Kind.NUMBER))
-        if self._draft is _Draft.MODERN:
+        if self._draft is Draft.MODERN:
             self._rest.pop("format", None)  # SchemaTranslator leaves formats out
         if self._has_any(_STRING_WORDS):
             self._consume(_STRING_WORDS)
             nodes.append(Node(kind=Kind.STRING))
-        if self._draft in (_Draft.DRAFT_7, _Draft.MODERN) and self._has_any(_CONDITIONAL_WORDS):
+        if self._draft in (Draft.DRAFT_7, Draft.MODERN) and self._has_any(_CONDITIONAL_WORDS):
             self._consume(_CONDITIONAL_WORDS)
             nodes.append(Node(kind=Kind.CONDITIONAL))
         return nodes
@@ -354,9 +266,9 @@ class _Object:
         self._consume(self._array_words)
         if items is MISSING or isinstance(items, list):  # a list is a tuple's: no schema of all items
             return Node(kind=Kind.ARRAY)
-        if isinstance(items, bool) and self._draft is _Draft.MODERN:
+        if isinstance(items, bool) and self._draft is Draft.MODERN:
             return Node(kind=Kind.ARRAY)
-        if isinstance(items, bool) and self._draft is _Draft.DRAFT_4:
+        if isinstance(items, bool) and self._draft is Draft.DRAFT_4:
             raise SchemaError('"items" of a part of the schema is a boolean, which is no schema in draft 4.')
         return Node(kind=Kind.ARRAY, items=self._child(items))
 
@@ -367,11 +279,11 @@ class _Object:
         self._consume(self._object_words)
         if not isinstance(properties, dict):
             raise SchemaError(
-                f'"properties" of a part of the schema is {_shown(properties)}, where an object must stand.'
+                f'"properties" of a part of the schema is {shown(properties)}, where an object must stand.'
             )
         if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
             raise SchemaError(
-                f'"required" of a part of the schema is {_shown(required)}, where a list of names must stand.'
+                f'"required" of a part of the schema is {shown(required)}, where a list of names must stand.'
             )
         return Node(
             kind=Kind.OBJECT,
@@ -382,7 +294,7 @@ class _Object:
 
     def _order(self, properties: Object) -> tuple[str, ...]:
         names: Sequence[str] = tuple(properties)
-        if self._draft is not _Draft.MODERN:
+        if self._draft is not Draft.MODERN:
             # Through a JSONObject (`JSONObjectDeserializer`) and a map of its size (`OrgJsonUtil.toMap`).
             names = hash_map_order(hash_map_order(names), capacity=len(names))
         return hash_map_order(names)  # of `ObjectSchema.Builder`
@@ -390,7 +302,7 @@ class _Object:
     def _common(self, node: Node) -> None:
         self._rest.pop(self._draft.id_word, None)
         title, description = self._text("title"), self._text("description")
-        if self._draft in (_Draft.DRAFT_7, _Draft.MODERN):
+        if self._draft in (Draft.DRAFT_7, Draft.MODERN):
             self._consume(("readOnly", "writeOnly"))
         node.title, node.description = title, description
         node.default = self._rest.pop("default", MISSING)
@@ -401,15 +313,10 @@ class _Object:
             return None
         text = self._take(word)
         if not isinstance(text, str):
-            raise SchemaError(f'"{word}" of a part of the schema is {_shown(text)}, where a text must stand.')
+            raise SchemaError(f'"{word}" of a part of the schema is {shown(text)}, where a text must stand.')
         return text
 
 
 def _combined_first(nodes: Sequence[Node]) -> tuple[Node, ...]:
     """`CombinedSchema.sortByCombinedFirst`."""
     return tuple(sorted(nodes, key=lambda node: not node.kind.is_combined))
-
-
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:60]}…"

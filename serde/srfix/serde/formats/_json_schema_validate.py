@@ -15,7 +15,7 @@ from urllib.parse import urldefrag
 
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError, UsageError
 from srfix.serde.formats._json_parse import parse_exact
-from srfix.serde.registry.references import ReferenceText
+from srfix.serde.formats._json_schema_documents import reference_name
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -42,7 +42,7 @@ def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate
     :raises UsageError: if jsonschema-rs is not installed.
     :raises SchemaError: if the text is not a JSON Schema that can be validated against, or refers to what is not there.
     """
-    names = tuple(part.name if isinstance(part, ReferenceText) else None for part in references)
+    names = tuple(map(reference_name, references))
     checker = _checker(schema_text, references, names)
 
     def validate(value: object) -> None:
