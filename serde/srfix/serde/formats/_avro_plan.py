@@ -12,19 +12,16 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
-from srfix.serde._connect_coercions import coercion, incompatible, refusal
-from srfix.serde._connect_schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
+from srfix.serde._connect_coercions import incompatible, refusal
+from srfix.serde._connect_schema import ConnectType
 from srfix.serde.casing import CaseRule, placements
 from srfix.serde.errors import ColumnError, IncompatibleTypeError, SchemaError
 from srfix.serde.formats._avro_columns import map_entry_types
-from srfix.serde.formats._avro_connect import to_connect, union_field_name
+from srfix.serde.formats._avro_connect import union_field_name
 from srfix.serde.formats._avro_engine import ParsedSchema, shortest
 from srfix.serde.formats._avro_finish import (
     Finish,
     Target,
-    chain,
-    check_int,
-    decimal_of_bytes,
     each,
     each_value,
     entries_to_dict,
@@ -34,43 +31,16 @@ from srfix.serde.formats._avro_finish import (
     unless_none,
 )
 from srfix.serde.formats._avro_ints import is_plain_int
+from srfix.serde.formats._avro_leaves import BOOLEAN_SYMBOLS, Step, connect_type, head, leaf
 from srfix.serde.formats._avro_names import avro_fields
 from srfix.serde.formats._avro_readers import INT, TIME_MICROS, TIME_MILLIS
 from srfix.serde.formats._avro_schema import AvroNode, describe, nullable_branch
 from srfix.serde.interface import Value
 
-__all__ = ["ReadPlan", "Step", "connect_type"]
+__all__ = ["ReadPlan", "Step"]
 
-# fastavro rounds a decimal to its schema's precision without a word. Far beyond any precision, it cannot.
-_NEVER_ROUND: Final = 1_000_000
-# The bytes 0 and 1, as fastavro reads the number of a symbol: zigzag.
-_BOOLEAN: Final[ParsedSchema] = {"type": "enum", "symbols": {0: False, -1: True}}
 # What it makes other values of than it should.
 _STRICT: Final[dict[tuple[str, str], str]] = {("int", "time-millis"): TIME_MILLIS, ("long", "time-micros"): TIME_MICROS}
-# What fastavro makes of a writer's logical type as it is in the column.
-_READ_BY_FASTAVRO: Final = {
-    (DATE_NAME, ScalarType.DATE): "date",
-    (TIME_NAME, ScalarType.TIME): TIME_MILLIS,
-    (TIMESTAMP_NAME, ScalarType.TIMESTAMP): "timestamp-millis",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """A type renamed for a column, and what is left to do."""
-
-    schema: ParsedSchema
-    """In fastavro's parsed form."""
-    finish: Finish | None = None
-    """What makes the column's value; None if it is read as such."""
-    is_refusal: bool = False
-    """`finish` fails always, on null too: the type does not feed the column."""
-    is_int: bool = False
-    """It is an int as it is: somebody must see to its having 32 bits."""
-
-    def whole(self, path: str) -> Finish | None:
-        """`finish`, and the check of an int."""
-        return check_int(path) if self.is_int else self.finish
 
 
 class ReadPlan:
@@ -92,8 +62,8 @@ class ReadPlan:
         if node in self._verbatim:
             return self._verbatim[node]
         if node.kind == "boolean":
-            return _BOOLEAN
-        schema = self._verbatim[node] = _head(node, logical=self._logical(node))
+            return BOOLEAN_SYMBOLS
+        schema = self._verbatim[node] = head(node, logical=self._logical(node))
         if node.kind == "record":
             schema["fields"] = [{"name": part.name, "type": shortest(self.verbatim(part.node))} for part in node.fields]
         elif node.kind == "union":
@@ -153,7 +123,7 @@ class ReadPlan:
             case Map(values, keys):
                 return self._map(node, keys, values, path)
             case _:
-                return self._leaf(node, kind, name, type_, path, is_shared=is_shared)
+                return leaf(node, kind, name, type_, path, is_shared=is_shared)
 
     def _refusal(self, node: AvroNode, refused: IncompatibleTypeError) -> Step:
         def refuse(_: Value) -> Value:
@@ -161,36 +131,6 @@ class ReadPlan:
             raise IncompatibleTypeError(refused.message, **vars(refused))
 
         return Step(schema=self.verbatim(node), finish=refuse, is_refusal=True)
-
-    def _leaf(
-        self,
-        node: AvroNode,
-        kind: ConnectType,
-        name: str | None,
-        column: ScalarType | Decimal,
-        path: str,
-        *,
-        is_shared: bool,
-    ) -> Step:
-        if name == DECIMAL_NAME and isinstance(column, Decimal):
-            return Step(schema=_head(node, logical=None), finish=decimal_of_bytes(node.scale, column, path))
-        if node.kind == "boolean":
-            return Step(schema=_BOOLEAN, finish=coercion(kind, name, column, path))
-        if name is not None and isinstance(column, ScalarType) and not is_shared:
-            logical = _READ_BY_FASTAVRO.get((name, column))
-            if logical is not None:
-                return Step(schema=_head(node, logical=logical))
-        schema = _head(node, logical=None)
-        finish = coercion(kind, name, column, path)
-        if kind in _NARROW:
-            finish = chain(_narrowed(_NARROW[kind]), finish)
-        if node.kind != "int":
-            return Step(schema=schema, finish=finish)
-        return (
-            Step(schema=schema, is_int=True)
-            if finish is None
-            else Step(schema=schema, finish=chain(check_int(path), finish))
-        )
 
     def _map(self, node: AvroNode, keys: ColumnType, values: ColumnType, path: str) -> Step:
         key_path, value_path = f"{path}->MAP_KEY", f"{path}->MAP_VAL"
@@ -347,32 +287,6 @@ class _Placed:
     """No later field feeds it too."""
 
 
-_NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
-
-
-def _narrowed(bits: int) -> Finish:
-    """AvroData casts an int whose connect.type is int8 or int16: Java's `byteValue` and `shortValue` cut."""
-    half = 1 << (bits - 1)
-    return lambda value: ((cast("int", value) + half) & (2 * half - 1)) - half
-
-
-def connect_type(node: AvroNode) -> tuple[ConnectType | None, str | None]:
-    """The type and the logical name that AvroData gives it; None for null, which it refuses."""
-    match node.kind:
-        case "null":
-            return None, None
-        case "record" | "union":
-            return ConnectType.STRUCT, None
-        case "map":
-            return ConnectType.MAP, None
-        case "array":
-            is_map = node.items is not None and node.items.is_map_entry
-            return (ConnectType.MAP if is_map else ConnectType.ARRAY), None
-        case _:
-            schema = to_connect(node)
-            return schema.type, schema.name
-
-
 def _connect_default(node: AvroNode) -> Value:
     """The default that null in a field is read as: Connect's own property, on the type beside null (the default of the
     Avro field is lost there)."""
@@ -383,18 +297,3 @@ def _connect_default(node: AvroNode) -> Value:
     if isinstance(default, str) and branch[0].kind in ("bytes", "fixed"):
         return default.encode("latin-1", "replace")
     return default if isinstance(default, bool | int | float | str) else None
-
-
-def _head(node: AvroNode, *, logical: str | None) -> ParsedSchema:
-    schema: ParsedSchema = {"type": node.kind}
-    if node.name:
-        schema["name"] = node.name
-    if node.kind == "enum":
-        schema["symbols"] = dict(enumerate(node.symbols))
-    elif node.kind == "fixed":
-        schema["size"] = node.size
-    if logical is not None:
-        schema["logicalType"] = logical
-        if logical == "decimal":
-            schema.update(precision=_NEVER_ROUND, scale=node.scale)
-    return schema

@@ -33,8 +33,8 @@ from srfix.serde.formats._avro_columns import map_entry_types
 from srfix.serde.formats._avro_connect import union_field_name
 from srfix.serde.formats._avro_defaults import connect_default, default_of
 from srfix.serde.formats._avro_encode import WritePlan, bare, encode_checked
+from srfix.serde.formats._avro_leaves import connect_type
 from srfix.serde.formats._avro_names import avro_fields
-from srfix.serde.formats._avro_plan import connect_type
 from srfix.serde.formats._avro_scalars import NULL, Check, Convert, nullable, scalar
 from srfix.serde.formats._avro_schema import MISSING, AvroField, AvroNode, describe, load, nullable_branch
 from srfix.serde.formats._misfit import Misfit
