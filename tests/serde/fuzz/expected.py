@@ -226,7 +226,7 @@ def _scalar(type_: ScalarType, value: object) -> object:
         case ScalarType.INTEGER | ScalarType.BIGINT, int() if type(value) is int:
             return value if -_RANGES[type_] <= value < _RANGES[type_] else UNKNOWN
         case ScalarType.DOUBLE, decimal.Decimal():
-            return float(value) + 0.0
+            return float(value) or UNKNOWN  # a zero may keep its sign
         case ScalarType.STRING, str():
             return value
         case ScalarType.BYTES, str():
