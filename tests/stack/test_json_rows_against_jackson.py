@@ -1,7 +1,7 @@
 """JSON rows against Jackson's real trees: what it makes of a body, and Java's numbers of its texts, is what we go by.
 
 Which node feeds which column is ksqlDB's, and said again here, in few words: `KsqlJsonDeserializer`, `JsonSerdeUtils`,
-`DecimalUtil.ensureFit` (the facts of ksqlDB, "JSON rule" and "Coercions, JSON path").
+`DecimalUtil.ensureFit`.
 """
 
 from __future__ import annotations

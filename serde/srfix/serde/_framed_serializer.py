@@ -98,7 +98,7 @@ class FramedSerializer:
         self._set(schema_id_framing, partial(type(self), registry, columns, **options, **own.given()))
         if columns is not None:
             usable_columns(columns)
-        internal: dict[str, object] = {"generation": generation, "written_by": written_by}
+        internal: dict[str, Any] = {"generation": generation, "written_by": written_by}
         if own.full_name is not None:
             internal["full_name"] = own.full_name
         plans = ColumnPlans(self._format, columns, wrap, case_rule, internal, validate=own.validate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from srfix.serde._column_types import Columns
 from srfix.serde._half import Half, half_of
@@ -36,7 +36,7 @@ class ColumnPlans:
         columns: Columns | None,
         wrap: bool | None,
         case_rule: CaseRule,
-        internal: Mapping[str, object],
+        internal: Mapping[str, Any],
         *,
         validate: bool = False,
     ) -> None:

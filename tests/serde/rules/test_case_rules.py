@@ -9,9 +9,8 @@
 | CASEFIELD, casefield | `caseField` | nothing | the last | nothing |
 | foo | `foo` and FOO | foo: `foo` | both | both |
 
-Null is a value like any other. Sources: the facts of ksqlDB, "Column types and case rules": "Avro rule at HEAD"
-(`ConnectDataTranslator.toKsqlStruct`, ksql#6201; JSON_SR since ksql#9130), "Incident-era Avro rule", "JSON rule"
-(`KsqlJsonDeserializer.enforceFieldTypesForStruct`; JSON_SR before).
+Null is a value like any other. Sources: `ConnectDataTranslator.toKsqlStruct` since ksql#6201 (JSON_SR since
+ksql#9130) and before it, `KsqlJsonDeserializer.enforceFieldTypesForStruct` (JSON_SR before).
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@
 A writer's Date, Time or Timestamp is the number that it is made of. All else is refused, with the path and both types, null
 or not; but not what is in an empty ARRAY or MAP, or in a STRUCT that is null.
 
-Source: the facts of ksqlDB, "Coercions, Connect path" (`ConnectDataTranslator.validateSchema`, `toKsqlValue`,
-`maybeConvertLogicalType`; `DecimalUtil.ensureFit`).
+Sources: `ConnectDataTranslator.validateSchema`, `toKsqlValue`, `maybeConvertLogicalType`; `DecimalUtil.ensureFit`.
 """
 
 from __future__ import annotations

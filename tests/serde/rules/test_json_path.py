@@ -10,8 +10,8 @@
 | BYTES | a string of base64 |
 | ARRAY / MAP, STRUCT | an array / an object |
 
-A node of another class is refused with its path, its Jackson class and the SQL type, null never. Source: the facts of
-ksqlDB, "Coercions, JSON path" (`KsqlJsonDeserializer`, `JsonSerdeUtils`); what values of one type become is in
+A node of another class is refused with its path, its Jackson class and the SQL type, null never. Sources:
+`KsqlJsonDeserializer`, `JsonSerdeUtils`; what values of one type become is in
 `test_json_scalars`.
 """
 

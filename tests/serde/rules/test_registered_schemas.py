@@ -1,13 +1,13 @@
 """What CREATE and the runtime serializer register for columns: all types, halves, wrappings, generations, both formats.
 
-| rule | source (the facts of ksqlDB, "Generated internal schema") |
+| rule | source |
 |---|---|
-| a field is null or its type, with the default null; an array's item null or its type | "Nullability" |
-| an un-wrapped Avro root is not nullable, and its logical type has no version; a JSON one stays nullable | "Wrapping" |
-| types and Connect's properties as CREATE writes them | "Avro type map", "JSON_SR type map" |
-| the serializer up to 0.28 writes none of Connect's properties but connect.internal.type | "connect.* emission" |
-| a nested record is named by its path; the path has the declared name, the field the one that Avro allows | "Naming" |
-| a single KEY column stands bare where the format has bare values; several stand in a record | "Wrapping" |
+| a field is null or its type, with the default null; an array's item null or its type | `ConnectSchemas`, `AvroData` |
+| an un-wrapped Avro root is not nullable, and its logical type has no version; a JSON one stays nullable | `AvroSchemas` |
+| types and Connect's properties as CREATE writes them | `AvroData`, `JsonSchemaData` |
+| the serializer up to 0.28 writes none of Connect's properties but connect.internal.type | ksql#9238 |
+| a nested record is named by its path; the path has the declared name, the field the one that Avro allows | `AvroSchemas` |
+| a single KEY column stands bare where the format has bare values; several stand in a record | `SerdeFeaturesFactory` |
 """
 
 from __future__ import annotations

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 import click
 
-from srfix.serde.errors import CasingError, DecodeError, ResolveError, SchemaError, UsageError, WireError
+from srfix.serde.batches import reason_of
+from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Value
 from srfix.serde.json_values import to_json
 
 __all__ = ["payload_bytes", "write_decoded"]
-
-_ABOUT_THE_PAYLOAD = (WireError, ResolveError, SchemaError, DecodeError, CasingError)
 
 
 def payload_bytes(given: Iterable[str], format_: Format | None) -> Iterator[bytes | None]:
@@ -61,7 +60,9 @@ def write_decoded(payloads: Iterable[bytes | None], read: Callable[[bytes | None
         count += 1
         try:
             line = json.dumps(to_json(read(payload)), ensure_ascii=False, allow_nan=False)
-        except _ABOUT_THE_PAYLOAD as error:
+        except SrfixError as error:
+            if reason_of(error) is None:
+                raise
             failed += 1
             click.echo(f"{type(error).__name__}: {error.message}", err=True)
         else:

@@ -20,11 +20,13 @@ schema refers to, directly or not, none before those that it refers to itself.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from srfix.serde._column_types import Columns
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode, Encode
+from srfix.serde.generations import Generation, WrittenBy
+from srfix.serde.subjects import Role
 
 __all__ = ["DecoderFactory", "EncoderFactory", "EncoderUnder", "FormatModule", "SchemaFormatModule"]
 
@@ -105,9 +107,16 @@ class SchemaFormatModule(FormatModule, Protocol):
     def encoder_under(self) -> EncoderUnder:
         """Makes encoders under schemas that exist."""
 
-    def internal_schema(self, columns: Columns, **options: Any) -> str:
-        """The schema of columns as ksqlDB writes it. Options: `role`, `wrapped`, `generation`, `written_by`; Avro also
-        has `full_name`.
+    def internal_schema(
+        self,
+        columns: Columns,
+        *,
+        role: Role = Role.VALUE,
+        wrapped: bool | None = None,
+        generation: Generation = Generation.UP_TO_0_28,
+        written_by: WrittenBy = WrittenBy.SERIALIZER,
+    ) -> str:
+        """The schema of columns as ksqlDB writes it; `wrapped` None as it does by default. Avro's takes a `full_name`, too.
 
         :raises ColumnError: if the format cannot hold the columns.
         """
