@@ -250,9 +250,7 @@ class TestHalves:
 
     @pytest.mark.parametrize("columns", ["A INT, B INT", "A INT KEY, B INT KEY, C INT KEY"])
     def test_several_columns_cannot_stand_bare(self, columns: str) -> None:
-        with pytest.raises(
-            ColumnError, match=r"Only a single column can be un-wrapped, and there are \d: "
-        ):
+        with pytest.raises(ColumnError, match=r"Only a single column can be un-wrapped, and there are \d: "):
             AvroSerializer(MemoryRegistry(), parse_columns(columns), wrap=False)({"A": 1}, KEY)
 
     def test_a_map_in_a_key_is_refused_at_once(self) -> None:
