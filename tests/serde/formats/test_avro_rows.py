@@ -434,9 +434,7 @@ class TestUnwrapped:
         assert (caught.value.path, caught.value.writer_type, caught.value.column_type) == ("", "struct", "int32")
 
     def test_several_columns_are_refused(self) -> None:
-        with pytest.raises(
-            ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: A, B"
-        ):
+        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: A, B"):
             _decoder("int", "A INT, B INT", wrapped=False)
 
     def test_key_columns_are_read_too(self) -> None:

@@ -400,7 +400,9 @@ class TestProperties:
         columns, row = given_
         text = json_schema.internal_schema(columns)
         payload = json_schema.encoder(text, columns=columns, case_rule=rule)(row, b"\0\0\0\0\x01")
-        if b'"Infinity"' not in payload and b'"-Infinity"' not in payload:  # texts, where the engine's schema says number
+        if (
+            b'"Infinity"' not in payload and b'"-Infinity"' not in payload
+        ):  # texts, where the engine's schema says number
             json_schema.validator(text)(payload[5:])
         assert json_schema.decoder(text, columns=columns, case_rule=rule)(payload, 5) == row
 
