@@ -105,7 +105,7 @@ def _float(is_narrow: bool, column: ColumnType, path: str) -> Read:
         kind = type(node)
         if kind is decimal.Decimal or kind is int or kind is float:
             # A double is what it is, a negative zero too.
-            value: float = node if kind is float else double_of_number(node)  # type: ignore[arg-type, assignment]
+            value: float = node if kind is float else _double(node)  # type: ignore[arg-type, assignment]
         elif kind is str and node in _NOT_FINITE:
             value = _NOT_FINITE[node]
         else:
@@ -113,6 +113,11 @@ def _float(is_narrow: bool, column: ColumnType, path: str) -> Read:
         return _narrowed(value) if is_narrow else value
 
     return convert
+
+
+def _double(number: int | decimal.Decimal) -> float:
+    value = double_of_number(number)
+    return -value if not value and isinstance(number, decimal.Decimal) and number.is_signed() else value
 
 
 def _narrowed(value: float) -> float:
@@ -153,7 +158,7 @@ def _decimal(writer: ConnectSchema, column: Decimal, path: str) -> Read:
                 raise wrong_node(node, "a number of at most 1,000 digits", column, path)
             return fit(decimal.Decimal(node))
         if isinstance(node, decimal.Decimal):
-            return fit(node)
+            return fit(node if node else node.copy_abs())  # a BigDecimal has no negative zero
         if type(node) is float:
             raise InexactError
         if type(node) is not str:
