@@ -156,7 +156,9 @@ class TestValues:
 
     def test_a_decimal_has_no_negative_zero_and_a_double_keeps_its_own_with_every_digit_too(self) -> None:
         schema = json.dumps({"type": "object", "properties": {"A": json.loads(_DECIMAL), "B": {"type": "number"}}})
-        read = json_schema.decoder(schema, columns=parse_columns("A DECIMAL(6, 2), B DOUBLE"), case_rule=CaseRule.UNIQUE)
+        read = json_schema.decoder(
+            schema, columns=parse_columns("A DECIMAL(6, 2), B DOUBLE"), case_rule=CaseRule.UNIQUE
+        )
         assert repr(read(b'{"A":-0.0,"B":-0.0}', 0)) == "{'A': Decimal('0.00'), 'B': -0.0}"
 
     @pytest.mark.parametrize(
