@@ -284,3 +284,10 @@ class TestHugeClaims:
         read = decoder(schema, columns=None, case_rule=CaseRule.UNIQUE)
         with pytest.raises(DecodeError, match=r"^The body nests deeper than 1000 levels"):
             read(b"\x02" * 50_000 + b"\x00" * 50_001, 0)
+
+
+def test_a_body_that_ends_within_a_map_says_so_by_the_path_that_other_errors_have() -> None:
+    schema = '{"type":"record","name":"R","fields":[{"name":"M","type":{"type":"map","values":"long"}}]}'
+    read = decoder(schema, columns=None, case_rule=CaseRule.EXACT)
+    with pytest.raises(TruncatedBodyError, match=r"within ->M->MAP_VAL:"):
+        read(b"\x02\x02a", 0)

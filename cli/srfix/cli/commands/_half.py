@@ -1,4 +1,4 @@
-"""One half of a record, as options describe it to `encode`, `decode --payload` and `schema`.
+"""One half of a record, as options describe it to `encode` and `schema`.
 
 @half_options                 # hands over `half: Half`
 def encode(half, …): …

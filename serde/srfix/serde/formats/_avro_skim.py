@@ -20,6 +20,8 @@ MAX_EMPTY_ITEMS: Final = 65_536
 """How many array items that take no bytes one body may claim altogether."""
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
+_PARTS: Final = {"array": "ARRAY", "map": "MAP_VAL"}
+"""What a path calls them, as ksqlDB does."""
 _MAX_VARINT_BYTES: Final = 10
 _SHOWN_LABELS: Final = 8
 """Of a path, at either end: what nests too deep would fill pages."""
@@ -132,7 +134,7 @@ class _Skimmer:
             return
         task.items_left -= 1
         stack.append(task)
-        stack.append(_Task(item, task.level + 1, _Path(task.path, task.node.kind.upper())))
+        stack.append(_Task(item, task.level + 1, _Path(task.path, _PARTS[task.node.kind])))
 
     def _index(self, count: int, what: str, path: _Path) -> int:
         before = self._at
