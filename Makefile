@@ -5,9 +5,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DOCKER := $(VENV)/.installed-docker
+SPARK  := $(VENV)/.installed-spark
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format stack stack-smoke java jars images docker-test bench fuzz wheel clean
+.PHONY: help demo test lint format test-spark stack stack-smoke java jars images docker-test bench fuzz wheel clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,7 +27,7 @@ demo: $(STAMP) ## The whole incident, told on the embedded broker and registry
 test: $(STAMP) ## The tests (no Java, no Docker)
 	$(BIN)/python -m pytest -n auto
 
-lint: $(STAMP) ## ruff and mypy (strict), code and tests
+lint: $(SPARK) ## ruff and mypy (strict), code and tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -56,6 +57,13 @@ stack: jars ## The suite on real Kafka, Kafka Streams, Confluent's serdes and Ap
 
 stack-smoke: jars ## Its first case: the incident and its repair on Kafka Streams 2.6.3
 	$(BIN)/python -m pytest tests/stack/test_case_01_incident.py
+
+$(SPARK): $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable '.[dev,spark-dev]'
+	@touch $@
+
+test-spark: jars $(SPARK) ## The tests on a real Spark (classic and Connect) with Avro, and a real Kafka
+	$(BIN)/python -m pytest tests/spark
 
 $(DOCKER): $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docker]'

@@ -58,7 +58,9 @@ def modules() -> Iterator[ModuleType]:
     for room in ROOMS:
         package = importlib.import_module(f"srfix.{room}")
         for found in pkgutil.walk_packages(package.__path__, f"srfix.{room}."):
-            if not found.name.endswith("__main__") and ".streams.driver" not in found.name:
+            if not found.name.endswith("__main__") and not any(
+                part in found.name for part in (".streams.driver", "._pyspark.")
+            ):
                 yield importlib.import_module(found.name)
 
 

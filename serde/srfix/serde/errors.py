@@ -36,6 +36,10 @@
     ├── FetchError                    (fixtures) the jars of a real part could not be had
     ├── EngineError                   (fixtures) there is no Docker engine, or it did not do what was asked
     ├── StreamsError                  (fixtures) a real Kafka Streams application failed
+    ├── SparkError                    (spark) what a plan, a cluster or a worker cannot do as it stands
+    │   ├── EngineRefusedError        the engine cannot represent the plan exactly; names every reason
+    │   ├── JarMissingError           a jar that Spark needs is not there; says which coordinates
+    │   └── WorkerPackageError        a worker lacks srfix, or what it needs; says how to ship it
     └── UsageError                    what was asked for makes no sense as it stands
 
 A message says what, where and what to do next, and never holds a secret.
@@ -58,7 +62,9 @@ __all__ = [
     "DecodeError",
     "DualSubjectError",
     "EncodeError",
+    "EngineRefusedError",
     "IncompatibleTypeError",
+    "JarMissingError",
     "KsqldbError",
     "MalformedHeaderError",
     "OutOfRangeError",
@@ -68,6 +74,7 @@ __all__ = [
     "ResolveError",
     "SchemaError",
     "SecretError",
+    "SparkError",
     "SrfixError",
     "StateDirectoryError",
     "SubjectVersionError",
@@ -77,6 +84,7 @@ __all__ = [
     "UnknownMagicByteError",
     "UsageError",
     "WireError",
+    "WorkerPackageError",
 ]
 
 
@@ -255,6 +263,28 @@ class TopologyError(SrfixError, ValueError):
 
 class KsqldbError(SrfixError):
     """ksqlDB could not be asked, said no, or what was saved of it is not its answer."""
+
+
+class SparkError(SrfixError):
+    """What a plan, a cluster or a worker of Spark cannot do as it stands."""
+
+
+class EngineRefusedError(SparkError):
+    """The engine that was asked for cannot represent the plan exactly."""
+
+    reasons: tuple[str, ...]
+    """Every reason, each naming its schema id and column."""
+
+
+class JarMissingError(SparkError):
+    """A jar that Spark needs is not on its class path."""
+
+    packages: tuple[str, ...]
+    """The Maven coordinates to start Spark with."""
+
+
+class WorkerPackageError(SparkError):
+    """A worker lacks srfix, or a library that it needs there."""
 
 
 class UsageError(SrfixError, ValueError):

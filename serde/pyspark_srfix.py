@@ -1,0 +1,1 @@
+"""The name under which Spark finds `format(\"srfix\")`."""
