@@ -13,10 +13,10 @@ from confluent_kafka.admin import AdminClient
 
 from srfix.fixtures.broker import EmbeddedBroker
 from srfix.recovery._group_offsets import GroupOffsets
-from srfix.recovery._kafka_client import ReadOnlyClient
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.cluster_answers import Commit
 from srfix.serde.errors import AccessDeniedError, ClusterError
+from srfix.serde.kafka_client import ReadOnlyClient
 from srfix.serde.subjects import Topic
 
 EVERY = [("orders", number) for number in range(3)] + [("users", 0)]

@@ -22,12 +22,12 @@ from click.core import ParameterSource
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.config_file import ConfigFile, read_config
 from srfix.cli.connection import Connection
-from srfix.cli.kafka_properties import to_librdkafka
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.properties import parse_property, read_properties
 from srfix.cli.redaction import Redactor
-from srfix.cli.registry_properties import is_registry_property, registry_settings, short_names
 from srfix.serde.errors import UsageError
+from srfix.serde.kafka_properties import to_librdkafka
+from srfix.serde.registry.properties import is_registry_property, registry_settings, short_names
 from srfix.serde.subjects import Topic
 
 __all__ = [

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from srfix.recovery._kafka_client import ReadOnlyClient
 from srfix.recovery.cluster_answers import Commit
 from srfix.serde.errors import AccessDeniedError, ClusterError
+from srfix.serde.kafka_client import ReadOnlyClient
 from srfix.serde.subjects import Topic
 
 if TYPE_CHECKING:

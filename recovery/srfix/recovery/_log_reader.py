@@ -7,8 +7,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery._kafka_client import ReadOnlyClient
 from srfix.recovery.raw_record import RawRecord, raw_record
+from srfix.serde.kafka_client import ReadOnlyClient
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar, cast
 
 from srfix.recovery._group_offsets import GroupOffsets
-from srfix.recovery._kafka_client import ReadOnlyClient
 from srfix.recovery._log_reader import read_places, read_range
 from srfix.recovery.cluster_answers import Commit, GroupState, TopicConfigs, refusal
 from srfix.recovery.raw_record import RawRecord
 from srfix.serde.errors import ClusterError
+from srfix.serde.kafka_client import ReadOnlyClient
 from srfix.serde.subjects import Topic
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from srfix.recovery._kafka_client import ReadOnlyClient
 from srfix.recovery._log_reader import read_range
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.raw_record import RawRecord
 from srfix.recovery.topic_lookup import partitions_of
 from srfix.serde.errors import UsageError
+from srfix.serde.kafka_client import ReadOnlyClient
 
 __all__ = ["RecordRange", "read_records"]
 

@@ -16,12 +16,12 @@ from typing import Final, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from srfix.recovery._kafka_client import ReadOnlyClient
 from srfix.recovery.census.columns import ColumnReader, Columns
 from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, Isolation, PartitionCensus
 from srfix.recovery.cluster import Cluster
 from srfix.serde.errors import ClusterError
+from srfix.serde.kafka_client import ReadOnlyClient
 
 __all__ = ["LocalCensus"]
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from srfix.serde.errors import SecretError, UsageError
 
-__all__ = ["HIDDEN", "Secret"]
+__all__ = ["HIDDEN", "Secret", "revealed"]
 
 HIDDEN = "***"
 """What stands in a text in place of a secret."""
@@ -107,3 +107,12 @@ def _refuse_to_travel() -> NoReturn:
         "A literal secret is not pickled: it would travel to other processes in clear. "
         "Give it as env:NAME or file:PATH, which each process reads for itself."
     )
+
+
+def revealed(value: str) -> str:
+    """A property's value: of `env:NAME` and `file:PATH`, what they stand for, read now; of any other, itself.
+
+    :raises SecretError: if a reference cannot be read.
+    :raises UsageError: if a reference names nothing.
+    """
+    return Secret.parse(value).reveal()

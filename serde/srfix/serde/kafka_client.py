@@ -1,6 +1,6 @@
 """How srfix talks to a Kafka cluster: a client configuration that cannot write, and errors in words.
 
-Shared by `cluster` and `census.local`. Whatever the user's configuration says, no group is joined, nothing is
+Shared by all that reads topics. Whatever the user's configuration says, no group is joined, nothing is
 committed, no topic is created, and librdkafka prints nothing.
 """
 

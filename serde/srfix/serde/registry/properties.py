@@ -1,15 +1,20 @@
-"""Client properties for the schema registry: Confluent's names, with or without `schema.registry.` before."""
+"""Client properties for the schema registry: Confluent's names, with or without `schema.registry.` before; and the client
+that they make."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.serde.errors import UsageError
+from srfix.serde.registry.secret import Secret, revealed
 
-__all__ = ["RegistrySettings", "is_registry_property", "registry_settings", "short_names"]
+if TYPE_CHECKING:
+    from srfix.serde.registry import Auth, BasicAuth, ClientCertificate, RegistryClient, RetryPolicy
+
+__all__ = ["RegistrySettings", "is_registry_property", "open_registry", "registry_settings", "short_names"]
 
 _PREFIX: Final = "schema.registry."
 _SOURCES: Final = ("USER_INFO", "URL", "SASL_INHERIT")
@@ -174,3 +179,76 @@ def _number(given: Mapping[str, str], name: str) -> int | None:
     if not (value.isascii() and value.isdigit()):
         raise UsageError(f"The registry property {name} must be a whole number.")
     return int(value)
+
+
+def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, str]) -> RegistryClient:
+    """A client for the registry; close it after use. It sends nothing yet.
+
+    :param urls: the URLs; `settings.urls` may be None.
+    :param kafka: the Kafka properties, whose SASL credentials SASL_INHERIT means; values may be `env:NAME` or `file:PATH`.
+    :raises UsageError: if the settings do not go together.
+    :raises SecretError: if the user information, the proxy or the key's password is a reference that cannot be read.
+    """
+    from srfix.serde.registry import RegistryClient
+
+    return RegistryClient(
+        urls,
+        auth=_auth(settings, kafka),
+        ca_file=settings.ca_file,
+        client_certificate=_client_certificate(settings),
+        proxy=None if settings.proxy is None else revealed(settings.proxy),
+        connect_timeout_s=settings.connect_timeout_s,
+        read_timeout_s=settings.read_timeout_s,
+        retry=_retry_policy(settings),
+    )
+
+
+def _retry_policy(settings: RegistrySettings) -> RetryPolicy:
+    from srfix.serde.registry import RetryPolicy
+
+    default = RetryPolicy()
+    return RetryPolicy(
+        max_attempts=default.max_attempts if settings.max_retries is None else settings.max_retries + 1,
+        initial_wait_s=default.initial_wait_s if settings.retry_wait_s is None else settings.retry_wait_s,
+        max_wait_s=default.max_wait_s if settings.retry_max_wait_s is None else settings.retry_max_wait_s,
+    )
+
+
+def _client_certificate(settings: RegistrySettings) -> ClientCertificate | None:
+    from srfix.serde.registry import ClientCertificate
+
+    if settings.certificate_file is None:
+        return None
+    return ClientCertificate(
+        certificate_file=settings.certificate_file,
+        key_file=settings.key_file,
+        key_password=None if settings.key_password is None else Secret.parse(settings.key_password),
+    )
+
+
+def _auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> Auth | None:
+    from srfix.serde.registry import BearerAuth
+
+    if settings.bearer_token is None:
+        return _basic_auth(settings, kafka)
+    return BearerAuth(
+        Secret.parse(settings.bearer_token),
+        logical_cluster=settings.logical_cluster,
+        identity_pool=settings.identity_pool,
+    )
+
+
+def _basic_auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> BasicAuth | None:
+    from srfix.serde.registry import BasicAuth
+
+    if settings.credentials_source == "SASL_INHERIT":
+        try:
+            username, password = kafka["sasl.username"], kafka["sasl.password"]
+        except KeyError as missing:
+            raise UsageError(
+                f"basic.auth.credentials.source=SASL_INHERIT needs the Kafka property {missing.args[0]}."
+            ) from None
+        return BasicAuth(revealed(username), Secret.parse(password))
+    if settings.user_info is None:
+        return None
+    return BasicAuth.parse(revealed(settings.user_info))
