@@ -28,6 +28,7 @@ __all__ = [
     "Headers",
     "MAX_SCHEMA_ID",
     "MIN_SCHEMA_ID",
+    "PREFIX_GUID_SIZE",
     "PREFIX_ID_SIZE",
     "SchemaId",
     "frame_guid",
@@ -46,6 +47,8 @@ Headers: TypeAlias = "Mapping[str, bytes | str | None] | Iterable[tuple[str, byt
 
 PREFIX_ID_SIZE: Final = 5
 """Bytes before the body in the `PREFIX_ID` framing."""
+PREFIX_GUID_SIZE: Final = 17
+"""Bytes before the body in the `PREFIX_GUID` framing, and in the header of `HEADER_GUID`."""
 MAX_SCHEMA_ID: Final = 2**31 - 1
 """Schema ids are Java ints; a negative one is never given out."""
 MIN_SCHEMA_ID: Final = 1
@@ -58,7 +61,6 @@ it runs once per record; it checks nothing, `parse` does."""
 
 _MAGIC_ID = 0
 _MAGIC_GUID = 1
-_PREFIX_GUID_SIZE = 17
 
 
 class Framing(Enum):
@@ -111,7 +113,7 @@ def header_guid(headers: Headers, role: Role) -> UUID | None:
             found, present = value, True
     if not present:
         return None
-    if not isinstance(found, bytes) or len(found) != _PREFIX_GUID_SIZE or found[0] != _MAGIC_GUID:
+    if not isinstance(found, bytes) or len(found) != PREFIX_GUID_SIZE or found[0] != _MAGIC_GUID:
         size = "null" if found is None else f"{len(found)} bytes"
         raise MalformedHeaderError(
             f"The record header {name} holds {size}; it must hold the byte 01 and a 16-byte schema GUID. "
@@ -175,7 +177,7 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
             body_offset=PREFIX_ID_SIZE,
         )
     if magic == _MAGIC_GUID:
-        if len(payload) < _PREFIX_GUID_SIZE:
+        if len(payload) < PREFIX_GUID_SIZE:
             raise PayloadTooShortError(
                 f"The payload has {len(payload)} bytes; the byte 01 announces a 16-byte schema GUID, so it "
                 "needs at least "
@@ -184,9 +186,9 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
         return Frame(
             framing=Framing.PREFIX_GUID,
             schema_id=None,
-            guid=UUID(bytes=payload[1:_PREFIX_GUID_SIZE]),
+            guid=UUID(bytes=payload[1:PREFIX_GUID_SIZE]),
             payload=payload,
-            body_offset=_PREFIX_GUID_SIZE,
+            body_offset=PREFIX_GUID_SIZE,
         )
     looks = " It looks like plain JSON." if payload[:1] in b'{["' else ""
     raise UnknownMagicByteError(
