@@ -20,7 +20,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from uuid import UUID
 
 from srfix.serde._questions import Question
@@ -41,6 +41,7 @@ from srfix.serde.wire import SchemaId
 __all__ = [
     "ById",
     "DualSubject",
+    "PlannablePolicy",
     "Refusal",
     "ResolvedSchema",
     "Resolver",
@@ -67,6 +68,22 @@ class Resolver(Protocol):
         :raises RegistryError: if the registry could not be asked.
         :raises UsageError: if a subject strategy has no subject for it.
         """
+
+
+@runtime_checkable
+class PlannablePolicy(Resolver, Protocol):
+    """A policy that says beforehand what it would ask. The three of this module are."""
+
+    def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
+        """The subjects that it asks about a topic's keys or values, in that order. None of a strategy that makes the
+        subject of a record's name: that is known with the schema only.
+
+        :raises UsageError: if a subject strategy has no subject for it.
+        """
+
+    def over(self, registry: SerdeRegistry, *, on_second: Callable[[SecondAnswered], None] | None = None) -> Resolver:
+        """The same policy over another registry, to try what it accepts: it registers nothing, remembers nothing of this
+        one, and tells `on_second` where a second subject answered."""
 
 
 class _Remembered:
@@ -110,6 +127,10 @@ class _Policy:
         raise NotImplementedError
 
 
+def _known_subjects(topic: str, role: Role, *strategies: SubjectStrategy) -> tuple[Subject, ...]:
+    return tuple(strategy(topic, role) for strategy in strategies if not needs_record(strategy))
+
+
 def _asked(question: Question, *strategies: SubjectStrategy) -> Hashable:
     """What an answer is remembered by: the subjects, so that topics share it; with a strategy that is to be asked later,
     what decides on them."""
@@ -128,6 +149,17 @@ class ById(_Policy):
         super().__init__()
         self._registry = registry
 
+    def __repr__(self) -> str:
+        return f"ById({self._registry!r})"
+
+    def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
+        """None: it asks no subject."""
+        return ()
+
+    def over(self, registry: SerdeRegistry, *, on_second: Callable[[SecondAnswered], None] | None = None) -> ById:
+        """See `PlannablePolicy.over`."""
+        return ById(registry)
+
     def _resolve(self, question: Question) -> ResolvedSchema:
         return self._remembered.get(question.identity, lambda: question.resolved(self._registry, None))
 
@@ -143,6 +175,19 @@ class UnderOneSubject(_Policy):
         super().__init__()
         self._registry = registry
         self._subjects = subjects
+
+    def __repr__(self) -> str:
+        return f"UnderOneSubject({self._registry!r}, {self._subjects!r})"
+
+    def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
+        """See `PlannablePolicy.subjects`."""
+        return _known_subjects(topic, role, self._subjects)
+
+    def over(
+        self, registry: SerdeRegistry, *, on_second: Callable[[SecondAnswered], None] | None = None
+    ) -> UnderOneSubject:
+        """See `PlannablePolicy.over`."""
+        return UnderOneSubject(registry, self._subjects)
 
     def _resolve(self, question: Question) -> ResolvedSchema:
         return self._remembered.get(_asked(question, self._subjects), lambda: self._find(question))
@@ -186,6 +231,20 @@ class DualSubject(_Policy):
         self._on_second = on_second
         self._register_missing = register_missing
         self._refusals: dict[tuple[Identity, Subject], Refusal] = {}
+
+    def __repr__(self) -> str:
+        registers = ", register_missing=True" if self._register_missing else ""
+        return f"DualSubject({self._registry!r}, first={self._first!r}, second={self._second!r}{registers})"
+
+    def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
+        """The first and the second. See `PlannablePolicy.subjects`."""
+        return _known_subjects(topic, role, self._first, self._second)
+
+    def over(
+        self, registry: SerdeRegistry, *, on_second: Callable[[SecondAnswered], None] | None = None
+    ) -> DualSubject:
+        """See `PlannablePolicy.over`."""
+        return DualSubject(registry, first=self._first, second=self._second, on_second=on_second)
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:

@@ -4,7 +4,16 @@ What will happen is decided in a plan, on the driver and in plain Python; Spark 
 loads no pyspark: its functions do when they are called.
 """
 
-from srfix.serde.spark.interface import Feed, PlannedRefusal, PlannedSchema
+from srfix.serde.spark.interface import Feed, ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.plan import NEWEST, ReadPlan, plan_read
 
-__all__ = ["Feed", "NEWEST", "PlannedRefusal", "PlannedSchema", "ReadPlan", "plan_read"]
+__all__ = [
+    "Feed",
+    "ListedVersion",
+    "NEWEST",
+    "NewestSchema",
+    "PlannedRefusal",
+    "PlannedSchema",
+    "ReadPlan",
+    "plan_read",
+]

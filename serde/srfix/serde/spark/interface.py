@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from srfix.serde._resolved import ResolvedSchema
+from srfix.serde._connect_columns import Dropped
+from srfix.serde._resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.batches import Reason
 from srfix.serde.errors import SrfixError
 from srfix.serde.formats.table import Format
-from srfix.serde.subjects import Role
+from srfix.serde.subjects import Role, Subject
 from srfix.serde.wire import SchemaId
 
 __all__ = [
     "ENGINES",
     "Engine",
     "Feed",
+    "ListedVersion",
+    "NewestSchema",
     "OnBadRow",
     "PlannedRefusal",
     "PlannedSchema",
@@ -37,11 +40,41 @@ class Feed:
     """Which writer field a column, or a field inside one, is fed by."""
 
     column: str
-    """The column's path, `ADDRESS->CITY`."""
+    """The column's path: `ADDRESS->CITY`; `LINES->ARRAY->SKU` inside the items of an array, `M->MAP_VAL->X` inside the
+    values of a map."""
     field: str | None
     """The writer field's path, in the writer's letters; None if no field feeds it: it is null."""
     detail: str | None = None
     """What happens on the way, if anything does: `int to BIGINT`."""
+    refusal: str | None = None
+    """Why a row that holds this cannot be read: its type does not feed the column; None if it does. The row is bad even
+    where the field is null."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedVersion:
+    """A version of a subject that was asked, live or soft-deleted."""
+
+    subject: Subject
+    """The subject, as it was asked."""
+    version: int
+    """The version's number."""
+    schema_id: SchemaId
+    """The id of its schema."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewestSchema:
+    """The schema that the columns were taken from."""
+
+    subject: Subject
+    """The subject."""
+    version: int
+    """The version's number."""
+    schema_id: SchemaId
+    """The id."""
+    dropped: tuple[Dropped, ...]
+    """The fields that no column type holds, and that are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +83,17 @@ class PlannedSchema:
 
     resolved: ResolvedSchema
     """The schema, what it refers to, and the subject that answered. It has an id."""
-    format: Format
-    """Avro or JSON_SR."""
+    format: Format | None
+    """Avro or JSON_SR, by the schema's type; None for a type that there is no serde for, which is its `problem`."""
     feeds: tuple[Feed, ...] = ()
-    """Every column, in order, with those inside STRUCTs."""
-    problem: SrfixError | None = None
-    """Why no row of this schema can be read into the columns (letter case undecided, say); None if one can."""
+    """Every column, in order, each with those inside it; empty if there is a `problem` with the schema as such."""
+    unused: tuple[str, ...] = ()
+    """The writer fields that feed no column, by path."""
+    problem: SrfixError | None = field(default=None, compare=False)
+    """Why no row of this schema can be read into the columns (letter case undecided, say); None if one can. Its rows are
+    bad rows for this reason (`batches.reason_of`)."""
+    second: SecondAnswered | None = field(default=None, compare=False)
+    """What a first subject's readers fail with, where the second one answered."""
 
     @property
     def schema_id(self) -> SchemaId:
@@ -72,7 +110,7 @@ class PlannedRefusal:
     """The id."""
     reason: Reason
     """UNKNOWN_ID or NOT_UNDER_SUBJECT."""
-    error: SrfixError
+    error: SrfixError = field(compare=False)
     """The policy's error."""
 
 

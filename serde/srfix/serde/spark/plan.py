@@ -2,33 +2,46 @@
 
 A plan holds every schema that the payloads are known to carry, under which subject it was found, and which writer field
 feeds which column. It is picklable, printable (`explain`), and works without Spark.
+
+The schemas are those of all versions, live and soft-deleted, of the policy's subjects (the topic's own, for `ById` and
+for strategies that make subjects of records' names), of `subjects`, and those of `ids`. What is not among them, a GUID in
+a header above all, is resolved where it is met.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
 
 from srfix.serde._column_types import Columns
 from srfix.serde._columns_from_spark import SparkSchema
 from srfix.serde._framed_deserializer import FramedDeserializer
 from srfix.serde._half import Half, half_of
-from srfix.serde.batches import reason_of
+from srfix.serde._plans import decode_plan
+from srfix.serde._resolved import ResolvedSchema, SecondAnswered
+from srfix.serde.batches import Reason, reason_of
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import columns_from_spark, parse_columns, spark_schema
-from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer, JsonSchemaDeserializer, SchemaDeserializer
-from srfix.serde.errors import ResolveError, UsageError
-from srfix.serde.formats.table import Format, format_of
-from srfix.serde.interface import Deserializer, SerdeRegistry
-from srfix.serde.registry.models import Schema
-from srfix.serde.resolve import ById, Resolver
+from srfix.serde.columns import spark_schema
+from srfix.serde.deserializer import (
+    AvroDeserializer,
+    JsonDeserializer,
+    JsonSchemaDeserializer,
+    KafkaDeserializer,
+    SchemaDeserializer,
+)
+from srfix.serde.errors import CasingError, ResolveError, SchemaError, UsageError
+from srfix.serde.formats.table import Format, check_schema_type, format_of
+from srfix.serde.interface import Deserializer
+from srfix.serde.resolve import ById, PlannablePolicy, Resolver
+from srfix.serde.spark._asked import Asked, PlanRegistry, listed
+from srfix.serde.spark._newest import given_columns, newest_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
-from srfix.serde.spark.interface import PlannedRefusal, PlannedSchema
+from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.subjects import Role, Subject, TopicSubject
 from srfix.serde.wire import SchemaId
 
-__all__ = ["NEWEST", "PlanRegistry", "ReadPlan", "plan_read"]
+__all__ = ["NEWEST", "Newest", "PlanRegistry", "ReadPlan", "plan_read"]
 
 
 class Newest:
@@ -38,20 +51,19 @@ class Newest:
         return "NEWEST"
 
 
-_DESERIALIZERS: Final[dict[Format, type[FramedDeserializer]]] = {
+_DESERIALIZERS: Final[dict[Format | None, type[FramedDeserializer]]] = {
     Format.AVRO: AvroDeserializer,
     Format.JSON_SR: JsonSchemaDeserializer,
+    None: SchemaDeserializer,
 }
+_SCHEMALESS: Final = (Format.JSON, Format.KAFKA)
 
 NEWEST: Final = Newest()
-"""The columns that the newest schema has, in its own letters."""
+"""The columns that the newest schema has, in its own letters: the highest live version of the subject that writers use.
 
-
-class PlanRegistry(SerdeRegistry, Protocol):
-    """What a plan asks: `RegistryClient` is one."""
-
-    def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
-        """The version numbers of a subject."""
+That is the policy's last one (the second of a `DualSubject`: the source's), else the first of `subjects` that has one.
+Decided when the plan is made: a running stream's columns do not change.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,19 +82,28 @@ class ReadPlan:
     """False if a body is the bare value of the only column."""
     case_rule: CaseRule
     """Which field feeds which column."""
-    policy: Resolver
-    """What is asked for an id that the plan does not hold."""
-    schemas: tuple[PlannedSchema, ...]
+    policy: Resolver | None
+    """What is asked for an id that the plan does not hold; None for a format without schemas."""
+    subjects: tuple[Subject, ...] = ()
+    """The subjects whose versions were listed."""
+    listed: tuple[ListedVersion, ...] = ()
+    """Their versions, live and soft-deleted."""
+    schemas: tuple[PlannedSchema, ...] = ()
     """By ascending id."""
-    refusals: tuple[PlannedRefusal, ...]
+    refusals: tuple[PlannedRefusal, ...] = ()
     """Ids that the policy did not accept, ascending."""
+    newest: NewestSchema | None = None
+    """Where the columns are from, if they are `NEWEST`."""
 
     def deserializer(self) -> Deserializer:
         """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
         if self.format is Format.JSON:
             return JsonDeserializer(self.columns, case_rule=self.case_rule, wrap=self.wrapped)
-        kind: type[FramedDeserializer] = SchemaDeserializer if self.format is None else _DESERIALIZERS[self.format]
+        if self.format is Format.KAFKA:
+            return KafkaDeserializer(self.columns)
+        assert self.policy is not None
         resolver = PlannedResolver(self.policy, (schema.resolved for schema in self.schemas))
+        kind = _DESERIALIZERS[self.format]
         return kind(resolver, columns=self.columns, case_rule=self.case_rule, wrap=self.wrapped)
 
     def spark_schema(self) -> str:
@@ -94,7 +115,7 @@ class ReadPlan:
 
 
 def plan_read(
-    registry: PlanRegistry,
+    registry: PlanRegistry | None,
     topic: str,
     columns: Columns | SparkSchema | Newest,
     *,
@@ -103,33 +124,39 @@ def plan_read(
     case_rule: CaseRule = CaseRule.UNIQUE,
     wrap: bool | None = None,
     policy: Resolver | None = None,
-    subjects: Iterable[Subject] = (),
+    subjects: Iterable[str] = (),
     ids: Iterable[int] = (),
 ) -> ReadPlan:
-    """Asks the registry for all that the payloads of a topic may carry.
+    """Asks the registry for all that the payloads of a topic may carry. Nothing is written: a policy's
+    `register_missing` and `on_second` are for the payloads that are met.
 
-    :param columns: the columns, as SQL text or parsed; a StructType; or `NEWEST`.
+    :param registry: None is enough for JSON and KAFKA, which have no schemas.
+    :param columns: the columns, parsed or in ksqlDB's words; a StructType, or its JSON (its names stay as they are); or
+        `NEWEST`. Those marked as KEY make keys, the others values.
+    :param format: None takes Avro and JSON_SR, as each schema says.
+    :param wrap: False says that bodies are the bare value of the only column. None is ksqlDB's default; with `NEWEST`, as
+        the schema is.
     :param policy: which ids are accepted; None is by id alone.
     :param subjects: subjects beside the policy's own, whose schemas the payloads may carry.
     :param ids: ids beside those of the subjects.
+    :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+    :raises UsageError: if a registry or a newest schema is needed, and there is none; if a subject strategy has no subject
+        for the topic.
+    :raises RegistryError: if the registry could not be asked.
     """
+    if format in _SCHEMALESS:
+        return _schemaless(topic, columns, role=role, format_=format, case_rule=case_rule, wrap=wrap)
+    if registry is None:
+        raise UsageError("Avro and JSON_SR need a schema registry. Give one, or plan the format JSON or KAFKA.")
     policy = ById(registry) if policy is None else policy
+    asked = Asked(registry)
+    own, extra = _own_subjects(policy, topic, role), tuple(map(Subject, subjects))
+    newest: NewestSchema | None = None
     if isinstance(columns, Newest):
-        raise UsageError("not yet")
-    half = half_of(_columns(columns), role, wrap)
-    found: list[PlannedSchema] = []
-    refused: list[PlannedRefusal] = []
-    for schema_id in sorted({*ids, *_known(registry, (*_subjects(policy, topic, role), *subjects))}):
-        try:
-            resolved = policy.resolve(schema_id, topic=topic, role=role)
-        except ResolveError as error:
-            reason = reason_of(error)
-            assert reason is not None
-            refused.append(PlannedRefusal(schema_id=SchemaId(schema_id), reason=reason, error=error))
-        else:
-            planned = PlannedSchema(resolved=resolved, format=format_of(resolved.schema.schema_type))
-            found.append(_planned(resolved.schema, half, planned))
-    return ReadPlan(
+        half, newest = newest_half(asked, (*own[-1:], *extra), format_=format, role=role, wrap=wrap)
+    else:
+        half = half_of(given_columns(columns), role, wrap)
+    plan = ReadPlan(
         topic=topic,
         role=role,
         format=format,
@@ -137,28 +164,71 @@ def plan_read(
         wrapped=half.wrapped,
         case_rule=case_rule,
         policy=policy,
-        schemas=tuple(found),
-        refusals=tuple(refused),
+        subjects=tuple(dict.fromkeys((*own, *extra))),
+        newest=newest,
+    )
+    return _filled(plan, asked, map(SchemaId, ids))
+
+
+def _schemaless(
+    topic: str,
+    columns: Columns | SparkSchema | Newest,
+    *,
+    role: Role,
+    format_: Format | None,
+    case_rule: CaseRule,
+    wrap: bool | None,
+) -> ReadPlan:
+    assert format_ is not None
+    if isinstance(columns, Newest):
+        raise UsageError(f"The format {format_.value} has no schemas, so there is no newest one. Name the columns.")
+    half = half_of(given_columns(columns), role, False if format_ is Format.KAFKA else wrap)
+    decode_plan(format_, None, half, case_rule)
+    return ReadPlan(
+        topic=topic,
+        role=role,
+        format=format_,
+        columns=half.columns,
+        wrapped=half.wrapped,
+        case_rule=case_rule,
+        policy=None,
     )
 
 
-def _planned(schema: Schema, half: Half, planned: PlannedSchema) -> PlannedSchema:
-    return planned
+def _own_subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ...]:
+    own = policy.subjects(topic=topic, role=role) if isinstance(policy, PlannablePolicy) else ()
+    return own or (TopicSubject()(topic, role),)
 
 
-def _columns(columns: Columns | SparkSchema) -> Columns:
-    if isinstance(columns, tuple):
-        return columns
-    if isinstance(columns, str) and not columns.lstrip().startswith("{"):
-        return parse_columns(columns)
-    return columns_from_spark(columns)
+def _filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:
+    versions = tuple(listed(asked, plan.subjects, plan.listed))
+    seconds: dict[int | None, SecondAnswered] = {}
+    policy = plan.policy
+    assert policy is not None
+    if isinstance(policy, PlannablePolicy):
+        policy = policy.over(asked, on_second=lambda answered: seconds.update({answered.schema_id: answered}))
+    half = Half(columns=plan.columns, wrapped=plan.wrapped)
+    schemas: list[PlannedSchema] = []
+    refusals: list[PlannedRefusal] = []
+    for schema_id in sorted({*ids, *(version.schema_id for version in versions)}):
+        try:
+            resolved = policy.resolve(schema_id, topic=plan.topic, role=plan.role)
+        except (ResolveError, UsageError) as error:
+            # A strategy that makes no subject of this schema refuses it alone, not the topic.
+            reason = reason_of(error) or Reason.NOT_UNDER_SUBJECT
+            refusals.append(PlannedRefusal(schema_id=schema_id, reason=reason, error=error))
+        else:
+            schemas.append(_planned(plan, half, resolved, seconds.get(schema_id)))
+    return replace(plan, listed=versions, schemas=tuple(schemas), refusals=tuple(refusals))
 
 
-def _subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ...]:
-    return (TopicSubject()(topic, role),)
-
-
-def _known(registry: PlanRegistry, subjects: Iterable[Subject]) -> Iterator[int]:
-    for subject in subjects:
-        for version in registry.versions(subject):
-            yield registry.version(subject, version).schema_id
+def _planned(plan: ReadPlan, half: Half, resolved: ResolvedSchema, second: SecondAnswered | None) -> PlannedSchema:
+    schema, problem, format_ = resolved.schema, None, None
+    try:
+        format_ = format_of(schema.schema_type)
+        if plan.format is not None:
+            check_schema_type(schema.schema_type, plan.format)
+        decode_plan(format_, schema.text, half, plan.case_rule, resolved.references)
+    except (SchemaError, CasingError) as error:
+        problem = error
+    return PlannedSchema(resolved=resolved, format=format_, problem=problem, second=second)

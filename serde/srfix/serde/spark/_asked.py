@@ -1,0 +1,93 @@
+"""A registry that is asked nothing twice, and which versions of which subjects there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, Protocol
+
+from srfix.serde.errors import UsageError
+from srfix.serde.interface import SerdeRegistry
+from srfix.serde.registry.errors import SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
+from srfix.serde.spark.interface import ListedVersion
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
+from srfix.serde.wire import SchemaId
+
+__all__ = ["Asked", "PlanRegistry", "listed"]
+
+
+class PlanRegistry(SerdeRegistry, Protocol):
+    """What a plan asks: `RegistryClient` is one."""
+
+    def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
+        """The version numbers of a subject."""
+
+
+class Asked:
+    """What a plan's policies ask while it is made. What a version's answer said is not asked again by id; nothing is
+    registered."""
+
+    def __init__(self, registry: PlanRegistry) -> None:
+        self._registry = registry
+        # By context: an id means one schema in each.
+        self._by_id: dict[tuple[str, int], RegisteredSchema] = {}
+        self._versions: dict[tuple[str, int | str], SchemaVersion] = {}
+
+    def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
+        """See `SchemaSource.schema_by_id`."""
+        key = (_context(subject), schema_id)
+        if key not in self._by_id:
+            self._by_id[key] = self._registry.schema_by_id(schema_id, subject=subject)
+        return self._by_id[key]
+
+    def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
+        """See `SchemaSource.version`."""
+        found = self._versions.get((subject, version))
+        if found is None:
+            found = self._registry.version(subject, version, deleted=deleted)
+            self._versions[subject, version] = self._versions[subject, found.version] = found
+            known = RegisteredSchema(schema_id=found.schema_id, schema=found.schema)
+            self._by_id.setdefault((_context(subject), found.schema_id), known)
+        return found
+
+    def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
+        """The version numbers of a subject; none where there is no such subject."""
+        try:
+            return self._registry.versions(subject, deleted=deleted)
+        except SubjectNotFoundError:
+            return ()
+
+    def latest(self, subject: str) -> SchemaVersion | None:
+        """The highest live version of a subject; None where there is none."""
+        try:
+            return self.version(subject, "latest")
+        except (SubjectNotFoundError, VersionNotFoundError):
+            return None
+
+    def lookup(self, subject: str, schema: Schema, *, deleted: bool = False) -> SchemaVersion:
+        """See `SchemaLookup.lookup`. Always asked: that a subject lists an id does not say that it is found by its content."""
+        return self._registry.lookup(subject, schema, deleted=deleted)
+
+    def register(self, subject: str, schema: Schema) -> SchemaId:
+        """Refuses: planning writes nothing."""
+        raise UsageError(f"A plan registers nothing, and something was to be registered under {subject!r}.")
+
+
+def listed(asked: Asked, subjects: Iterable[Subject], known: Iterable[ListedVersion] = ()) -> Iterator[ListedVersion]:
+    """Every version of the subjects, soft-deleted ones too, for readers accept those; only versions that are not known
+    are asked for.
+
+    :raises RegistryError: if the registry could not be asked.
+    """
+    by_place = {(found.subject, found.version): found for found in known}
+    for subject in subjects:
+        for version in asked.versions(subject, deleted=True):
+            found = by_place.get((subject, version))
+            if found is None:
+                answer = asked.version(subject, version, deleted=True)
+                found = ListedVersion(subject=subject, version=version, schema_id=answer.schema_id)
+            yield found
+
+
+def _context(subject: str | None) -> str:
+    return DEFAULT_CONTEXT if subject is None else split_context(subject)[0]

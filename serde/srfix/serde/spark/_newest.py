@@ -1,0 +1,94 @@
+"""The columns that a plan's rows have: those that were given, or the newest schema's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from srfix.serde._column_text import parse_columns
+from srfix.serde._column_types import Columns
+from srfix.serde._columns_from_spark import SparkSchema, columns_from_spark
+from srfix.serde._connect_columns import Inferred, columns_of
+from srfix.serde._connect_schema import ConnectSchema, ConnectType
+from srfix.serde._half import Half, half_of
+from srfix.serde.errors import SrfixError, UsageError
+from srfix.serde.formats import _avro_connect, _json_schema_connect
+from srfix.serde.formats.table import Format, check_schema_type, format_of
+from srfix.serde.registry.models import SchemaVersion
+from srfix.serde.registry.references import reference_texts
+from srfix.serde.spark._asked import Asked
+from srfix.serde.spark.interface import NewestSchema
+from srfix.serde.subjects import Role, Subject
+
+__all__ = ["given_columns", "newest_half"]
+
+_UNIONS = (_avro_connect.UNION_NAME, _json_schema_connect.UNION_NAME)
+
+
+def given_columns(columns: Columns | SparkSchema) -> Columns:
+    """The columns of a list, of ksqlDB's words, of a StructType or of its JSON; Spark's names stay as they are.
+
+    :raises ColumnError: if they cannot be read, or a type fits no column.
+    :raises SchemaError: if it is not Spark's JSON form of a struct.
+    """
+    if isinstance(columns, tuple):
+        return columns
+    if isinstance(columns, str) and not columns.lstrip().startswith("{"):
+        return parse_columns(columns)
+    return columns_from_spark(columns, names="keep")
+
+
+def newest_half(
+    asked: Asked, subjects: Iterable[Subject], *, format_: Format | None, role: Role, wrap: bool | None
+) -> tuple[Half, NewestSchema]:
+    """The columns of the highest live version of the first subject that has one, in its own letters.
+
+    :param wrap: None takes the fields of a record or an object, and anything else as the one column ROWKEY or ROWVAL.
+    :raises UsageError: if no subject has a live version.
+    :raises SchemaError: if it is of another format.
+    :raises ColumnError: if no columns can be made of it.
+    """
+    names = tuple(subjects)
+    for subject in names:
+        found = asked.latest(subject)
+        if found is not None:
+            try:
+                return _half(asked, subject, found, format_, role, wrap)
+            except SrfixError as error:
+                error.args = (
+                    f"The newest schema, version {found.version} of {subject!r} (id {found.schema_id}), gives no "
+                    f"columns: {error.message}",
+                )
+                raise
+    raise UsageError(
+        f"There is no newest schema to take the columns from: {_none_in(names)}. Name the columns, or the subject "
+        "that holds the schema (subjects=…)."
+    )
+
+
+def _none_in(names: tuple[str, ...]) -> str:
+    if not names:
+        return "no subject is asked"
+    return f"{' and '.join(map(repr, names))} {'has' if len(names) == 1 else 'have'} no live version"
+
+
+def _half(
+    asked: Asked, subject: Subject, found: SchemaVersion, format_: Format | None, role: Role, wrap: bool | None
+) -> tuple[Half, NewestSchema]:
+    schema = found.schema
+    if format_ is not None:
+        check_schema_type(schema.schema_type, format_)
+    references = reference_texts(asked, schema, subject=subject)
+    connect = _connect_schema(format_of(schema.schema_type), schema.text, references)
+    wrapped = _is_record(connect) if wrap is None else wrap
+    inferred: Inferred = columns_of(connect, names="keep", role=role, wrapped=wrapped)
+    newest = NewestSchema(subject=subject, version=found.version, schema_id=found.schema_id, dropped=inferred.dropped)
+    return half_of(inferred.columns, role, wrapped), newest
+
+
+def _connect_schema(format_: Format, text: str, references: tuple[str, ...]) -> ConnectSchema:
+    module = _avro_connect if format_ is Format.AVRO else _json_schema_connect
+    return module.connect_schema(text, references)
+
+
+def _is_record(schema: ConnectSchema) -> bool:
+    return schema.type is ConnectType.STRUCT and schema.name not in _UNIONS
