@@ -1,0 +1,53 @@
+"""The arrow engine: payloads decoded by the serde, in Arrow batches, on the workers."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from srfix.serde.spark._pyspark.shipping import Shipped
+from srfix.serde.spark.plan import ReadPlan
+from srfix.serde.wire import schema_id_header
+
+__all__ = ["arrow_decoded", "decoded_type"]
+
+
+def arrow_decoded(plan: ReadPlan, payload: Column, *, headers: Column | None = None) -> Column:
+    """`struct<row: struct<the plan's columns>, reason: string, message: string>` for payloads in binary.
+
+    The row is null where there is a reason, a `batches.Reason`'s word (TOMBSTONE too), and only there. Nothing about a
+    row raises: a job fails of it only if the registry cannot be asked, or a worker lacks srfix.
+
+    Several such columns in one projection travel to the workers together. Spark is told that the column is not
+    deterministic, so that no filter on it becomes a second decoding.
+
+    :param headers: the records' headers, `array<struct<key: string, value: binary>>`, for payloads whose schema is named
+        there. Only headers of that name travel.
+    :raises ColumnError: if Spark has no such type as a column.
+    """
+    shipped = Shipped("srfix.serde.spark._worker:plan_decoder", pickle.dumps(plan))
+    decode = F.arrow_udf(shipped, decoded_type(plan)).asNondeterministic()  # type: ignore[attr-defined]
+    columns = [payload]
+    if headers is not None:
+        name = schema_id_header(plan.role)
+        columns.append(F.filter(headers, lambda header: header["key"] == name))
+    decoded: Column = decode(*columns)
+    return decoded
+
+
+def decoded_type(plan: ReadPlan) -> StructType:
+    """The type of what both engines give.
+
+    :raises ColumnError: if Spark has no such type as a column.
+    """
+    return StructType(
+        [
+            StructField("row", StructType.fromJson(json.loads(plan.spark_schema()))),
+            StructField("reason", StringType()),
+            StructField("message", StringType()),
+        ]
+    )

@@ -1,0 +1,176 @@
+"""What runs in Spark's Python workers: payloads → rows, reasons and messages, an Arrow batch at a time. No pyspark here.
+
+A worker's process keeps what it has made of a plan, across batches, tasks and jobs. So the registry is asked once for an
+id that the plan does not hold, and never again once it is known. That an id is refused is remembered for half a minute
+only: a schema that is born while a stream runs is read, and garbage does not become a storm of questions. A registry that
+cannot be asked is an error, always: the task fails, and Spark runs it again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from srfix.serde._batch_rows import BadRow, Contexts, Reason, without_frames
+from srfix.serde._column_types import Columns
+from srfix.serde._resolved import Identity, ResolvedSchema
+from srfix.serde.arrow._pyarrow import pyarrow
+from srfix.serde.arrow.decode import BatchEngine, RowWise
+from srfix.serde.arrow.types import arrow_schema
+from srfix.serde.errors import ResolveError, SrfixError
+from srfix.serde.interface import Context, SerdeContext
+from srfix.serde.resolve import Resolver
+from srfix.serde.spark.plan import ReadPlan
+from srfix.serde.subjects import Role
+from srfix.serde.wire import SchemaId
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["BATCH_ENGINE", "PlanDecoder", "RememberedRefusals", "plan_decoder", "spark_type"]
+
+BATCH_ENGINE: Final[BatchEngine] = RowWise
+"""What decodes batches. A compiled kernel takes this place."""
+FORGET_REFUSALS_AFTER_S: Final = 30.0
+"""For how long an id that was refused is not asked for again, in seconds."""
+_MOST_REFUSALS: Final = 10_000
+_MOST_PLANS: Final = 16
+
+
+class RememberedRefusals:
+    """A policy, and what it refused a moment ago. What it accepted it remembers itself."""
+
+    def __init__(
+        self,
+        policy: Resolver,
+        *,
+        forget_after_s: float = FORGET_REFUSALS_AFTER_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._policy = policy
+        self._forget_after_s = forget_after_s
+        self._clock = clock
+        self._refused: dict[Hashable, tuple[float, ResolveError]] = {}
+
+    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        """See `Resolver.resolve`."""
+        identity = SchemaId(schema_id)
+        return self._ask(identity, topic, role, lambda: self._policy.resolve(identity, topic=topic, role=role))
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        """See `Resolver.resolve_guid`."""
+        return self._ask(guid, topic, role, lambda: self._policy.resolve_guid(guid, topic=topic, role=role))
+
+    def _ask(self, identity: Identity, topic: str, role: Role, ask: Callable[[], ResolvedSchema]) -> ResolvedSchema:
+        question = (identity, topic, role)
+        until, error = self._refused.get(question, (0.0, None))
+        if error is not None and self._clock() < until:
+            raise error
+        try:
+            return ask()
+        except ResolveError as refusal:
+            self._refused.pop(question, None)
+            if len(self._refused) >= _MOST_REFUSALS:
+                del self._refused[next(iter(self._refused))]  # the oldest
+            without_frames(refusal)
+            self._refused[question] = (self._clock() + self._forget_after_s, refusal)
+            raise
+
+
+class PlanDecoder:
+    """What decodes the batches of one plan."""
+
+    def __init__(self, plan: ReadPlan, *, engine: BatchEngine = BATCH_ENGINE) -> None:
+        """:raises ColumnError: if Spark's Arrow cannot hold a column."""
+        pa = pyarrow()
+        patient = plan if plan.policy is None else replace(plan, policy=RememberedRefusals(plan.policy))
+        self._decode = engine(patient.deserializer(), plan.columns, plan.role)
+        self._topic, self._role = plan.topic, plan.role
+        self._context = SerdeContext(plan.topic, plan.role)
+        self._row = spark_type(plan.columns)
+        self._result = [
+            pa.field("row", self._row),
+            pa.field("reason", pa.string()),
+            pa.field("message", pa.string()),
+        ]
+
+    def __call__(self, payloads: pa.Array, headers: pa.Array | None = None) -> pa.Array:
+        """`struct<row, reason, message>`, as long as the payloads: the row is null where there is a reason, a
+        `batches.Reason`'s word (TOMBSTONE too), and only there; the message is null for a tombstone.
+
+        :param payloads: of any binary type; a null is a tombstone.
+        :param headers: each record's headers: lists of structs of key and value.
+        :raises RegistryError: if the registry could not be asked.
+        """
+        pa = pyarrow()
+        decoded = self._decode(payloads, self._context if headers is None else self._contexts(headers))
+        reasons: list[str | None] = [None] * len(payloads)
+        messages: list[str | None] = [None] * len(payloads)
+        for position in decoded.tombstones:
+            reasons[position] = Reason.TOMBSTONE.value
+        for bad in decoded.bad:
+            reasons[bad.position] = bad.reason.value
+            messages[bad.position] = _printable(bad)
+        reason = pa.array(reasons, pa.string())
+        has_no_row = reason.is_valid() if decoded.tombstones or decoded.bad else None
+        columns = [
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(decoded.rows.columns, self._row, strict=True)
+        ]
+        row = pa.StructArray.from_arrays(columns, fields=list(self._row), mask=has_no_row)
+        return pa.StructArray.from_arrays([row, reason, pa.array(messages, pa.string())], fields=self._result)
+
+    def _contexts(self, headers: pa.Array) -> Contexts:
+        if not len(headers.flatten()):
+            return self._context
+        return [self._context if not each else self._with(each) for each in headers.to_pylist()]
+
+    def _with(self, headers: Sequence[dict[str, object]]) -> Context:
+        pairs = [(str(header["key"]), _header_value(header["value"])) for header in headers]
+        return SerdeContext(self._topic, self._role, headers=pairs)
+
+
+@lru_cache(maxsize=_MOST_PLANS)
+def plan_decoder(pickled: bytes) -> PlanDecoder:
+    """What decodes under a pickled `ReadPlan`: one for each plan and process.
+
+    :raises ColumnError: if Spark's Arrow cannot hold a column.
+    """
+    plan: ReadPlan = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
+    return PlanDecoder(plan)
+
+
+def spark_type(columns: Columns) -> pa.StructType:
+    """Rows of the columns as Spark takes them from Python: as `arrow_schema` has it, times in microseconds."""
+    pa = pyarrow()
+    return pa.struct([field.with_type(_in_microseconds(field.type)) for field in arrow_schema(columns)])
+
+
+def _in_microseconds(type_: pa.DataType) -> pa.DataType:
+    pa = pyarrow()
+    types = pa.types
+    if types.is_timestamp(type_):
+        return pa.timestamp("us", tz="UTC")
+    if types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_in_microseconds(type_.value_type)))
+    if types.is_map(type_):
+        return pa.map_(type_.key_type, _in_microseconds(type_.item_type))
+    if types.is_struct(type_):
+        return pa.struct([field.with_type(_in_microseconds(field.type)) for field in type_])
+    return type_
+
+
+def _header_value(value: object) -> bytes | None:
+    assert value is None or isinstance(value, bytes)
+    return value
+
+
+def _printable(bad: BadRow) -> str:
+    # An error may quote half of a surrogate pair, which no Arrow string holds.
+    error: SrfixError = bad.error
+    return error.message.encode(errors="backslashreplace").decode()
