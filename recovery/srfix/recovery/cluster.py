@@ -22,8 +22,8 @@ from srfix.serde.kafka_client import ReadOnlyClient
 from srfix.serde.subjects import Topic
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer
-    from confluent_kafka.admin import AdminClient
+    from confluent_kafka import Consumer, IsolationLevel
+    from confluent_kafka.admin import AdminClient, OffsetSpec
 
 __all__ = ["Cluster", "GroupListing", "RawRecord"]
 
@@ -226,31 +226,30 @@ class Cluster:
         :raises AccessDeniedError: if this user may not ask about the topic.
         :raises ClusterError: if the topic or a partition does not exist, or no broker answers in time.
         """
-        from confluent_kafka import IsolationLevel, TopicPartition
+        from confluent_kafka import IsolationLevel
         from confluent_kafka.admin import OffsetSpec
 
         wanted = list(dict.fromkeys(partitions))
         self._require(topic, wanted)
-        if not wanted:
-            return {}
-        doing = f"reading the watermarks of the topic {topic!r}"
-        ends: list[dict[int, int]] = []
-        for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):
-            futures = self._open_admin().list_offsets(
-                {TopicPartition(topic, partition): spec for partition in wanted},
-                isolation_level=IsolationLevel.READ_UNCOMMITTED,
-                request_timeout=self._timeout_s,
-            )
-            ends.append(
-                {
-                    entry.partition: self._answer(
-                        doing, cast("Future[_Offset]", future), acl=f"Describe on topic {topic!r}"
-                    ).offset
-                    for entry, future in futures.items()
-                }
-            )
-        starts, latest = ends
-        return {partition: (starts[partition], latest[partition]) for partition in wanted}
+        starts, ends = (
+            self._list_offsets(topic, wanted, spec, IsolationLevel.READ_UNCOMMITTED)
+            for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+        )
+        return {partition: (starts[partition], ends[partition]) for partition in wanted}
+
+    def stable_ends(self, topic: str, partitions: Iterable[int]) -> Mapping[int, int]:
+        """Per partition where its log ends (exclusive) for whoever reads committed records only: the last stable offset.
+        An open transaction keeps it below the high watermark.
+
+        :raises AccessDeniedError: if this user may not ask about the topic.
+        :raises ClusterError: if the topic or a partition does not exist, or no broker answers in time.
+        """
+        from confluent_kafka import IsolationLevel
+        from confluent_kafka.admin import OffsetSpec
+
+        wanted = list(dict.fromkeys(partitions))
+        self._require(topic, wanted)
+        return self._list_offsets(topic, wanted, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
 
     def record_at(self, topic: str, partition: int, offset: int) -> RawRecord | None:
         """The record at one offset; None if the broker has none there (any more).
@@ -299,6 +298,25 @@ class Cluster:
                 f"The topic {topic!r} on {where} has {count} partitions, 0 to {count - 1}; "
                 f"{', '.join(map(str, missing))} was asked for. Check whether the topic was recreated."
             )
+
+    def _list_offsets(
+        self, topic: str, partitions: list[int], spec: OffsetSpec, isolation: IsolationLevel
+    ) -> Mapping[int, int]:
+        from confluent_kafka import TopicPartition
+
+        if not partitions:
+            return {}
+        futures = self._open_admin().list_offsets(
+            {TopicPartition(topic, partition): spec for partition in partitions},
+            isolation_level=isolation,
+            request_timeout=self._timeout_s,
+        )
+        doing = f"reading the watermarks of the topic {topic!r}"
+        acl = f"Describe on topic {topic!r}"
+        return {
+            entry.partition: self._answer(doing, cast("Future[_Offset]", future), acl=acl).offset
+            for entry, future in futures.items()
+        }
 
     def _open_admin(self) -> AdminClient:
         if self._admin is None:

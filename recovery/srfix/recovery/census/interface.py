@@ -125,6 +125,9 @@ class PartitionCensus:
     stopped_early: str | None = None
     """Why the read stopped before the end; None if it did not. If it did, all counts are of what was read: more ids
     and more keys may follow, and a record that was not read may supersede one that counts as live here."""
+    start_moved_to: int | None = None
+    """Where the log started when the read was over, if its start had moved meanwhile: what was before it is gone, and
+    may be among what was counted. None if it had not, or the engine does not look."""
 
     def of(self, role: Role) -> RoleCensus:
         """The keys or the values."""
