@@ -36,7 +36,16 @@ from srfix.serde._java_text import double_text, float_text, plain_decimal_text
 from srfix.serde.errors import IncompatibleTypeError, OutOfRangeError
 from srfix.serde.interface import Value
 
-__all__ = ["Coerce", "coercion", "connect_type_of", "ensure_fit", "incompatible", "refusal", "shown_number"]
+__all__ = [
+    "Coerce",
+    "coercion",
+    "connect_type_of",
+    "ensure_fit",
+    "incompatible",
+    "refusal",
+    "refusal_of_values",
+    "shown_number",
+]
 
 Coerce: TypeAlias = Callable[[Value], Value]
 """A writer's value that is not null → the column's value. Raises a DecodeError if it does not fit."""
@@ -236,17 +245,23 @@ def _to_timestamp(path: str) -> Coerce:
     return coerce
 
 
+def refusal_of_values(
+    writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str
+) -> IncompatibleTypeError | None:
+    """Why a column that takes the type (`refusal`) takes no value of it, though it takes null; None if it does."""
+    # Both are bytes to `validateSchema`; `Struct.put` refuses the object of the other class, and has nothing against null.
+    is_other = writer is ConnectType.BYTES and (name == DECIMAL_NAME) is not isinstance(column, Decimal)
+    return incompatible(ConnectType.BYTES.word, column, path) if is_other else None
+
+
 def _of_bytes(name: str | None, column: ScalarType | Decimal, path: str) -> Coerce | None:
-    is_decimal = name == DECIMAL_NAME
-    if is_decimal and isinstance(column, Decimal):
-        return ensure_fit(column, path)
-    if is_decimal or isinstance(column, Decimal):
-        # Both are bytes to `validateSchema`; `Struct.put` refuses the object of the other class, and has nothing against null.
+    if refusal_of_values(ConnectType.BYTES, name, column, path) is not None:
+
         def refuse(_: Value) -> Value:
             raise incompatible(ConnectType.BYTES.word, column, path)
 
         return refuse
-    return None
+    return ensure_fit(column, path) if isinstance(column, Decimal) else None
 
 
 def ensure_fit(column: Decimal, path: str) -> Coerce:

@@ -8,6 +8,7 @@ two bytes are as a varint, so that any other byte is a KeyError too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -37,7 +38,7 @@ from srfix.serde.formats._avro_readers import INT, TIME_MICROS, TIME_MILLIS
 from srfix.serde.formats._avro_schema import AvroNode, describe, nullable_branch
 from srfix.serde.interface import Value
 
-__all__ = ["ReadPlan", "Step"]
+__all__ = ["Placed", "ReadPlan", "Step", "connect_default", "place"]
 
 # What it makes other values of than it should.
 _STRICT: Final[dict[tuple[str, str], str]] = {("int", "time-millis"): TIME_MILLIS, ("long", "time-micros"): TIME_MICROS}
@@ -158,7 +159,7 @@ class ReadPlan:
         )
 
     def _record(self, node: AvroNode, columns: Columns, path: str) -> Step:
-        fed = self._placed(columns, [part.name for part in node.fields], path, what="the writer schema")
+        fed = place(columns, [part.name for part in node.fields], self._case_rule, path)
         fields: list[dict[str, object]] = []
         ints: list[tuple[str, str]] = []
         finishes: list[tuple[str, Finish]] = []
@@ -197,7 +198,7 @@ class ReadPlan:
 
     def _field(self, node: AvroNode, type_: ColumnType, path: str) -> Step:
         step = self.column(node, type_, path)
-        default = _connect_default(node)
+        default = connect_default(node)
         # Of a type with parts it is left null: nobody but a Connect source whose schema says so writes such a default.
         if default is None or step.is_refusal or not isinstance(type_, ScalarType | Decimal):
             return step
@@ -207,19 +208,7 @@ class ReadPlan:
         value = default if finish is None else finish(default)
         return Step(schema=raw.schema, finish=null_as(value, finish))
 
-    def _placed(self, columns: Columns, fields: list[str], path: str, *, what: str) -> dict[str, tuple[_Placed, ...]]:
-        # Columns match by their Avro-compatible names, as ksqlDB's do (`ConnectSchemas.withCompatibleSchema`).
-        avro_names = avro_fields(columns)
-        where = f"{what} at {path}" if path else what
-        placed = placements(tuple(avro_names), fields, self._case_rule, where=where)
-        last = {avro_name: field for field, avro_name in placed}
-        fed: dict[str, tuple[_Placed, ...]] = {}
-        for field, avro_name in placed:
-            target = _Placed(avro_names[avro_name], avro_name, last[avro_name] == field)
-            fed[field] = (*fed.get(field, ()), target)
-        return fed
-
-    def _share(self, node: AvroNode, targets: tuple[_Placed, ...], path: str) -> tuple[Step, tuple[Target, ...]]:
+    def _share(self, node: AvroNode, targets: tuple[Placed, ...], path: str) -> tuple[Step, tuple[Target, ...]]:
         """One field for several columns, or for one that a later field feeds: its type is checked all the same."""
         types = {target.column.type for target in targets}
         is_shared = len(types) > 1
@@ -254,7 +243,7 @@ class ReadPlan:
                 f"Two branches of the {describe(node)}, at {path or 'the root'}, have the same name for Connect: "
                 f"{', '.join(names)}. No column can tell them apart."
             )
-        fed = self._placed(type_.fields, names, path, what="the union")
+        fed = place(type_.fields, names, self._case_rule, path, what="the union")
         schema: ParsedSchema = {"type": "union"}
         refusals: list[Finish] = []
         targets: dict[str, tuple[Target, ...]] = {}
@@ -278,16 +267,38 @@ class ReadPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class Placed:
     """A column that a field feeds."""
 
     column: Column
+    """The column."""
     avro_name: str
+    """Its Avro-compatible name, which paths have."""
     counts: bool
     """No later field feeds it too."""
 
 
-def _connect_default(node: AvroNode) -> Value:
+def place(
+    columns: Columns, fields: Sequence[str], case_rule: CaseRule, path: str, *, what: str = "the writer schema"
+) -> dict[str, tuple[Placed, ...]]:
+    """Field → the columns that it feeds, in the order in which they are filled; fields that feed none are absent.
+
+    :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
+    :raises ColumnError: if two columns get the same Avro-compatible name.
+    """
+    # Columns match by their Avro-compatible names, as ksqlDB's do (`ConnectSchemas.withCompatibleSchema`).
+    avro_names = avro_fields(columns)
+    where = f"{what} at {path}" if path else what
+    placed = placements(tuple(avro_names), fields, case_rule, where=where)
+    last = {avro_name: field for field, avro_name in placed}
+    fed: dict[str, tuple[Placed, ...]] = {}
+    for field, avro_name in placed:
+        target = Placed(avro_names[avro_name], avro_name, last[avro_name] == field)
+        fed[field] = (*fed.get(field, ()), target)
+    return fed
+
+
+def connect_default(node: AvroNode) -> Value:
     """The default that null in a field is read as: Connect's own property, on the type beside null (the default of the
     Avro field is lost there)."""
     branch = nullable_branch(node)
