@@ -30,11 +30,13 @@ from srfix.serde.deserializer import (
     KafkaDeserializer,
     SchemaDeserializer,
 )
-from srfix.serde.errors import CasingError, ResolveError, SchemaError, UsageError
+from srfix.serde.errors import CasingError, ResolveError, SchemaError, SrfixError, UsageError
 from srfix.serde.formats.table import Format, check_schema_type, format_of
 from srfix.serde.interface import Deserializer
 from srfix.serde.resolve import ById, PlannablePolicy, Resolver
 from srfix.serde.spark._asked import Asked, PlanRegistry, listed
+from srfix.serde.spark._feeds import Feeds
+from srfix.serde.spark._feeds_writers import planned_feeds
 from srfix.serde.spark._newest import given_columns, newest_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
 from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
@@ -223,12 +225,23 @@ def _filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:
 
 
 def _planned(plan: ReadPlan, half: Half, resolved: ResolvedSchema, second: SecondAnswered | None) -> PlannedSchema:
-    schema, problem, format_ = resolved.schema, None, None
+    schema, format_ = resolved.schema, None
+    feeds = Feeds(feeds=())
+    problem: SrfixError | None
     try:
         format_ = format_of(schema.schema_type)
         if plan.format is not None:
             check_schema_type(schema.schema_type, plan.format)
         decode_plan(format_, schema.text, half, plan.case_rule, resolved.references)
+        feeds = planned_feeds(format_, resolved, half, plan.case_rule)
+        problem = feeds.problem
     except (SchemaError, CasingError) as error:
         problem = error
-    return PlannedSchema(resolved=resolved, format=format_, problem=problem, second=second)
+    return PlannedSchema(
+        resolved=resolved,
+        format=format_,
+        feeds=feeds.feeds,
+        unused=feeds.unused,
+        problem=problem,
+        second=second,
+    )
