@@ -37,8 +37,10 @@
     ├── EngineError                   (fixtures) there is no Docker engine, or it did not do what was asked
     ├── StreamsError                  (fixtures) a real Kafka Streams application failed
     ├── SparkError                    (spark) what a plan, a cluster or a worker cannot do as it stands
+    │   ├── BadRowError               a row that could not be read, and fails the job
     │   ├── EngineRefusedError        the engine cannot represent the plan exactly; names every reason
     │   ├── JarMissingError           a jar that Spark needs is not there; says which coordinates
+    │   ├── DataLossError             records were gone before they were read
     │   └── WorkerPackageError        a worker lacks srfix, or what it needs; says how to ship it
     └── UsageError                    what was asked for makes no sense as it stands
 
@@ -49,16 +51,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from srfix.serde.batches import Reason
 
 __all__ = [
     "AccessDeniedError",
     "AmbiguousFieldError",
+    "BadRowError",
     "CasingError",
     "ClusterError",
     "CoercionError",
     "ColumnError",
+    "DataLossError",
     "DecodeError",
     "DualSubjectError",
     "EncodeError",
@@ -269,6 +276,19 @@ class SparkError(SrfixError):
     """What a plan, a cluster or a worker of Spark cannot do as it stands."""
 
 
+class BadRowError(SparkError):
+    """A row that could not be read, where that fails the job."""
+
+    topic: str | None
+    """The topic; None if the frame does not say it."""
+    partition: int | None
+    """The partition; None if the frame does not say it."""
+    offset: int | None
+    """The offset; None if the frame does not say it."""
+    reason: Reason
+    """Why."""
+
+
 class EngineRefusedError(SparkError):
     """The engine that was asked for cannot represent the plan exactly."""
 
@@ -281,6 +301,15 @@ class JarMissingError(SparkError):
 
     packages: tuple[str, ...]
     """The Maven coordinates to start Spark with."""
+
+
+class DataLossError(SparkError):
+    """Records were gone before they were read: by retention, or because the topic was deleted or truncated."""
+
+    topic: str
+    """The topic."""
+    partition: int | None
+    """The partition; None if it is about the whole topic."""
 
 
 class WorkerPackageError(SparkError):
