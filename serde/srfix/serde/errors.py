@@ -38,9 +38,9 @@
     ├── StreamsError                  (fixtures) a real Kafka Streams application failed
     ├── SparkError                    (spark) what a plan, a cluster or a worker cannot do as it stands
     │   ├── BadRowError               a row that could not be read, and fails the job
+    │   ├── DataLossError             records were gone before they were read
     │   ├── EngineRefusedError        the engine cannot represent the plan exactly; names every reason
     │   ├── JarMissingError           a jar that Spark needs is not there; says which coordinates
-    │   ├── DataLossError             records were gone before they were read
     │   └── WorkerPackageError        a worker lacks srfix, or what it needs; says how to ship it
     └── UsageError                    what was asked for makes no sense as it stands
 
@@ -289,6 +289,15 @@ class BadRowError(SparkError):
     """Why."""
 
 
+class DataLossError(SparkError):
+    """Records were gone before they were read: by retention, or because the topic was deleted or truncated."""
+
+    topic: str
+    """The topic."""
+    partition: int | None
+    """The partition; None if it is about the whole topic."""
+
+
 class EngineRefusedError(SparkError):
     """The engine that was asked for cannot represent the plan exactly."""
 
@@ -301,15 +310,6 @@ class JarMissingError(SparkError):
 
     packages: tuple[str, ...]
     """The Maven coordinates to start Spark with."""
-
-
-class DataLossError(SparkError):
-    """Records were gone before they were read: by retention, or because the topic was deleted or truncated."""
-
-    topic: str
-    """The topic."""
-    partition: int | None
-    """The partition; None if it is about the whole topic."""
 
 
 class WorkerPackageError(SparkError):

@@ -14,12 +14,12 @@ from srfix.serde.errors import AccessDeniedError, ClusterError, UsageError
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
-__all__ = ["ReadOnlyClient"]
+__all__ = ["DECIDED_HERE", "ReadOnlyClient", "UNUSED_GROUP"]
 
-_UNUSED_GROUP: Final = "srfix-reads-only"
+UNUSED_GROUP: Final = "srfix-reads-only"
 """librdkafka wants a group.id on every consumer; this one is never joined and never committed to."""
 
-_REFUSED: Final = frozenset(
+DECIDED_HERE: Final = frozenset(
     {
         # group membership and its offsets
         "group.id",
@@ -48,8 +48,9 @@ _REFUSED: Final = frozenset(
         "statistics.interval.ms",
     }
 )
+"""Properties in librdkafka's names that are left out: whoever only reads decides them itself."""
 _FORCED: Final[Mapping[str, str]] = {
-    "group.id": _UNUSED_GROUP,
+    "group.id": UNUSED_GROUP,
     "enable.auto.commit": "false",
     "enable.auto.offset.store": "false",
     "allow.auto.create.topics": "false",
@@ -80,7 +81,7 @@ class ReadOnlyClient:
                 "The Kafka configuration names no bootstrap.servers; give --bootstrap-servers HOST:PORT[,…]."
             )
         self.bootstrap_servers: Final = servers
-        self._config = {name: value for name, value in config.items() if name not in _REFUSED}
+        self._config = {name: value for name, value in config.items() if name not in DECIDED_HERE}
         self._secrets = tuple(
             value for name, value in config.items() if value and any(word in name for word in _SECRET_WORDS)
         )

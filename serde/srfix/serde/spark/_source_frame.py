@@ -1,0 +1,300 @@
+"""What a frame of `format("srfix")` has: a row's columns, why there is no row, and the record's own columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias, cast
+
+from srfix.serde._column_types import Columns
+from srfix.serde._half import half_of
+from srfix.serde.arrow.types import reason_fields
+from srfix.serde.columns import columns_from_spark, parse_columns, spark_schema
+from srfix.serde.errors import UsageError
+from srfix.serde.spark._source_options import METADATA, SourceOptions, Tombstones
+
+__all__ = ["FieldKind", "Frame", "FrameField", "frame_of", "spark_json"]
+
+Json: TypeAlias = "str | bool | int | Sequence[Json] | Mapping[str, Json] | None"
+SparkType: TypeAlias = "str | Mapping[str, Json]"
+
+
+def _struct(**fields: SparkType) -> SparkType:
+    return {
+        "type": "struct",
+        "fields": [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in fields.items()],
+    }
+
+
+_METADATA_TYPES: Final[Mapping[str, SparkType]] = {
+    "key": "binary",
+    "value": "binary",
+    "topic": "string",
+    "partition": "integer",
+    "offset": "long",
+    "timestamp": "timestamp",
+    "timestampType": "integer",
+    "headers": {"type": "array", "elementType": _struct(key="string", value="binary"), "containsNull": True},
+}
+"""As the frames of Spark's Kafka source (`KafkaRecordToRowConverter`)."""
+
+
+class FieldKind(Enum):
+    """Where a field's values come from."""
+
+    ROW = "row"
+    REASON = "reason"
+    MESSAGE = "message"
+    PAYLOAD = "payload"
+    METADATA = "metadata"
+
+
+_REASON_TYPES: Final[Mapping[FieldKind, SparkType]] = {
+    FieldKind.REASON: "string",
+    FieldKind.MESSAGE: "string",
+    FieldKind.PAYLOAD: "binary",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameField:
+    """A field of the frame."""
+
+    name: str
+    """Its name there."""
+    kind: FieldKind
+    """Where its values come from."""
+    source: str = ""
+    """The record's column that it shows, for METADATA; the row's column, for ROW."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """All fields, in order, and the columns of the rows."""
+
+    fields: tuple[FrameField, ...]
+    """The fields."""
+    columns: Columns
+    """The columns that rows are decoded into; none for raw records."""
+    wrap: bool | None = None
+    """Whether a single column stands in a record, where the columns alone do not say: where some were left out."""
+
+
+def frame_of(options: SourceOptions, schema: Mapping[str, Json] | None = None) -> Frame:
+    """The fields of the frame.
+
+    :param schema: the schema that the user gave, in Spark's JSON form: which fields there are, in which order.
+    :raises UsageError: if neither the options nor the schema say which columns there are; if a field of the schema is none
+        of them, has another type or may not be null; if two fields have the same name.
+    :raises ColumnError: if the columns cannot be read, or Spark has no such type.
+    """
+    if options.is_raw:
+        return _raw(options) if schema is None else _chosen_raw(schema)
+    declared = None if options.columns is None else half_of(parse_columns(options.columns), options.role, options.wrap)
+    if schema is None:
+        if declared is None:
+            raise UsageError(
+                'The columns of the rows are not known. Give .option("columns", "ID BIGINT, NAME STRING"), or '
+                ".schema(…)."
+            )
+        return _distinct(
+            Frame(fields=_fields(options, declared.columns), columns=declared.columns, wrap=declared.wrapped)
+        )
+    frame = _chosen(options, schema)
+    if declared is None:
+        return frame
+    return Frame(fields=frame.fields, columns=_among(frame.columns, declared.columns), wrap=declared.wrapped)
+
+
+def spark_json(frame: Frame) -> str:
+    """The frame's schema, in Spark's JSON: every field nullable.
+
+    :raises ColumnError: if Spark has no such type as a column.
+    """
+    rows = (
+        {field["name"]: field["type"] for field in json.loads(spark_schema(frame.columns))["fields"]}
+        if frame.columns
+        else {}
+    )
+    types = [_type_of(field, rows) for field in frame.fields]
+    return json.dumps(_struct_of(zip((field.name for field in frame.fields), types, strict=True)), ensure_ascii=False)
+
+
+def _row_types(columns: Columns) -> dict[str, SparkType]:
+    return {field["name"]: field["type"] for field in json.loads(spark_schema(columns))["fields"]}
+
+
+def _type_of(field: FrameField, rows: Mapping[str, SparkType]) -> SparkType:
+    if field.kind is FieldKind.METADATA:
+        return _METADATA_TYPES[field.source]
+    return rows[field.source] if field.kind is FieldKind.ROW else _REASON_TYPES[field.kind]
+
+
+def _struct_of(fields: Iterable[tuple[str, SparkType]]) -> SparkType:
+    return {
+        "type": "struct",
+        "fields": [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in fields],
+    }
+
+
+def _fields(options: SourceOptions, columns: Columns) -> tuple[FrameField, ...]:
+    rows = [FrameField(name=column.name, kind=FieldKind.ROW, source=column.name) for column in columns]
+    return (*rows, *_about(options, columns), *_records(options))
+
+
+def _about(options: SourceOptions, columns: Columns) -> tuple[FrameField, ...]:
+    names = reason_fields(columns)
+    reason = FrameField(name=names.reason, kind=FieldKind.REASON)
+    if options.on_error != "quarantine":
+        return (reason,)
+    return (
+        reason,
+        FrameField(name=names.message, kind=FieldKind.MESSAGE),
+        FrameField(name=names.payload, kind=FieldKind.PAYLOAD),
+    )
+
+
+def _records(options: SourceOptions) -> tuple[FrameField, ...]:
+    return tuple(
+        FrameField(name=f"{options.metadata_prefix}{name}", kind=FieldKind.METADATA, source=name)
+        for name in options.metadata or ()
+    )
+
+
+def _raw(options: SourceOptions) -> Frame:
+    return Frame(fields=_records(options), columns=())
+
+
+def _chosen_raw(schema: Mapping[str, Json]) -> Frame:
+    fields = []
+    for name, type_ in _given_fields(schema):
+        if name not in _METADATA_TYPES or not _same(type_, _METADATA_TYPES[name]):
+            raise UsageError(
+                f"The schema's field {name!r} ({_named(type_)}) is no column of a raw record. Those are "
+                f"{', '.join(f'{each} {_named(kind)}' for each, kind in _METADATA_TYPES.items())}."
+            )
+        fields.append(FrameField(name=name, kind=FieldKind.METADATA, source=name))
+    return Frame(fields=tuple(fields), columns=())
+
+
+def _chosen(options: SourceOptions, schema: Mapping[str, Json]) -> Frame:
+    given = _given_fields(schema)
+    records = {field.name: field for field in _records(options)}
+    # The names of the reason columns depend on the others', and these are told by their names.
+    candidates = [(name, type_) for name, type_ in given if name not in records]
+    abouts = _about_among(options, [name for name, _ in candidates])
+    rows = [(name, type_) for name, type_ in candidates if name not in abouts]
+    if options.metadata is None:
+        _refuse_unclear(rows)
+    columns = _columns(rows)
+    written = {column.name: column.name for column in columns}
+    known = {field.name: field for field in (*records.values(), *abouts.values())}
+    for name, type_ in given:
+        if name in known and not _same(type_, _type_of(known[name], {})):
+            raise UsageError(
+                f"The schema's field {name!r} is {_named(type_)}; it must be {_named(_type_of(known[name], {}))}."
+            )
+    fields = tuple(
+        known.get(name) or FrameField(name=name, kind=FieldKind.ROW, source=written[name]) for name, _ in given
+    )
+    frame = _distinct(Frame(fields=fields, columns=columns))
+    if not any(field.kind is FieldKind.REASON for field in fields) and not (
+        options.on_error == "fail" and options.tombstones is Tombstones.DROP
+    ):
+        raise UsageError(
+            f"The schema lacks the column {reason_fields(columns).reason} STRING, by which tombstones and bad rows can be "
+            "told from rows of nulls. Add it, or give on.error=fail and tombstones=drop."
+        )
+    return frame
+
+
+def _about_among(options: SourceOptions, names: Sequence[str]) -> dict[str, FrameField]:
+    """The reason columns that the names show, by name."""
+    known = {field.name: field for field in _about(options, ())}
+    return {name: known[name] for name in names if name in known}
+
+
+def _refuse_unclear(rows: Sequence[tuple[str, SparkType]]) -> None:
+    for name, type_ in rows:
+        if name in METADATA and _same(type_, _METADATA_TYPES[name]):
+            raise UsageError(
+                f"The schema's field {name!r} may be the record's {name} or a field of its row. Say "
+                f'.option("metadata", "{name}") for the record\'s, or .option("metadata", "none") for the row\'s.'
+            )
+
+
+def _columns(rows: Sequence[tuple[str, SparkType]]) -> Columns:
+    if not rows:
+        raise UsageError(
+            "The schema has no column of the rows. Name one at least, or read format=raw, which decodes nothing."
+        )
+    given = _struct_of(rows)
+    columns = columns_from_spark(cast("Mapping[str, object]", given), names="keep")
+    exact = _row_types(columns)
+    for name, type_ in rows:
+        if not _same(type_, exact[name]):
+            raise UsageError(
+                f"The schema's column {name!r} is {_named(type_)}, which rows do not have; they have "
+                f"{_named(exact[name])}. Read that and cast it."
+            )
+    return columns
+
+
+def _among(columns: Columns, declared: Columns) -> Columns:
+    """Columns of a schema that are all among the declared ones.
+
+    :raises UsageError: if one is not, or has another type.
+    """
+    types = {column.name: column.type for column in declared}
+    for column in columns:
+        if types.get(column.name) != column.type:
+            raise UsageError(
+                f"The schema's column {column.name!r} is not among those of the option columns, or has another type there. "
+                "Leave the option out, or make them agree (letter case too)."
+            )
+    return columns
+
+
+def _given_fields(schema: Mapping[str, Json]) -> list[tuple[str, SparkType]]:
+    fields = cast("Sequence[Mapping[str, Json]]", schema["fields"])
+    for field in fields:
+        if field["nullable"] is False:
+            raise UsageError(
+                f"The schema's field {field['name']!r} is NOT NULL; every field of such a frame may be null, in tombstones "
+                "for one. Declare it nullable."
+            )
+    return [(str(field["name"]), cast("SparkType", field["type"])) for field in fields]
+
+
+def _distinct(frame: Frame) -> Frame:
+    names = [field.name for field in frame.fields]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"Two columns are called {name!r}: the row's and the record's. Give .option(\"metadata.prefix\", "
+                '"_record_"), say, or leave it out of metadata.'
+            )
+    return frame
+
+
+def _same(one: Json, other: Json) -> bool:
+    return _bare(one) == _bare(other)
+
+
+def _bare(type_: Json) -> Json:
+    """A type without what makes no difference: nullability, metadata."""
+    if isinstance(type_, Mapping):
+        return {
+            name: _bare(value)
+            for name, value in type_.items()
+            if name not in ("nullable", "metadata", "containsNull", "valueContainsNull")
+        }
+    if isinstance(type_, str) or not isinstance(type_, Sequence):
+        return type_
+    return [_bare(value) for value in type_]
+
+
+def _named(type_: SparkType) -> str:
+    return type_ if isinstance(type_, str) else str(type_["type"])

@@ -1,0 +1,153 @@
+"""A topic's partitions and the ends of its logs, asked on the driver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from srfix.serde.errors import ClusterError
+from srfix.serde.kafka_client import ReadOnlyClient
+from srfix.serde.registry.secret import revealed
+from srfix.serde.spark._source_offsets import Log
+from srfix.serde.spark._source_options import Isolation
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+__all__ = ["TopicLog", "kafka_config"]
+
+_TIMEOUT_S: Final = 30.0
+_PATIENCE_S: Final = 10.0
+_Answer = TypeVar("_Answer")
+
+
+def kafka_config(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties, with what `env:NAME` and `file:PATH` stand for in this process.
+
+    :raises SecretError: if a reference cannot be read.
+    """
+    return {name: revealed(value) for name, value in properties.items()}
+
+
+class TopicLog:
+    """Asks for one topic, again and again. No group is joined, no topic is created."""
+
+    def __init__(self, properties: Mapping[str, str], topic: str, isolation: Isolation) -> None:
+        """
+        :param properties: librdkafka's names; values may be `env:NAME` or `file:PATH`.
+        :raises SecretError: if such a reference cannot be read.
+        """
+        self._client = ReadOnlyClient(kafka_config(properties))
+        self._topic = topic
+        self._isolation = isolation
+        self._admin: AdminClient | None = None
+
+    def now(self) -> Log:
+        """The topic's partitions, its id, and where its logs start and end now.
+
+        :raises AccessDeniedError: if this user may not ask.
+        :raises ClusterError: if there is no such topic, or no broker answers in time.
+        :raises UsageError: if librdkafka refuses the properties.
+        """
+        from confluent_kafka.admin import OffsetSpec
+
+        topic_id, partitions = self._described()
+        return Log(
+            topic=self._topic,
+            topic_id=topic_id,
+            starts=self._offsets(partitions, OffsetSpec.earliest()),
+            ends=self._offsets(partitions, OffsetSpec.latest()),
+        )
+
+    def _described(self) -> tuple[str | None, list[int]]:
+        from confluent_kafka import KafkaError, TopicCollection
+
+        doing = f"describing the topic {self._topic!r}"
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            future = self._open().describe_topics(TopicCollection([self._topic]), request_timeout=_TIMEOUT_S)[
+                self._topic
+            ]
+            try:
+                described = self._answer(doing, future)
+            except _UnansweredError as error:
+                code = error.code
+                if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise ClusterError(
+                        f"There is no topic {self._topic!r} on the Kafka cluster at {self._client.bootstrap_servers}, or "
+                        "this user may not see it. Check its spelling, letter case and the cluster."
+                    ) from None
+                if code != KafkaError.LEADER_NOT_AVAILABLE or time.monotonic() > deadline:
+                    raise error.error from None
+                time.sleep(0.1)  # it was created a moment ago
+            else:
+                topic_id = getattr(described, "topic_id", None)
+                numbers = sorted(partition.id for partition in described.partitions)
+                return None if topic_id is None else str(topic_id), numbers
+
+    def _offsets(self, partitions: list[int], spec: object) -> Mapping[int, int]:
+        from confluent_kafka import IsolationLevel, TopicPartition
+
+        level = (
+            IsolationLevel.READ_COMMITTED
+            if self._isolation is Isolation.READ_COMMITTED
+            else IsolationLevel.READ_UNCOMMITTED
+        )
+        futures = self._open().list_offsets(
+            {TopicPartition(self._topic, partition): spec for partition in partitions},  # type: ignore[misc]
+            isolation_level=level,
+            request_timeout=_TIMEOUT_S,
+        )
+        doing = f"asking for the offsets of the topic {self._topic!r}"
+        try:
+            found = {place.partition: int(self._answer(doing, future).offset) for place, future in futures.items()}
+        except _UnansweredError as error:
+            raise error.error from None
+        return dict(sorted(found.items()))
+
+    def _open(self) -> AdminClient:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        if self._admin is None:
+            try:
+                self._admin = AdminClient(_without_consumers(self._client.config()))
+            except (KafkaException, TypeError, ValueError) as error:
+                raise self._client.refused_config(error) from None
+        self._admin.poll(0)  # errors are told here
+        return self._admin
+
+    def _answer(self, doing: str, future: Future[_Answer]) -> _Answer:
+        from confluent_kafka import KafkaException
+
+        try:
+            return future.result(timeout=_TIMEOUT_S + 1)
+        except KafkaException as error:
+            self._open()
+            code = error.args[0].code() if error.args and hasattr(error.args[0], "code") else None
+            raise _UnansweredError(
+                self._client.failed(doing, error, acl=f"Describe on topic {self._topic!r}"), code
+            ) from None
+        except FutureTimeoutError:
+            raise _UnansweredError(self._client.failed(doing, f"no answer within {_TIMEOUT_S:g} s"), None) from None
+
+
+class _UnansweredError(Exception):
+    """What to raise, and librdkafka's code for why."""
+
+    def __init__(self, error: ClusterError, code: int | None) -> None:
+        super().__init__(error)
+        self.error = error
+        self.code = code
+
+
+def _without_consumers(config: Mapping[str, object]) -> dict[str, object]:
+    # librdkafka warns of a consumer's properties on other clients.
+    return {
+        name: value
+        for name, value in config.items()
+        if name not in ("group.id", "enable.auto.commit", "enable.auto.offset.store")
+    }
