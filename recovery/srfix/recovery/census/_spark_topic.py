@@ -1,0 +1,107 @@
+"""Topics as frames of Spark's Kafka source, read as every consumer of srfix reads: no group, no commit, nothing created."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.census.interface import Isolation
+from srfix.serde.errors import JarMissingError, SrfixError
+from srfix.serde.kafka_client import UNUSED_GROUP, ReadOnlyClient
+from srfix.serde.kafka_java_properties import to_java
+from srfix.serde.spark.packages import packages
+from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["SparkTopics"]
+
+_NO_KAFKA: Final = "Failed to find data source: kafka"
+_MOST_WORDS: Final = 600
+
+
+class SparkTopics:
+    """What a session reads of one cluster.
+
+    :param config: librdkafka's configuration names, as for `Cluster`.
+    :param options: options of Spark's Kafka source that go before those made of `config`.
+    :raises UsageError: if a property has no counterpart in Java's clients.
+    """
+
+    def __init__(self, spark: SparkSession, config: Mapping[str, str], options: Mapping[str, str]) -> None:
+        self._spark = spark
+        self._client = ReadOnlyClient(config)
+        self._options = {f"kafka.{name}": value for name, value in to_java(config).items()} | dict(options)
+        self._secrets = tuple(value for name, value in self._options.items() if _is_secret(name) and value)
+
+    def __repr__(self) -> str:
+        return f"SparkTopics({self._client.bootstrap_servers})"
+
+    def frame(self, topic: Topic, ranges: Mapping[int, tuple[int, int]], isolation: Isolation) -> DataFrame:
+        """The records of each partition from the first offset (inclusive) to the second (exclusive), with headers.
+
+        Where the log's start moves meanwhile, the read goes on from the new one.
+        """
+        starts = {str(partition): start for partition, (start, _) in ranges.items()}
+        ends = {str(partition): end for partition, (_, end) in ranges.items()}
+        return (
+            self._spark.read.format("kafka")
+            .options(**self._options)
+            .option("assign", json.dumps({topic: sorted(ranges)}))
+            .option("startingOffsets", json.dumps({topic: starts}))
+            .option("endingOffsets", json.dumps({topic: ends}))
+            .option("includeHeaders", "true")
+            .option("failOnDataLoss", "false")
+            .option("groupIdPrefix", UNUSED_GROUP)
+            .option("kafka.isolation.level", isolation.value)
+            .option("kafka.allow.auto.create.topics", "false")
+            .load()
+        )
+
+    @contextmanager
+    def failures(self, doing: str) -> Iterator[None]:
+        """Turns what Spark raises into an error of ours, without secrets.
+
+        :raises JarMissingError: if Spark has no Kafka source.
+        :raises ClusterError: if anything else goes wrong.
+        """
+        try:
+            yield
+        except SrfixError:
+            raise
+        except Exception as error:
+            if not _is_sparks(error):
+                raise
+            raise self._said(doing, error) from None
+
+    def _said(self, doing: str, error: Exception) -> SrfixError:
+        text = str(error)
+        if _NO_KAFKA in text:
+            needed = packages(self._spark.version).coordinates
+            return JarMissingError(
+                "Spark has no Kafka source: the jars are missing. Start the session with "
+                f".config('spark.jars.packages', '{','.join(needed)}'), or name the files in spark.jars.",
+                packages=needed,
+            )
+        for secret in self._secrets:
+            text = text.replace(secret, "[hidden]")
+        return self._client.failed(f"{doing} on Spark", _gist(text))
+
+
+def _is_secret(name: str) -> bool:
+    return name.endswith(("password", "jaas.config", "keystore.key"))
+
+
+def _is_sparks(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in {"pyspark", "py4j", "grpc"}
+
+
+def _gist(text: str) -> str:
+    """What went wrong, of a Java trace: the message, and what it was caused by in the end."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith(("at ", "...", "JVM stacktrace", "Driver stacktrace"))]
+    causes = [line.removeprefix("Caused by: ") for line in said if line.startswith("Caused by: ")]
+    return ": ".join(dict.fromkeys([*said[:1], *causes[-1:]]))[:_MOST_WORDS]
