@@ -1,0 +1,138 @@
+"""Types without parts: which of them Spark reads exactly as the deserializer does.
+
+| writer | column | read as |
+|---|---|---|
+| boolean | BOOLEAN, STRING | boolean; cast |
+| int | INTEGER, STRING | int; cast |
+| int | BIGINT | long, by Avro's promotion |
+| int | DATE | date |
+| int, long | TIMESTAMP | timestamp-millis, by promotion from int |
+| long | BIGINT, STRING | long; cast |
+| float, double | DOUBLE | double, by promotion from float |
+| string, enum | STRING | the same |
+| bytes, fixed | BYTES | the same |
+| decimal | DECIMAL of no smaller scale | decimal of the writer's scale; cast |
+
+The writer's logical types count as far as Connect's AvroData knows them, and no further: a timestamp-micros is a long. What
+is put on the reader's side is how Spark is to take the number, never how the writer meant it.
+
+A time-millis is looked at (`Bounds`). So is a decimal of at most 18 digits in bytes: Spark cuts what is longer than 64 bits
+without a word (`AvroDeserializer.createDecimal`), so it is read with 19 digits and compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.serde._column_types import Decimal, ScalarType
+from srfix.serde._connect_schema import DECIMAL_NAME, TIME_NAME, ConnectType
+from srfix.serde.formats._avro_schema import AvroNode
+from srfix.serde.spark._jvm_fixes import Bounds, Fix
+
+__all__ = ["Leaf", "Unfit", "leaf"]
+
+_MAX_PRECISION: Final = 38
+_LONG_DIGITS: Final = 18
+"""Digits up to which Spark keeps a decimal in 64 bits (`Decimal.MAX_LONG_DIGITS`)."""
+_LONG_BYTES: Final = 8
+_DAY_MS: Final = 86_400_000
+
+_DATE: Final = {"type": "int", "logicalType": "date"}
+_MILLIS: Final = {"type": "long", "logicalType": "timestamp-millis"}
+_NUMBERS: Final[dict[tuple[ConnectType, ScalarType], object]] = {
+    (ConnectType.INT32, ScalarType.INTEGER): "int",
+    (ConnectType.INT32, ScalarType.BIGINT): "long",
+    (ConnectType.INT32, ScalarType.STRING): "int",
+    (ConnectType.INT32, ScalarType.DATE): _DATE,
+    (ConnectType.INT32, ScalarType.TIMESTAMP): _MILLIS,
+    (ConnectType.INT64, ScalarType.BIGINT): "long",
+    (ConnectType.INT64, ScalarType.STRING): "long",
+    (ConnectType.INT64, ScalarType.TIMESTAMP): _MILLIS,
+    (ConnectType.FLOAT32, ScalarType.DOUBLE): "double",
+    (ConnectType.FLOAT64, ScalarType.DOUBLE): "double",
+    (ConnectType.BOOLEAN, ScalarType.BOOLEAN): "boolean",
+    (ConnectType.BOOLEAN, ScalarType.STRING): "boolean",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """How a type is read."""
+
+    reader: object | None
+    """The reader's type in Avro's JSON; None is the writer's own."""
+    fix: Fix | None = None
+    """What is left to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """It cannot be read exactly."""
+
+    why: str
+    """Why, after `schema id 7, column A (STRING), writer type double:`."""
+
+
+def leaf(node: AvroNode, kind: ConnectType, name: str | None, column: ScalarType | Decimal) -> Leaf | Unfit:
+    """How a type is read for a column that takes it (`_connect_coercions.refusal`).
+
+    :param kind: its Connect type.
+    :param name: its Connect name.
+    """
+    if isinstance(column, Decimal) or name == DECIMAL_NAME:
+        if isinstance(column, Decimal) and name == DECIMAL_NAME:
+            return _decimal(node, column)
+        return Unfit("one is a decimal, and the other is plain bytes: no row with a value there can be read")
+    if kind in (ConnectType.STRING, ConnectType.BYTES):
+        return Leaf(reader=None)
+    if kind in (ConnectType.INT8, ConnectType.INT16):
+        return Unfit("Connect cuts it to 8 or 16 bits (connect.type), which Spark does not do")
+    reader = _NUMBERS.get((kind, column))
+    if reader is None:
+        if column is ScalarType.STRING:
+            return Unfit("the text of a floating-point number depends on the JVM")
+        return Unfit("Spark has no such type, or reads it as another")
+    if name == TIME_NAME:
+        return _of_time(reader)
+    return Leaf(reader=reader)
+
+
+def _of_time(reader: object) -> Leaf | Unfit:
+    if not isinstance(reader, str):
+        return Unfit("a time of day is taken as days or milliseconds since 1970, and cannot be looked at any more then")
+    return Leaf(reader=reader, fix=Bounds(low=-1, high=_DAY_MS + 1))
+
+
+def _decimal(node: AvroNode, column: Decimal) -> Leaf | Unfit:
+    scale = node.scale
+    if not 0 <= scale <= _MAX_PRECISION:
+        return Unfit(f"Spark's decimals have scales from 0 to {_MAX_PRECISION}")
+    if scale > column.scale:
+        return Unfit(
+            f"its scale is {scale} and the column's is {column.scale}: Spark would round. Declare the column with the "
+            "writer's scale"
+        )
+    digits = column.precision - column.scale + scale
+    widest = _MAX_PRECISION if node.kind == "bytes" else _digits_of(node.size)
+    if digits > widest:
+        return Unfit(f"a fixed type of {node.size} bytes has {widest} digits, and the column wants {digits}")
+    # Numbers of more digits than these fail in Spark by themselves.
+    is_cut = digits <= _LONG_DIGITS and (node.kind == "bytes" or node.size > _LONG_BYTES)
+    if not is_cut and digits >= max(scale, 1):
+        return Leaf(reader=_decimal_type(node, digits, scale))
+    precision = max(_LONG_DIGITS + 1, scale)
+    if precision > widest:
+        return Unfit(f"a fixed type of {node.size} bytes has {widest} digits, and {precision} are needed to check it")
+    bound = 10 ** (column.precision - column.scale)
+    return Leaf(reader=_decimal_type(node, precision, scale), fix=Bounds(low=-bound, high=bound))
+
+
+def _decimal_type(node: AvroNode, precision: int, scale: int) -> dict[str, object]:
+    # A fixed type's name and size are the writer's: whoever puts it into a schema adds them.
+    return {"type": node.kind, "logicalType": "decimal", "precision": precision, "scale": scale}
+
+
+def _digits_of(size: int) -> int:
+    """Digits that so many bytes hold for certain (`LogicalTypes.Decimal.maxPrecision`)."""
+    return len(str(2 ** (8 * size - 1))) - 1 if size else 0

@@ -1,0 +1,220 @@
+"""What Spark's own Avro is told, for each shape of writer schemas: the jvm engine's plan, in plain Python.
+
+A payload is read as Avro's array of one record, which takes three bytes behind the payload and one before it:
+
+| bytes | are |
+|---|---|
+| `BEFORE` | one item |
+| the payload | 5 bytes of framing, which are skipped, and the row |
+| `AFTER` | the reason and the message, both null as branches of unions that have nothing else, and no more items |
+
+So a body that cannot be read is a null array, not a struct of nulls; and of bytes that are left over, or missing, the first
+is no such branch: `from_avro` notices neither. One struct of row, reason and message comes out of one call of it, and it is
+read once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde._half import Half
+from srfix.serde._plans import decode_plan
+from srfix.serde.batches import Reason, reason_of
+from srfix.serde.errors import ColumnError, EngineRefusedError, SrfixError
+from srfix.serde.formats._avro_schema import load
+from srfix.serde.formats.table import Format, check_schema_type
+from srfix.serde.spark._jvm_fixes import Fix
+from srfix.serde.spark._jvm_projection import Json, Projected, Unrepresentable, project
+from srfix.serde.spark.interface import PlannedSchema
+from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId
+
+if TYPE_CHECKING:
+    from srfix.serde.spark.plan import ReadPlan
+
+__all__ = ["AFTER", "BEFORE", "JvmRead", "JvmShape", "JvmVerdict", "MAX_SHAPES", "UNSEEN", "jvm_read"]
+
+MAX_SHAPES: Final = 30
+"""Beyond about this many branches Spark's generated code gets too large, and slow."""
+
+_REASON_BRANCH: Final = 42
+_MESSAGE_BRANCH: Final = 21
+BEFORE: Final = b"\x02"
+"""Before a payload: an array's block of one item."""
+AFTER: Final = bytes((2 * _REASON_BRANCH, 2 * _MESSAGE_BRANCH, 0))
+"""Behind it. No end of it is its beginning, so that fewer than three bytes left over cannot look like it."""
+
+UNSEEN: Final = (
+    "Why a body cannot be read: the reason is DECODE_FAILED, whatever the arrow engine says of it (TRUNCATED, "
+    "TRAILING_BYTES, OVERFLOW, …).",
+    "Strings that are not UTF-8: they stay as they are.",
+    "A boolean of another byte than 0 and 1: it is false.",
+    "An int of more than 32 bits: it is cut, or the body cannot be read.",
+    "What is wrong within a field that no column wants, as long as its end is found.",
+    "Dates and timestamps outside of the years 1 to 9999, which Python does not have: they are read.",
+    f"Bytes left over that begin with {AFTER.hex(' ')}.",
+    "A schema GUID, in front of the body or in a record header: the payload's id counts, and without one the row is bad.",
+    "An array or a map that claims more items than it has: memory is taken for them first, as far as the claim goes.",
+)
+"""What the jvm engine cannot see, in sentences."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JvmShape:
+    """Writer schemas that are read alike."""
+
+    schema_ids: tuple[SchemaId, ...]
+    """Their ids, ascending."""
+    writer_schema: str
+    """The Avro schema of a payload between `BEFORE` and `AFTER`; names are ours."""
+    reader_schema: str
+    """What is wanted of it: an array of row, reason and message."""
+    fix: Fix | None
+    """What is left to do with a row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JvmVerdict:
+    """Schema ids none of whose rows can be read."""
+
+    schema_ids: tuple[SchemaId, ...]
+    """The ids, ascending."""
+    reason: Reason
+    """Why, in one word."""
+    message: str
+    """Why, in full."""
+    is_refusal: bool
+    """The policy did not accept the id when the plan was made: another engine asks again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JvmRead:
+    """All that the jvm engine needs. Picklable."""
+
+    row_schema: str
+    """The type of a row, in Spark's JSON."""
+    shapes: tuple[JvmShape, ...]
+    """By their first ids."""
+    verdicts: tuple[JvmVerdict, ...]
+    """By their first ids."""
+    unseen: tuple[str, ...]
+    """What the engine cannot see, in sentences."""
+
+    @property
+    def schema_ids(self) -> tuple[SchemaId, ...]:
+        """The ids that it can say something about for good, ascending."""
+        final = (verdict.schema_ids for verdict in self.verdicts if not verdict.is_refusal)
+        return tuple(sorted(one for ids in (*(shape.schema_ids for shape in self.shapes), *final) for one in ids))
+
+
+def jvm_read(plan: ReadPlan) -> JvmRead:
+    """How Spark's own Avro reads what a plan holds: the same rows as `plan.deserializer()`.
+
+    :raises EngineRefusedError: if it cannot, exactly; `reasons` names every schema id, column and type that stands in the way.
+    """
+    reasons: list[str] = []
+    row_schema = ""
+    if plan.format is not None and plan.format is not Format.AVRO:
+        reasons.append(f"The jvm engine reads Avro, and the plan's format is {plan.format.name}.")
+    try:
+        row_schema = plan.spark_schema()
+    except ColumnError as error:
+        reasons.append(error.message)
+    shapes: dict[tuple[str, str], tuple[list[SchemaId], Fix | None]] = {}
+    verdicts: dict[tuple[Reason, str, bool], list[SchemaId]] = {}
+    for refused in plan.refusals:
+        verdicts.setdefault((refused.reason, str(refused.error), True), []).append(refused.schema_id)
+    for schema in () if reasons else plan.schemas:
+        try:
+            found = _planned(plan, schema)
+        except Unrepresentable as error:
+            reasons += (f"Schema id {schema.schema_id}: {reason}." for reason in error.reasons)
+            continue
+        if isinstance(found, SrfixError):
+            reason = reason_of(found)
+            assert reason is not None
+            verdicts.setdefault((reason, str(found), False), []).append(schema.schema_id)
+        else:
+            texts = _text(_writer(found)), _text(_reader(found))
+            shapes.setdefault(texts, ([], found.fix))[0].append(schema.schema_id)
+    if len(shapes) > MAX_SHAPES:
+        reasons.append(
+            f"The {len(plan.schemas)} schemas are of {len(shapes)} shapes, and with more than {MAX_SHAPES} Spark is slower "
+            "than the arrow engine."
+        )
+    if reasons:
+        raise _refused(reasons)
+    return JvmRead(
+        row_schema=row_schema,
+        shapes=tuple(
+            JvmShape(schema_ids=tuple(ids), writer_schema=writer, reader_schema=reader, fix=fix)
+            for (writer, reader), (ids, fix) in shapes.items()
+        ),
+        verdicts=tuple(
+            JvmVerdict(schema_ids=tuple(ids), reason=reason, message=message, is_refusal=is_refusal)
+            for (reason, message, is_refusal), ids in verdicts.items()
+        ),
+        unseen=UNSEEN,
+    )
+
+
+def _refused(reasons: Iterable[str]) -> EngineRefusedError:
+    listed = tuple(reasons)
+    return EngineRefusedError(
+        "The jvm engine cannot read this plan exactly as the deserializer does:\n"
+        + "\n".join(f"- {reason}" for reason in listed)
+        + "\nUse the arrow engine, or declare the columns otherwise.",
+        reasons=listed,
+    )
+
+
+def _planned(plan: ReadPlan, planned: PlannedSchema) -> Projected | SrfixError:
+    """How it is read; or why no row of it can be, as the deserializer says."""
+    if planned.problem is not None:
+        return planned.problem
+    schema, references = planned.resolved.schema, planned.resolved.references
+    half = Half(columns=plan.columns, wrapped=plan.wrapped)
+    try:
+        if plan.format is not None:
+            check_schema_type(schema.schema_type, plan.format)
+        elif planned.format is not Format.AVRO:
+            raise Unrepresentable("its format is not Avro, and the jvm engine reads nothing else")
+        decode_plan(Format.AVRO, schema.text, half, plan.case_rule, references)
+    except SrfixError as error:
+        if reason_of(error) is None:
+            raise Unrepresentable(str(error).rstrip(".")) from error
+        return error
+    return project(load(schema.text, references), plan.columns, plan.case_rule, wrapped=plan.wrapped)
+
+
+def _writer(row: Projected) -> Json:
+    framing: Json = {"type": "fixed", "name": "framing", "size": PREFIX_ID_SIZE}
+    reason, message = _null_at(_REASON_BRANCH, "reason"), _null_at(_MESSAGE_BRANCH, "message")
+    return _array([("framing", framing), ("row", row.writer), ("reason", reason), ("message", message)])
+
+
+def _null_at(branch: int, name: str) -> Json:
+    """A union that is null at one place, and nothing that the reader knows at those before."""
+    return [*({"type": "fixed", "name": f"{name}{number}", "size": 0} for number in range(branch)), "null"]
+
+
+def _reader(row: Projected) -> Json:
+    text = ["null", "string"]
+    return _array([("row", row.reader), ("reason", text), ("message", text)])
+
+
+def _array(fields: Iterable[tuple[str, Json]]) -> Json:
+    return {
+        "type": "array",
+        "items": {"type": "record", "name": "payload", "fields": list(_fields(fields))},
+    }
+
+
+def _fields(fields: Iterable[tuple[str, Json]]) -> Iterator[Json]:
+    yield from ({"name": name, "type": type_} for name, type_ in fields)
+
+
+def _text(schema: Json) -> str:
+    return json.dumps(schema, separators=(",", ":"))

@@ -1,0 +1,194 @@
+"""The jvm engine: Spark's own Avro, a branch for each shape of writer schemas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+from pyspark.sql.types import StringType, StructField, StructType
+
+from srfix.serde.batches import Reason
+from srfix.serde.errors import PayloadTooShortError, UnknownMagicByteError, WireError
+from srfix.serde.spark._jvm_fixes import Bounds, Entries, Fix, OfFields, OfItems, OfValues, makes
+from srfix.serde.spark._jvm_read import AFTER, BEFORE, JvmRead, JvmShape
+from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId, parse, prefix_id_bytes
+
+__all__ = ["jvm_decoded"]
+
+_FAILED = (
+    "Spark's Avro could not read the body under its writer schema, or bytes are left over behind it. The arrow engine says "
+    "what is wrong."
+)
+_GUID_SIZE = 17
+
+
+def jvm_decoded(read: JvmRead, payload: Column, *, fallback: Callable[[Column], Column] | None = None) -> Column:
+    """Payloads → struct<row, reason, message>: one call of `from_avro` for each shape, and no other look at the payload
+    than at its first bytes.
+
+    :param payload: binary.
+    :param fallback: what decodes, to the same struct, payloads that the plan knows nothing about; it is given null for all
+        others. None: they are bad rows.
+    """
+    row = StructType.fromJson(json.loads(read.row_schema))
+    result = StructType(
+        [StructField("row", row), StructField("reason", StringType()), StructField("message", StringType())]
+    )
+    header = F.substring(payload, 1, PREFIX_ID_SIZE)
+
+    def bad(reason: Reason, message: Column) -> Column:
+        return F.struct(F.lit(None).cast(row), F.lit(reason.value), message).cast(result)
+
+    failed = bad(Reason.DECODE_FAILED, F.lit(_FAILED))
+    cases = [
+        (_has(header, shape.schema_ids), F.coalesce(_first(shape, payload).cast(result), failed))
+        for shape in read.shapes
+    ]
+    cases += (
+        (_has(header, verdict.schema_ids), bad(verdict.reason, F.lit(verdict.message)))
+        for verdict in read.verdicts
+        if fallback is None or not verdict.is_refusal
+    )
+    cases.append((payload.isNull(), bad(Reason.TOMBSTONE, F.lit(None))))
+    if fallback is None:
+        cases += ((condition, bad(reason, message)) for condition, reason, message in _unframed(payload))
+        unknown = bad(Reason.UNKNOWN_ID, _unknown(header))
+    else:
+        known = _has(header, read.schema_ids) if read.schema_ids else F.lit(False)
+        unknown = fallback(F.when(~known, payload)).cast(result)
+    return _case(cases, unknown)
+
+
+def _case(cases: Iterable[tuple[Column, Column]], otherwise: Column) -> Column:
+    first, *more = cases
+    return reduce(lambda when, case: when.when(*case), more, F.when(*first)).otherwise(otherwise)
+
+
+def _has(header: Column, schema_ids: Iterable[SchemaId]) -> Column:
+    headers = [F.lit(prefix_id_bytes(schema_id)) for schema_id in schema_ids]
+    return header == headers[0] if len(headers) == 1 else header.isin(headers)
+
+
+def _first(shape: JvmShape, payload: Column) -> Column:
+    """Row, reason and message of a payload; null if it cannot be read."""
+    read = from_avro(
+        F.concat(F.lit(BEFORE), payload, F.lit(AFTER)),
+        shape.writer_schema,
+        # Rebased, an ancient date would be another one than its number says.
+        {"mode": "PERMISSIVE", "avroSchema": shape.reader_schema, "datetimeRebaseMode": "CORRECTED"},
+    )
+    fix = shape.fix
+    if fix is not None:
+        read = F.filter(read, lambda one: _holds(fix, one.getField("row")))
+    if makes(fix):
+        read = F.transform(
+            read,
+            lambda one: F.struct(
+                _made(fix, one.getField("row")).alias("row"), one.getField("reason"), one.getField("message")
+            ),
+        )
+    return F.get(read, F.lit(0))
+
+
+def _holds(fix: Fix | None, value: Column) -> Column:
+    """Whether the value is as it must be; true for null."""
+    match fix:
+        case None:
+            return F.lit(True)
+        case Bounds(low=low, high=high):
+            holds = (value > F.lit(low)) & (value < F.lit(high))
+        case OfFields(fields=fields):
+            checks = (_holds(part, value.getField(name)) for name, part in fields if part is not None)
+            holds = reduce(and_, checks)
+        case OfItems(items=items):
+            holds = F.forall(value, lambda item: _holds(items, item))
+        case OfValues(values=values):
+            holds = F.forall(F.map_values(value), lambda item: _holds(values, item))
+        case Entries(key=key, value=field, values=values):
+            holds = F.forall(value, lambda entry: _entry_holds(entry, key, field, values))
+    return F.coalesce(holds, F.lit(True))
+
+
+def _entry_holds(entry: Column, key: str, field: str, values: Fix | None) -> Column:
+    has_key = entry.getField(key).isNotNull()
+    return has_key if values is None else has_key & _holds(values, entry.getField(field))
+
+
+def _made(fix: Fix | None, value: Column) -> Column:
+    """The value with its entries as maps."""
+    if not makes(fix):
+        return value
+    match fix:
+        case OfFields(fields=fields):
+            made = F.struct(*(_made(part, value.getField(name)).alias(name) for name, part in fields))
+            return F.when(value.isNotNull(), made)
+        case OfItems(items=items):
+            return F.transform(value, lambda item: _made(items, item))
+        case OfValues(values=values):
+            return F.transform_values(value, lambda _, item: _made(values, item))
+        case Entries():
+            return F.when(value.isNotNull(), _map_of(fix, value))
+        case _:
+            raise AssertionError(fix)
+
+
+def _map_of(fix: Entries, entries: Column) -> Column:
+    # `map_from_entries` raises for a key that comes twice, or keeps the first, as the session says.
+    def key(entry: Column) -> Column:
+        return entry.getField(fix.key).cast("string")
+
+    def value(entry: Column) -> Column:
+        return _made(fix.values, entry.getField(fix.value))
+
+    keys = F.array_distinct(F.transform(entries, key))
+    plain = F.map_from_entries(F.transform(entries, lambda entry: F.struct(key(entry), value(entry))))
+    last = F.transform(keys, lambda one: value(F.element_at(F.filter(entries, lambda entry: key(entry) == one), -1)))
+    return F.when(F.size(keys) == F.size(entries), plain).otherwise(F.map_from_arrays(keys, last))
+
+
+def _unframed(payload: Column) -> Iterable[tuple[Column, Reason, Column]]:
+    """Payloads without a schema id that could be one, in the words of `wire.parse`."""
+    first, size = F.substring(payload, 1, 1), F.length(payload)
+    yield size == 0, Reason.TOO_SHORT, F.lit(_words(b""))
+    for magic, needed in ((b"\0", PREFIX_ID_SIZE), (b"\1", _GUID_SIZE)):
+        begins, short = first == F.lit(magic), _words(magic)
+        before, behind = short.split(" 1 bytes", 1)
+        message = F.concat(F.lit(before + " "), size.cast("string"), F.lit(" bytes" + behind))
+        yield begins & (size < needed), Reason.TOO_SHORT, message
+    guid = F.lower(F.hex(F.substring(payload, 2, 16)))
+    yield (
+        first == F.lit(b"\1"),
+        Reason.UNKNOWN_ID,
+        F.concat(
+            F.lit("The payload names its schema by the GUID "),
+            guid,
+            F.lit(", and the jvm engine knows ids only. Read these rows with the arrow engine."),
+        ),
+    )
+    for looks in (b"{", b"[", b'"'):
+        yield first == F.lit(looks), Reason.BAD_MAGIC, F.lit(_words(looks))
+    before, behind = _words(b"\2").split("byte 02", 1)
+    shown = F.lower(F.hex(first))
+    yield first != F.lit(b"\0"), Reason.BAD_MAGIC, F.concat(F.lit(before + "byte "), shown, F.lit(behind))
+
+
+def _words(payload: bytes) -> str:
+    try:
+        parse(payload)
+    except (PayloadTooShortError, UnknownMagicByteError) as error:
+        return error.message
+    raise WireError(f"{payload!r} is framed.")
+
+
+def _unknown(header: Column) -> Column:
+    schema_id = F.conv(F.hex(F.substring(header, 2, 4)), 16, 10)
+    return F.concat(
+        F.lit("The plan does not know the schema id "),
+        schema_id,
+        F.lit(". Plan again, or read with the arrow engine, which asks the registry where it meets one."),
+    )
