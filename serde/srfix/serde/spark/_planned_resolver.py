@@ -13,16 +13,20 @@ __all__ = ["PlannedResolver"]
 
 
 class PlannedResolver:
-    """Answers what the plan found; asks its policy, which then remembers, for every other id and GUID. Picklable if the
-    policy is."""
+    """Answers what the plan found, for its topic and role; asks its policy, which then remembers, for everything else.
 
-    def __init__(self, policy: Resolver, found: Iterable[ResolvedSchema]) -> None:
+    Picklable if the policy is.
+    """
+
+    def __init__(self, policy: Resolver, found: Iterable[ResolvedSchema], *, topic: str, role: Role) -> None:
         self._policy = policy
-        self._found = {resolved.schema_id: resolved for resolved in found if resolved.schema_id is not None}
+        self._found = {
+            (resolved.schema_id, topic, role): resolved for resolved in found if resolved.schema_id is not None
+        }
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
         """See `Resolver.resolve`."""
-        found = self._found.get(schema_id)  # type: ignore[call-overload]
+        found = self._found.get((schema_id, topic, role))  # type: ignore[call-overload]
         return self._policy.resolve(schema_id, topic=topic, role=role) if found is None else found
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:

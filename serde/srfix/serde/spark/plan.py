@@ -22,7 +22,7 @@ from srfix.serde._plans import decode_plan
 from srfix.serde._resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.batches import Reason, reason_of
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import spark_schema
+from srfix.serde.columns import print_columns, spark_schema
 from srfix.serde.deserializer import (
     AvroDeserializer,
     JsonDeserializer,
@@ -31,10 +31,13 @@ from srfix.serde.deserializer import (
     SchemaDeserializer,
 )
 from srfix.serde.errors import CasingError, ResolveError, SchemaError, SrfixError, UsageError
+from srfix.serde.formats._json_schema_documents import reference_name
 from srfix.serde.formats.table import Format, check_schema_type, format_of
 from srfix.serde.interface import Deserializer
 from srfix.serde.resolve import ById, PlannablePolicy, Resolver
 from srfix.serde.spark._asked import Asked, PlanRegistry, listed
+from srfix.serde.spark._digest import digest_of
+from srfix.serde.spark._explain import explanation
 from srfix.serde.spark._feeds import Feeds
 from srfix.serde.spark._feeds_writers import planned_feeds
 from srfix.serde.spark._newest import given_columns, newest_half
@@ -68,9 +71,12 @@ Decided when the plan is made: a running stream's columns do not change.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ReadPlan:
-    """How payloads are read. Made by `plan_read`."""
+    """How payloads are read. Made by `plan_read`.
+
+    Plans are equal if they decide the same (`digest`). Picklable if the policy is; literal secrets refuse to travel.
+    """
 
     topic: str
     """The topic, by which subjects are named."""
@@ -104,7 +110,8 @@ class ReadPlan:
         if self.format is Format.KAFKA:
             return KafkaDeserializer(self.columns)
         assert self.policy is not None
-        resolver = PlannedResolver(self.policy, (schema.resolved for schema in self.schemas))
+        found = (schema.resolved for schema in self.schemas)
+        resolver = PlannedResolver(self.policy, found, topic=self.topic, role=self.role)
         kind = _DESERIALIZERS[self.format]
         return kind(resolver, columns=self.columns, case_rule=self.case_rule, wrap=self.wrapped)
 
@@ -114,6 +121,51 @@ class ReadPlan:
         :raises ColumnError: if Spark has no such type.
         """
         return spark_schema(self.columns)
+
+    def explain(self) -> str:
+        """The plan for a person: which writer field feeds which column, for which id, under which subject; what was
+        refused, and what each engine makes of it."""
+        return explanation(self)
+
+    def refreshed(self, registry: PlanRegistry) -> ReadPlan:
+        """The plan with the versions that its subjects have got since; asks for those alone, and again for the ids that
+        were refused. Columns stay as they are, `NEWEST` ones too.
+
+        :raises RegistryError: if the registry could not be asked.
+        """
+        if self.policy is None:
+            return self
+        return _filled(self, Asked(registry), (refusal.schema_id for refusal in self.refusals))
+
+    @property
+    def digest(self) -> str:
+        """64 hexadecimal digits: a hash of all that decides how a payload is read, the same in every process."""
+        schemas = [
+            (
+                planned.schema_id,
+                planned.resolved.schema,
+                [(text, reference_name(text)) for text in planned.resolved.references],
+            )
+            for planned in self.schemas
+        ]
+        refusals = [(refusal.schema_id, refusal.reason) for refusal in self.refusals]
+        columns = print_columns(self.columns)
+        how = (self.topic, self.role, self.format, columns, self.wrapped, self.case_rule, self.policy)
+        return digest_of((*how, schemas, refusals))
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, ReadPlan) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        format_ = "Avro and JSON_SR by schema" if self.format is None else self.format.value
+        refused = f", {len(self.refusals)} refused" if self.refusals else ""
+        return (
+            f"ReadPlan({self.role.value}s of {self.topic!r}, {format_}, {len(self.columns)} columns, "
+            f"{len(self.schemas)} schemas{refused})"
+        )
 
 
 def plan_read(
@@ -203,6 +255,7 @@ def _own_subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ..
 
 
 def _filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:
+    """The plan with all versions of its subjects, and with these ids; what it holds already is kept."""
     versions = tuple(listed(asked, plan.subjects, plan.listed))
     seconds: dict[int | None, SecondAnswered] = {}
     policy = plan.policy
@@ -210,9 +263,9 @@ def _filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:
     if isinstance(policy, PlannablePolicy):
         policy = policy.over(asked, on_second=lambda answered: seconds.update({answered.schema_id: answered}))
     half = Half(columns=plan.columns, wrapped=plan.wrapped)
-    schemas: list[PlannedSchema] = []
+    schemas = {planned.schema_id: planned for planned in plan.schemas}
     refusals: list[PlannedRefusal] = []
-    for schema_id in sorted({*ids, *(version.schema_id for version in versions)}):
+    for schema_id in sorted({*ids, *(version.schema_id for version in versions)} - schemas.keys()):
         try:
             resolved = policy.resolve(schema_id, topic=plan.topic, role=plan.role)
         except (ResolveError, UsageError) as error:
@@ -220,8 +273,9 @@ def _filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:
             reason = reason_of(error) or Reason.NOT_UNDER_SUBJECT
             refusals.append(PlannedRefusal(schema_id=schema_id, reason=reason, error=error))
         else:
-            schemas.append(_planned(plan, half, resolved, seconds.get(schema_id)))
-    return replace(plan, listed=versions, schemas=tuple(schemas), refusals=tuple(refusals))
+            schemas[schema_id] = _planned(plan, half, resolved, seconds.get(schema_id))
+    in_order = tuple(schemas[schema_id] for schema_id in sorted(schemas))
+    return replace(plan, listed=versions, schemas=in_order, refusals=tuple(refusals))
 
 
 def _planned(plan: ReadPlan, half: Half, resolved: ResolvedSchema, second: SecondAnswered | None) -> PlannedSchema:
