@@ -20,7 +20,7 @@ from srfix.fixtures.jars import fetch, spark_jars
 from srfix.fixtures.registry import FixtureRegistry
 
 RELEASE: Final = ".".join(pyspark.__version__.split(".")[:2])
-"""PySpark's release line, as in `srfix.fixtures.jars.SPARK_VERSIONS`."""
+"""PySpark's release line, as in `srfix.serde.spark.packages.RELEASES`."""
 
 # Workers run `python3` of the PATH otherwise, which need not be this environment's.
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

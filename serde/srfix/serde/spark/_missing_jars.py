@@ -1,0 +1,39 @@
+"""What Spark says when a jar is missing, and what srfix says instead."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from srfix.serde.errors import JarMissingError
+from srfix.serde.spark.packages import packages
+
+__all__ = ["missing_jar"]
+
+_AVRO: Final = "spark-avro"
+_KAFKA: Final = "spark-sql-kafka-0-10"
+_SAID: Final = (
+    (re.compile(r"KAFKA_DATA_SOURCE_NOT_ENABLED|Failed to find (?:the )?data source: kafka"), _KAFKA),
+    (re.compile(r"AVRO_NOT_LOADED|AVRO_DATA_SOURCE_NOT_ENABLED|Failed to find (?:the )?data source: avro"), _AVRO),
+    (re.compile(r"NoClassDefFoundError: org/apache/spark/sql/avro/"), _AVRO),
+    (re.compile(r"NoClassDefFoundError: org/apache/spark/kafka010/"), "spark-token-provider-kafka-0-10"),
+    (re.compile(r"NoClassDefFoundError: org/apache/kafka/"), "kafka-clients"),
+    (re.compile(r"NoClassDefFoundError: org/apache/commons/pool2/"), "commons-pool2"),
+)
+
+
+def missing_jar(text: str, spark_version: str | None = None) -> JarMissingError | None:
+    """The error for what Spark said; None if it is not about a jar of `packages`.
+
+    :param spark_version: the Spark at hand; None is the PySpark that is installed.
+    """
+    jar = next((jar for said, jar in _SAID if said.search(text)), None)
+    if jar is None:
+        return None
+    wanted = packages(spark_version)
+    note = "" if wanted.note is None else f" {wanted.note}"
+    return JarMissingError(
+        f"Spark lacks the jar {jar}. Start it with srfix.serde.spark.start_session, which brings the jars, or with "
+        f"spark-submit --packages {wanted} (in a builder: spark.jars.packages), or put the jars on spark.jars.{note}",
+        packages=wanted.coordinates,
+    )

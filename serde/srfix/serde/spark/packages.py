@@ -1,0 +1,124 @@
+"""The jars that PySpark lacks for Avro and Kafka, as Maven coordinates.
+
+They are published on their own, and not always in the version of the Spark that they are for: hence a table of what was
+seen to work, and `packages`, which finds its line.
+
+    >>> print(packages("4.1.1", kafka_clients="3.9.1").coordinates[3])
+    org.apache.kafka:kafka-clients:3.9.1
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+from srfix.serde.errors import UsageError
+
+__all__ = ["JarVersions", "Packages", "RELEASES", "packages"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JarVersions:
+    """Versions that work together, for one release line of Spark."""
+
+    avro: str
+    """Of `org.apache.spark:spark-avro`."""
+    kafka: str
+    """Of `org.apache.spark:spark-sql-kafka-0-10`. One that is older than Spark breaks streams (`HDFSMetadataLog`)."""
+    token_provider: str = "4.0.0"  # noqa: S105 - a version
+    """Of `org.apache.spark:spark-token-provider-kafka-0-10`."""
+    kafka_clients: str = "3.9.2"
+    """Of `org.apache.kafka:kafka-clients`."""
+    commons_pool2: str = "2.13.1"
+    """Of `org.apache.commons:commons-pool2`."""
+
+
+RELEASES: Final[Mapping[str, JarVersions]] = {
+    "4.0": JarVersions(avro="4.0.0", kafka="4.0.0"),
+    "4.1": JarVersions(avro="4.1.1", kafka="4.1.1"),
+    "4.3": JarVersions(avro="4.1.1", kafka="4.2.0"),
+}
+"""Release line of Spark, ascending → the newest jars that were seen to work with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packages:
+    """Coordinates; as text, what `spark.jars.packages` takes."""
+
+    coordinates: tuple[str, ...]
+    """`group:artifact:version`, all that is needed: nothing has to be looked up behind them."""
+    note: str | None = None
+    """What is to be known about them: that the Spark at hand is none of `RELEASES`. None if there is nothing."""
+
+    def __str__(self) -> str:
+        return ",".join(self.coordinates)
+
+
+def packages(
+    spark_version: str | None = None,
+    *,
+    scala: str = "2.13",
+    avro: str | None = None,
+    kafka: str | None = None,
+    token_provider: str | None = None,
+    kafka_clients: str | None = None,
+    commons_pool2: str | None = None,
+) -> Packages:
+    """The coordinates for a version of Spark; None is that of the PySpark that is installed here.
+
+    Each version can be given instead of the table's. For a Spark that is not in the table the nearest line below it is
+    taken (the lowest, if there is none below), and `note` says so.
+
+    :raises UsageError: if the version is none, or None and no PySpark is installed.
+    """
+    spark_version = _installed() if spark_version is None else spark_version
+    line, note = _line_of(spark_version)
+    given = {
+        "avro": avro,
+        "kafka": kafka,
+        "token_provider": token_provider,
+        "kafka_clients": kafka_clients,
+        "commons_pool2": commons_pool2,
+    }
+    jars = replace(RELEASES[line], **{name: wanted for name, wanted in given.items() if wanted is not None})
+    return Packages(
+        coordinates=(
+            f"org.apache.spark:spark-avro_{scala}:{jars.avro}",
+            f"org.apache.spark:spark-sql-kafka-0-10_{scala}:{jars.kafka}",
+            f"org.apache.spark:spark-token-provider-kafka-0-10_{scala}:{jars.token_provider}",
+            f"org.apache.kafka:kafka-clients:{jars.kafka_clients}",
+            f"org.apache.commons:commons-pool2:{jars.commons_pool2}",
+        ),
+        note=note,
+    )
+
+
+def _line_of(spark_version: str) -> tuple[str, str | None]:
+    wanted = _numbers(spark_version)
+    lines = sorted(RELEASES, key=_numbers)
+    line = max((line for line in lines if _numbers(line) <= wanted), key=_numbers, default=lines[0])
+    if _numbers(line) == wanted:
+        return line, None
+    return line, (
+        f"Which jars work with Spark {spark_version} is not known: these are the ones for Spark {line}. If Spark reports "
+        "a missing class or method, name other versions (packages(…, avro=…, kafka=…, token_provider=…))."
+    )
+
+
+def _numbers(spark_version: str) -> tuple[int, int]:
+    found = re.match(r"(\d+)\.(\d+)(?!\d)", spark_version)
+    if found is None:
+        raise UsageError(f"{spark_version!r} is no version of Spark. Give one as in 4.3.0.")
+    return int(found[1]), int(found[2])
+
+
+def _installed() -> str:
+    for distribution in ("pyspark", "pyspark-client", "pyspark-connect"):
+        try:
+            return version(distribution)
+        except PackageNotFoundError:
+            continue
+    raise UsageError("No PySpark is installed here. Name the version of Spark: packages('4.3.0').")

@@ -1,0 +1,127 @@
+"""The jars' versions. In pure Python."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from srfix.fixtures.jars import spark_jars
+from srfix.serde.errors import UsageError
+from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark.packages import RELEASES, packages
+
+
+class TestPackages:
+    def test_for_4_3_they_are_the_versions_that_were_seen_to_work(self) -> None:
+        assert packages("4.3.0").coordinates == (
+            "org.apache.spark:spark-avro_2.13:4.1.1",
+            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+            "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+            "org.apache.kafka:kafka-clients:3.9.2",
+            "org.apache.commons:commons-pool2:2.13.1",
+        )
+
+    def test_for_4_1_the_kafka_source_is_that_of_4_1(self) -> None:
+        assert "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1" in packages("4.1.2").coordinates
+
+    @pytest.mark.parametrize("line", RELEASES)
+    def test_a_line_of_the_table_needs_no_words(self, line: str) -> None:
+        assert packages(f"{line}.7").note is None
+
+    def test_as_text_they_are_what_spark_jars_packages_takes(self) -> None:
+        assert re.fullmatch(r"[\w.]+:[\w.-]+:[\d.]+(,[\w.]+:[\w.-]+:[\d.]+){4}", str(packages("4.3.0")))
+
+    @pytest.mark.parametrize(
+        ("name", "artifact"),
+        [
+            ("avro", "org.apache.spark:spark-avro_2.13"),
+            ("kafka", "org.apache.spark:spark-sql-kafka-0-10_2.13"),
+            ("token_provider", "org.apache.spark:spark-token-provider-kafka-0-10_2.13"),
+            ("kafka_clients", "org.apache.kafka:kafka-clients"),
+            ("commons_pool2", "org.apache.commons:commons-pool2"),
+        ],
+    )
+    def test_each_version_can_be_given_and_leaves_the_others(self, name: str, artifact: str) -> None:
+        changed = packages("4.3.0", **{name: "9.9.9"}).coordinates
+        assert set(changed) - set(packages("4.3.0").coordinates) == {f"{artifact}:9.9.9"}
+
+    def test_another_scala_is_in_the_names_of_spark_alone(self) -> None:
+        scala = [coordinate.count("_2.12:") for coordinate in packages("4.3.0", scala="2.12").coordinates]
+        assert scala == [1, 1, 1, 0, 0]
+
+    @pytest.mark.parametrize(
+        ("version", "line"), [("4.2.0", "4.1"), ("5.0.0", "4.3"), ("3.5.8", "4.0"), ("4.10.0", "4.3")]
+    )
+    def test_a_version_that_is_not_known_gets_the_nearest_below_and_words(self, version: str, line: str) -> None:
+        found = packages(version)
+        assert found.coordinates == packages(f"{line}.0").coordinates
+        assert found.note == (
+            f"Which jars work with Spark {version} is not known: these are the ones for Spark {line}. If Spark reports a "
+            "missing class or method, name other versions (packages(…, avro=…, kafka=…, token_provider=…))."
+        )
+
+    def test_a_snapshot_is_of_its_line(self) -> None:
+        assert packages("4.3.1-SNAPSHOT") == packages("4.3.0")
+
+    @pytest.mark.parametrize("text", ["", "four", "4", "4.x"])
+    def test_what_is_no_version_is_refused(self, text: str) -> None:
+        with pytest.raises(
+            UsageError, match=rf"^{re.escape(repr(text))} is no version of Spark\. Give one as in 4\.3\.0\.$"
+        ):
+            packages(text)
+
+    def test_without_pyspark_the_version_must_be_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def nothing(distribution: str) -> str:
+            raise PackageNotFoundError(distribution)
+
+        from importlib.metadata import PackageNotFoundError
+
+        monkeypatch.setattr("srfix.serde.spark.packages.version", nothing)
+        with pytest.raises(UsageError, match=r"^No PySpark is installed here\. Name the version of Spark: packages"):
+            packages()
+
+    @pytest.mark.parametrize("line", ["4.1", "4.3"])
+    def test_the_fixtures_fetch_the_same_versions(self, line: str) -> None:
+        jars = RELEASES[line]
+        assert dict(spark_jars(line).properties) == {
+            "spark.avro.version": jars.avro,
+            "spark.kafka.version": jars.kafka,
+            "spark.token.provider.version": jars.token_provider,
+            "kafka.clients.version": jars.kafka_clients,
+            "commons.pool2.version": jars.commons_pool2,
+        }
+
+
+class TestMissingJar:
+    @pytest.mark.parametrize(
+        ("said", "jar"),
+        [
+            (
+                "[KAFKA_DATA_SOURCE_NOT_ENABLED] Failed to find data source: kafka. Please deploy",
+                "spark-sql-kafka-0-10",
+            ),
+            ("Failed to find data source: kafka. Please deploy the application", "spark-sql-kafka-0-10"),
+            ("[AVRO_NOT_LOADED_SQL_FUNCTIONS_UNUSABLE] Cannot call the FROM_AVRO SQL function", "spark-avro"),
+            ("java.lang.NoClassDefFoundError: org/apache/kafka/common/serialization/Deserializer", "kafka-clients"),
+            (
+                "java.lang.NoClassDefFoundError: org/apache/spark/kafka010/KafkaConfigUpdater",
+                "spark-token-provider-kafka-0-10",
+            ),
+            ("NoClassDefFoundError: org/apache/commons/pool2/PooledObjectFactory", "commons-pool2"),
+        ],
+    )
+    def test_what_spark_says_names_the_jar(self, said: str, jar: str) -> None:
+        error = missing_jar(said, "4.3.0")
+        assert error is not None
+        assert error.message.startswith(f"Spark lacks the jar {jar}. Start it with srfix.serde.spark.start_session")
+        assert error.packages == packages("4.3.0").coordinates
+        assert str(packages("4.3.0")) in error.message
+
+    def test_what_is_about_something_else_is_none(self) -> None:
+        assert missing_jar("[UNRESOLVED_COLUMN] value", "4.3.0") is None
+
+    def test_an_unknown_spark_is_told_so(self) -> None:
+        error = missing_jar("KAFKA_DATA_SOURCE_NOT_ENABLED", "9.0.0")
+        assert error is not None
+        assert "Which jars work with Spark 9.0.0 is not known" in error.message
