@@ -7,11 +7,14 @@ STAMP  := $(VENV)/.installed
 DOCKER := $(VENV)/.installed-docker
 SPARK  := $(VENV)/.installed-spark
 
+# An older PySpark lives in an environment of its own; its jars are looked up by its release line (srfix.fixtures.jars).
+SPARK_4_1 := .venv-spark-4.1
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format test-spark stack stack-smoke java jars images docker-test bench fuzz wheel clean
+.PHONY: help demo test lint format test-spark test-spark-4.1 stack stack-smoke java jars images docker-test bench fuzz wheel clean
 
 help: ## Say what there is
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9.-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -49,7 +52,7 @@ java:
 			"JAVA_HOME at a Java 17) and run again." >&2; exit 1; \
 	fi
 
-jars: java $(STAMP) ## Fetch real Kafka, Kafka Streams and Connect by name (Java 17 and Maven)
+jars: java $(STAMP) ## Fetch real Kafka, Kafka Streams, Connect and the jars that Spark lacks (Java 17 and Maven)
 	$(BIN)/python -m srfix.fixtures.jars
 
 stack: jars ## The suite on real Kafka, Kafka Streams, Confluent's serdes and Apicurio
@@ -59,11 +62,20 @@ stack-smoke: jars ## Its first case: the incident and its repair on Kafka Stream
 	$(BIN)/python -m pytest tests/stack/test_case_01_incident.py
 
 $(SPARK): $(STAMP)
-	$(BIN)/python -m pip install --quiet --editable '.[dev,spark-dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,spark-dev]' 'pyspark==4.3.0'
 	@touch $@
 
 test-spark: jars $(SPARK) ## The tests on a real Spark (classic and Connect) with Avro, and a real Kafka
 	$(BIN)/python -m pytest tests/spark
+
+$(SPARK_4_1)/.installed: pyproject.toml $(STAMP)
+	$(PYTHON) -m venv $(SPARK_4_1)
+	$(SPARK_4_1)/bin/python -m pip install --quiet --upgrade pip
+	$(SPARK_4_1)/bin/python -m pip install --quiet --editable '.[dev,spark-dev]' 'pyspark==4.1.*'
+	@touch $@
+
+test-spark-4.1: java $(SPARK_4_1)/.installed ## The same on PySpark 4.1, in an environment of its own
+	$(SPARK_4_1)/bin/python -m pytest tests/spark
 
 $(DOCKER): $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docker]'
@@ -91,4 +103,4 @@ wheel: $(STAMP) ## Build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean: ## Remove what was built and fetched
-	rm -rf $(VENV) .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(SPARK_4_1) .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
