@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from srfix.serde.errors import ClusterError
 from srfix.serde.kafka_client import ReadOnlyClient
@@ -21,6 +21,7 @@ __all__ = ["TopicLog", "kafka_config"]
 
 _TIMEOUT_S: Final = 30.0
 _PATIENCE_S: Final = 10.0
+_FOR_CONSUMERS: Final = frozenset({"group.id", "enable.auto.commit", "enable.auto.offset.store"})
 _Answer = TypeVar("_Answer")
 
 
@@ -114,7 +115,7 @@ class TopicLog:
 
         if self._admin is None:
             try:
-                self._admin = AdminClient(_without_consumers(self._client.config()))
+                self._admin = AdminClient(_for_admins(self._client))
             except (KafkaException, TypeError, ValueError) as error:
                 raise self._client.refused_config(error) from None
         self._admin.poll(0)  # errors are told here
@@ -144,10 +145,6 @@ class _UnansweredError(Exception):
         self.code = code
 
 
-def _without_consumers(config: Mapping[str, object]) -> dict[str, object]:
+def _for_admins(client: ReadOnlyClient) -> dict[str, Any]:
     # librdkafka warns of a consumer's properties on other clients.
-    return {
-        name: value
-        for name, value in config.items()
-        if name not in ("group.id", "enable.auto.commit", "enable.auto.offset.store")
-    }
+    return {name: value for name, value in client.config().items() if name not in _FOR_CONSUMERS}

@@ -20,6 +20,7 @@ __all__ = [
     "Log",
     "OffsetRange",
     "check_not_recreated",
+    "is_recreated",
     "limited",
     "ranges_of",
     "split_ranges",
@@ -29,6 +30,7 @@ __all__ = [
 End: TypeAlias = Literal["earliest", "latest"]
 _WORDS: Final[Mapping[int, End]] = {-2: "earliest", -1: "latest"}
 """As in Spark's Kafka source (`KafkaOffsetRangeLimit`)."""
+_ENDS: Final[Mapping[str, End]] = {end: end for end in _WORDS.values()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +129,8 @@ def stated_offsets(option: str, text: str, log: Log) -> Mapping[int, int]:
     :raises UsageError: if it is none of these, lacks a partition, or names one that is not there, or an offset beyond the
         end of its log.
     """
-    if text == "earliest" or text == "latest":
-        return dict(log.at(text))
+    if text in _ENDS:
+        return dict(log.at(_ENDS[text]))
     stated = _parsed(option, text, log.topic)
     if stated.keys() != log.ends.keys():
         lacking, unknown = sorted(log.ends.keys() - stated.keys()), sorted(stated.keys() - log.ends.keys())
@@ -213,9 +215,14 @@ def _loss(log: Log, partition: int, start: int, end: int) -> str | None:
     return None
 
 
+def is_recreated(checkpoint: Checkpoint, log: Log) -> bool:
+    """True if the topic is not the one that the checkpoint is of, as far as ids tell."""
+    return None not in (checkpoint.topic_id, log.topic_id) and checkpoint.topic_id != log.topic_id
+
+
 def check_not_recreated(checkpoint: Checkpoint, log: Log) -> None:
     """:raises DataLossError: if the topic is not the one that the checkpoint is of, or its log went back."""
-    if None not in (checkpoint.topic_id, log.topic_id) and checkpoint.topic_id != log.topic_id:
+    if is_recreated(checkpoint, log):
         raise _data_loss(f"the topic {log.topic!r} was deleted and created anew (its id is another)", log.topic, None)
     for partition, offset in checkpoint.offsets.items():
         end = log.ends.get(partition)

@@ -6,7 +6,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from srfix.serde.arrow._pyarrow import pyarrow
 from srfix.serde.errors import DataLossError, UsageError
@@ -26,6 +26,8 @@ _PREFETCH: Final = {"queued.max.messages.kbytes": "4096", "fetch.queue.backoff.m
 _AT_A_TIME: Final = 500
 """Where `consume` costs least per record."""
 _POLL_S: Final = 0.1
+_MOST_BYTES: Final = 2**25
+"""A batch is not made longer from this many bytes of values on."""
 _LOG_APPEND_TIME: Final = 2
 """librdkafka counts timestamp types from 0 for none, Kafka and Spark from -1."""
 
@@ -73,12 +75,14 @@ class RecordReader:
         client = ReadOnlyClient({**_PREFETCH, **kafka_config(self.kafka)})
         consumer = self._open(client, range_)
         waiting: list[Message] = []
+        bytes_ = 0
         try:
-            for some in self._consumed(client, consumer, range_):
+            for some in self._consumed(client, consumer, range_, min(_AT_A_TIME, at_a_time)):
+                if (waiting and len(waiting) + len(some) > at_a_time) or bytes_ >= _MOST_BYTES:
+                    yield _batch(self.topic, waiting, names)
+                    waiting, bytes_ = [], 0
                 waiting += some
-                while len(waiting) >= at_a_time:
-                    yield _batch(self.topic, waiting[:at_a_time], names)
-                    del waiting[:at_a_time]
+                bytes_ += sum(map(len, some))
             if waiting:
                 yield _batch(self.topic, waiting, names)
         finally:
@@ -106,12 +110,14 @@ class RecordReader:
         consumer.assign([TopicPartition(self.topic, range_.partition, range_.start)])
         return consumer
 
-    def _consumed(self, client: ReadOnlyClient, consumer: Consumer, range_: OffsetRange) -> Iterator[list[Message]]:
+    def _consumed(
+        self, client: ReadOnlyClient, consumer: Consumer, range_: OffsetRange, at_a_time: int
+    ) -> Iterator[list[Message]]:
         position = range_.start
         silent_s = 0.0
         while position < range_.end:
             began = time.monotonic()
-            some = consumer.consume(min(_AT_A_TIME, range_.end - position), _POLL_S)
+            some = consumer.consume(min(at_a_time, range_.end - position), _POLL_S)
             silent_s = 0.0 if some else silent_s + min(time.monotonic() - began, _POLL_S)
             if silent_s >= self.poll_timeout_s:
                 raise client.failed(
@@ -179,11 +185,14 @@ def _timestamps(messages: Sequence[Message]) -> pa.Array:
 
 def _headers(messages: Sequence[Message]) -> pa.Array:
     pa = pyarrow()
-    headers = [
-        None if not (pairs := message.headers()) else [{"key": name, "value": value} for name, value in pairs]
-        for message in messages
-    ]
+    # None where there are none, as Spark's source has it.
+    headers = [_pairs(message) or None for message in messages]
     return pa.array(headers, record_type("headers"))
+
+
+def _pairs(message: Message) -> list[dict[str, object]]:
+    headers = cast("Sequence[tuple[str, bytes | None]]", message.headers() or ())
+    return [{"key": name, "value": value} for name, value in headers]
 
 
 _COLUMNS: Final[Mapping[str, Callable[[str, Sequence[Message]], pa.Array]]] = {

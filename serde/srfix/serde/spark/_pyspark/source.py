@@ -1,0 +1,171 @@
+"""Spark's side of `format("srfix")`: readers.
+
+A reader goes to the workers by value, and what it reads with goes as bytes (`shipping.Shipped`): so a worker without srfix
+gets as far as our message on how to bring it there.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from pyspark.cloudpickle import register_pickle_by_value
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from srfix.serde.errors import UsageError
+from srfix.serde.spark._pyspark.shipping import Shipped
+from srfix.serde.spark._source_frame import Frame, frame_of, spark_json
+from srfix.serde.spark._source_options import SourceOptions, Use, source_options
+from srfix.serde.spark._source_reads import BatchRead, StreamRead
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+try:  # PySpark 4.2 and newer
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxRows,
+        SupportsTriggerAvailableNow,
+    )
+except ImportError:
+    HAS_ADMISSION_CONTROL = False
+else:
+    HAS_ADMISSION_CONTROL = True
+
+__all__ = ["HAS_ADMISSION_CONTROL", "batch_reader", "source_schema", "stream_reader"]
+
+register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+
+_READER: Final = "srfix.serde.spark._source_task:task_reader"
+
+
+def source_schema(options: Mapping[str, str]) -> StructType:
+    """What a frame has if the user gave no schema."""
+    found = source_options(options, Use.SCHEMA)
+    return _struct_type(frame_of(found))
+
+
+def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceReader:
+    """What reads once."""
+    found = source_options(options, Use.BATCH)
+    return BatchReader(BatchRead.planned(found, _frame(found, schema)))
+
+
+def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
+    """What reads on and on.
+
+    :raises UsageError: if a limit is asked for where PySpark has none.
+    """
+    found = source_options(options, Use.STREAM)
+    frame = _frame(found, schema)
+    if HAS_ADMISSION_CONTROL:
+        return LimitedStreamReader(StreamRead(found, frame), found.max_offsets_per_trigger)
+    if found.max_offsets_per_trigger is not None:
+        raise UsageError("The option maxOffsetsPerTrigger needs PySpark 4.2 or newer. Leave it out.")
+    return StreamReader(StreamRead(found, frame))
+
+
+def _frame(options: SourceOptions, schema: StructType) -> Frame:
+    """The frame of a schema, whether the user gave it or `source_schema`."""
+    if options.is_raw or options.columns is None:
+        return frame_of(options, schema.jsonValue())
+    default = frame_of(options)
+    return default if schema == _struct_type(default) else frame_of(options, schema.jsonValue())
+
+
+def _struct_type(frame: Frame) -> StructType:
+    return StructType.fromJson(json.loads(spark_json(frame)))
+
+
+class BatchReader(DataSourceReader):
+    """Reads parts that were decided on."""
+
+    def __init__(self, read: BatchRead) -> None:
+        self._parts = read.parts
+        self._read = Shipped(_READER, read.task)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One for each part."""
+        return [InputPartition(part) for part in self._parts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The batches of one part."""
+        batches: Iterator[pa.RecordBatch] = self._read(partition.value)
+        return batches
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return WorkerReader, (self._read,)
+
+
+class WorkerReader(DataSourceReader):
+    """What of a reader gets to the workers."""
+
+    def __init__(self, read: Shipped) -> None:
+        self._read = read
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The batches of one part."""
+        batches: Iterator[pa.RecordBatch] = self._read(partition.value)
+        return batches
+
+
+class AnyStreamReader(DataSourceStreamReader):
+    """Reads on and on."""
+
+    def __init__(self, read: StreamRead) -> None:
+        self._stream = read
+        self._read = Shipped(_READER, read.task)
+
+    def initialOffset(self) -> dict[str, object]:
+        """Where a new stream begins."""
+        return self._stream.initial()
+
+    def partitions(self, start: dict[str, object], end: dict[str, object]) -> Sequence[InputPartition]:
+        """One for each part of a micro-batch."""
+        return [InputPartition(part) for part in self._stream.parts(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The batches of one part."""
+        batches: Iterator[pa.RecordBatch] = self._read(partition.value)
+        return batches
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return WorkerReader, (self._read,)
+
+
+class StreamReader(AnyStreamReader):
+    """Reads all there is, each time: as PySpark 4.1 has it."""
+
+    def latestOffset(self) -> dict[str, object]:  # type: ignore[override]
+        """Where the topic ends now."""
+        return self._stream.latest()
+
+
+if HAS_ADMISSION_CONTROL:
+
+    class LimitedStreamReader(AnyStreamReader, SupportsTriggerAvailableNow):
+        """Reads on and on, so many offsets at a time; knows how to stop at what there is."""
+
+        def __init__(self, read: StreamRead, limit: int | None) -> None:
+            super().__init__(read)
+            self._limit = limit
+
+        def latestOffset(self, start: dict[str, object], limit: ReadLimit) -> dict[str, object]:
+            """Where the next micro-batch ends."""
+            return self._stream.latest(start, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
+
+        def getDefaultReadLimit(self) -> ReadLimit:
+            """What the option maxOffsetsPerTrigger says."""
+            return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)
+
+        def prepareForTriggerAvailableNow(self) -> None:
+            """From now on there is nothing behind what is there now."""
+            self._stream.until_now()
+
+        def reportLatestOffset(self) -> dict[str, object]:
+            """Where the topic ends: what progress reports show the lag by."""
+            return self._stream.behind()

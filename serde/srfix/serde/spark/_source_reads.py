@@ -1,0 +1,251 @@
+"""What `format("srfix")` decides on the driver: the plan, which parts there are, how far a micro-batch goes. No pyspark."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from srfix.serde.errors import SecretError, UsageError
+from srfix.serde.formats.table import Format
+from srfix.serde.registry.properties import open_registry
+from srfix.serde.resolve import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.spark._source_files import captured_topic
+from srfix.serde.spark._source_frame import Frame
+from srfix.serde.spark._source_log import TopicLog
+from srfix.serde.spark._source_offsets import (
+    Checkpoint,
+    Log,
+    check_not_recreated,
+    is_recreated,
+    limited,
+    ranges_of,
+    split_ranges,
+    stated_offsets,
+)
+from srfix.serde.spark._source_options import Policy, SourceOptions, Tombstones
+from srfix.serde.spark._source_records import RecordReader
+from srfix.serde.spark._source_task import Part, ReadTask, needed_names, part_of, useful_names
+from srfix.serde.spark.plan import ReadPlan, plan_read
+from srfix.serde.subjects import FixedSubject, TopicSubject
+
+if TYPE_CHECKING:
+    from srfix.serde.registry import RegistryClient
+    from srfix.serde.subjects import SubjectStrategy
+
+__all__ = ["BatchRead", "StreamRead", "plan_of", "registry_of"]
+
+
+def registry_of(options: SourceOptions) -> RegistryClient | None:
+    """The client; None if no registry was named."""
+    if not options.registry.urls:
+        return None
+    return open_registry(options.registry, options.registry.urls, kafka=options.kafka)
+
+
+def plan_of(options: SourceOptions, frame: Frame) -> ReadPlan | None:
+    """How the payloads become rows; None for raw records.
+
+    :raises RegistryError: if the registry could not be asked.
+    :raises ColumnError: if the columns cannot be used.
+    """
+    if options.format is None:
+        return None
+    registry = registry_of(options)
+    wrap = options.wrap if frame.wrap is None else frame.wrap
+    topic = options.required_topic()
+    if registry is None or options.format is Format.JSON:
+        return plan_read(
+            None,
+            topic,
+            frame.columns,
+            role=options.role,
+            format=options.format,
+            case_rule=options.case_rule,
+            wrap=wrap,
+        )
+    return plan_read(
+        registry,
+        topic,
+        frame.columns,
+        role=options.role,
+        format=options.format,
+        case_rule=options.case_rule,
+        wrap=wrap,
+        policy=_policy(options, registry),
+    )
+
+
+def _policy(options: SourceOptions, registry: RegistryClient) -> Resolver:
+    match options.policy:
+        case Policy.BY_ID:
+            return ById(registry)
+        case Policy.UNDER_ONE_SUBJECT:
+            return UnderOneSubject(registry, fixed_subject(options))
+        case Policy.DUAL:
+            first, second = options.subjects
+            return DualSubject(
+                registry, first=FixedSubject(key=first, value=first), second=FixedSubject(key=second, value=second)
+            )
+
+
+def fixed_subject(options: SourceOptions) -> SubjectStrategy:
+    """The subject that the options name, or the topic's."""
+    if not options.subjects:
+        return TopicSubject()
+    (subject,) = options.subjects
+    return FixedSubject(key=subject, value=subject)
+
+
+def _task(options: SourceOptions, frame: Frame, names: tuple[str, ...], *, with_records: bool) -> bytes:
+    """The pickled `ReadTask`.
+
+    :raises SecretError: if it would have to carry a registry's password in clear.
+    """
+    plan = plan_of(options, frame)
+    try:
+        pickled = None if plan is None else pickle.dumps(plan)
+    except SecretError as error:
+        raise SecretError(
+            f"{error.message} As an option: registry.basic.auth.user.info=USER:env:NAME, or "
+            "registry.bearer.auth.token=file:PATH; the workers read it for themselves."
+        ) from None
+    records = RecordReader(
+        topic=options.topic or "",
+        kafka=dict(options.kafka),
+        isolation=options.isolation,
+        fail_on_data_loss=options.fail_on_data_loss,
+        poll_timeout_s=options.poll_timeout_s,
+    )
+    return pickle.dumps(
+        ReadTask(
+            frame=frame,
+            plan=pickled,
+            role=options.role,
+            names=names,
+            topic=options.topic,
+            records=records if with_records else None,
+            on_error=options.on_error,
+            drops_tombstones=options.tombstones is Tombstones.DROP,
+            at_a_time=options.max_records_per_batch,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRead:
+    """One read: what is told the tasks, and what each of them reads."""
+
+    task: bytes
+    """The pickled `ReadTask`."""
+    parts: tuple[Part, ...]
+    """What each task reads. Never empty: Spark makes a task of nothing otherwise."""
+
+    @classmethod
+    def planned(cls, options: SourceOptions, frame: Frame) -> BatchRead:
+        """Asks the registry, and the cluster or the file system.
+
+        :raises RegistryError: if the registry could not be asked.
+        :raises ClusterError: if the cluster could not be asked, or has no such topic.
+        :raises DataLossError: if records that were asked for are gone.
+        :raises UsageError: if the offsets or the path make no sense.
+        """
+        needed, useful = needed_names(frame, options.role), useful_names(frame)
+        if options.path is not None:
+            captured = captured_topic(options.path, needed)
+            names = tuple(dict.fromkeys((*needed, *(name for name in useful if name in captured.names))))
+            parts: tuple[Part, ...] = captured.parts
+        else:
+            names = tuple(dict.fromkeys((*needed, *useful)))
+            parts = _parts(options)
+        task = _task(options, frame, names, with_records=options.path is None)
+        return cls(task=task, parts=parts or (None,))
+
+
+def _parts(options: SourceOptions) -> tuple[Part, ...]:
+    log = _topic_log(options).now()
+    starts = stated_offsets("startingOffsets", options.starting_offsets or "earliest", log)
+    ends = stated_offsets("endingOffsets", options.ending_offsets or "latest", log)
+    if options.starting_offsets == "latest" or options.ending_offsets == "earliest":
+        raise UsageError("A batch read does not start at latest, nor end at earliest: there would be nothing in it.")
+    return _split(options, log, starts, ends)
+
+
+def _split(options: SourceOptions, log: Log, starts: Mapping[int, int], ends: Mapping[int, int]) -> tuple[Part, ...]:
+    ranges = ranges_of(log, starts, ends, fail_on_data_loss=options.fail_on_data_loss)
+    split = split_ranges(ranges, at_least=options.min_partitions, longest=options.max_records_per_partition)
+    return tuple(part_of(range_) for range_ in split)
+
+
+def _topic_log(options: SourceOptions) -> TopicLog:
+    return TopicLog(options.kafka, options.required_topic(), options.isolation)
+
+
+class StreamRead:
+    """A stream's offsets, on the driver. Offsets are the JSON of a `Checkpoint`; nothing is committed anywhere else."""
+
+    def __init__(self, options: SourceOptions, frame: Frame) -> None:
+        """:raises RegistryError: if the registry could not be asked."""
+        names = tuple(dict.fromkeys((*needed_names(frame, options.role), *useful_names(frame))))
+        self._options = options
+        self._log = _topic_log(options)
+        self._until: Mapping[int, int] | None = None
+        self._seen: Log | None = None
+        self.task = _task(options, frame, names, with_records=True)
+
+    def initial(self) -> dict[str, object]:
+        """Where a new stream begins."""
+        log = self._log.now()
+        starts = stated_offsets("startingOffsets", self._options.starting_offsets or "latest", log)
+        return Checkpoint.of(log, starts).to_json()
+
+    def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
+        """Where the next micro-batch ends: no more than `limit` offsets behind `start`.
+
+        :raises DataLossError: if the topic was deleted or truncated since `start`, and that is to be an error.
+        """
+        self._seen = log = self._log.now()
+        if start is None:
+            return Checkpoint.of(log, log.ends).to_json()
+        begun = self._begun(start, log, log.ends)
+        # Partitions that appeared since `until_now` are for the next run.
+        ends = {
+            partition: end if self._until is None else min(end, self._until[partition])
+            for partition, end in log.ends.items()
+            if self._until is None or partition in self._until
+        }
+        # A partition that is new begins at its first record.
+        starts = {partition: begun.get(partition, log.starts[partition]) for partition in ends}
+        ends = {partition: max(end, starts[partition]) for partition, end in ends.items()}
+        if limit is not None:
+            ends = limited(starts, ends, limit)
+        return Checkpoint.of(log, {**begun, **ends}).to_json()
+
+    def until_now(self) -> None:
+        """From now on there is nothing behind what is there now."""
+        self._until = self._log.now().ends
+
+    def behind(self) -> dict[str, object]:
+        """Where the topic ended when it was last looked at, whatever was read."""
+        log = self._seen or self._log.now()
+        return Checkpoint.of(log, log.ends).to_json()
+
+    def parts(self, start: Mapping[str, object], end: Mapping[str, object]) -> Sequence[Part]:
+        """What the tasks of a micro-batch read.
+
+        :raises DataLossError: if records of it are gone and that is to be an error.
+        """
+        log = self._log.now()
+        ends = Checkpoint.from_json(end, log.topic).offsets
+        return _split(self._options, log, self._begun(start, log, ends), ends)
+
+    def _begun(self, start: Mapping[str, object], log: Log, ends: Mapping[int, int]) -> Mapping[int, int]:
+        """Where the partitions that are still there go on; one that went back begins anew, if that is no error."""
+        begun = Checkpoint.from_json(start, log.topic)
+        if self._options.fail_on_data_loss:
+            check_not_recreated(begun, log)
+            return begun.offsets
+        if is_recreated(begun, log):
+            return {}
+        return {partition: offset for partition, offset in begun.offsets.items() if offset <= ends.get(partition, -1)}
