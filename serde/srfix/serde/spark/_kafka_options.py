@@ -1,0 +1,74 @@
+"""The options of Spark's Kafka source for one topic. In pure Python."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from srfix.serde.errors import UsageError
+
+__all__ = ["Offsets", "Options", "kafka_options"]
+
+Offsets: TypeAlias = str | Mapping[int, int]
+"""`earliest`, `latest`, or an offset for each partition."""
+
+Options: TypeAlias = Mapping[str, str | int | bool]
+"""Options of the source, by name."""
+
+_OURS: Final = {
+    "kafka.bootstrap.servers": "bootstrap_servers",
+    "startingoffsets": "starting_offsets",
+    "endingoffsets": "ending_offsets",
+    "subscribe": "the plan's topic",
+    "subscribepattern": "the plan's topic",
+    "assign": "the plan's topic",
+}
+"""Option, in small letters → what says it here."""
+
+_DOTTED: Final = re.compile(r"(?!kafka\.)\w+(\.\w+)+", re.IGNORECASE)
+
+
+def kafka_options(
+    topic: str, *, bootstrap_servers: str, starting_offsets: Offsets, ending_offsets: Offsets | None, options: Options
+) -> dict[str, str]:
+    """Everything that the source is told. Headers are read, for schemas that are named there; lost data fails the job.
+
+    :param ending_offsets: None for a stream.
+    :raises UsageError: if an option says what a parameter says, or is Kafka's without `kafka.` before it.
+    """
+    for name in options:
+        for ours, parameter in _OURS.items():
+            if re.fullmatch(re.escape(ours), name, re.IGNORECASE):
+                raise UsageError(f"The option {name} is not to be given: {parameter} says it.")
+        if _DOTTED.fullmatch(name):
+            raise UsageError(
+                f"Spark would ignore the option {name}. What is for Kafka's client is called kafka.{name}."
+            )
+    told = {
+        "kafka.bootstrap.servers": bootstrap_servers,
+        "subscribe": topic,
+        "startingOffsets": _offsets(topic, starting_offsets),
+        "includeHeaders": "true",
+        "failOnDataLoss": "true",
+    }
+    if ending_offsets is not None:
+        told["endingOffsets"] = _offsets(topic, ending_offsets)
+    return _without_doubles(told, options) | {name: _text(value) for name, value in options.items()}
+
+
+def _offsets(topic: str, offsets: Offsets) -> str:
+    if isinstance(offsets, str):
+        return offsets
+    return json.dumps({topic: {str(partition): offset for partition, offset in offsets.items()}})
+
+
+def _without_doubles(told: Mapping[str, str], options: Options) -> dict[str, str]:
+    # Spark takes an option's name in any letters.
+    given = [re.compile(re.escape(name), re.IGNORECASE) for name in options]
+    return {name: value for name, value in told.items() if not any(other.fullmatch(name) for other in given)}
+
+
+def _text(value: str | int | bool) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)

@@ -1,0 +1,49 @@
+"""What `observe` counts, as Spark's aggregates. `counts.counts_of` reads it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from srfix.serde.batches import Reason
+from srfix.serde.spark.counts import MAX_UNKNOWN_IDS
+
+__all__ = ["count_columns"]
+
+_REFUSED: Final = (Reason.UNKNOWN_ID.value, Reason.NOT_UNDER_SUBJECT.value)
+_TRACKED: Final = 10 * MAX_UNKNOWN_IDS
+
+
+def count_columns(reason: Column, payload: Column) -> list[Column]:
+    """`rows`, `tombstones`, `bad`, one for each `Reason` of an error, `unknown_ids`.
+
+    :param reason: a `Reason`'s word, or null.
+    :param payload: the bytes as they came.
+    """
+    errors = [one for one in Reason if one.is_error and one is not Reason.ENCODE_FAILED]
+    return [
+        F.count(F.lit(1)).alias("rows"),
+        _count(reason == Reason.TOMBSTONE.value).alias("tombstones"),
+        _count(reason != Reason.TOMBSTONE.value).alias("bad"),
+        *(_count(reason == one.value).alias(one.value) for one in errors),
+        _ids(F.when(reason.isin(*_REFUSED), _id_of(payload))).alias("unknown_ids"),
+    ]
+
+
+def _count(condition: Column) -> Column:
+    return F.count(F.when(condition, 1))  # count_if gives each condition a column of its own first
+
+
+def _ids(refused: Column) -> Column:
+    # Not collect_set: garbage carries millions of ids, and a set of them all would be held. This counts a few at a time.
+    frequent = F.call_function("approx_top_k", refused, F.lit(MAX_UNKNOWN_IDS + 1), F.lit(_TRACKED))
+    ids = F.transform(frequent, lambda found: found["item"])
+    return F.slice(F.array_compact(ids), 1, MAX_UNKNOWN_IDS)
+
+
+def _id_of(payload: Column) -> Column:
+    """The schema id of a payload that carries one; null if it carries a GUID."""
+    prefix = F.hex(F.substring(payload, 1, 5))
+    return F.when(prefix.startswith("00"), F.conv(F.substring(prefix, 3, 8), 16, 10).cast("bigint"))

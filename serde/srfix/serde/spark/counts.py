@@ -1,0 +1,68 @@
+"""How many rows were read, and what was wrong with the others: what `observe` counts.
+
+>>> counted = counts_of({"rows": 5, "tombstones": 1, "bad": 2, "TRUNCATED": 2, "unknown_ids": []})
+>>> counted.bad, counted.by_reason
+(2, {<Reason.TRUNCATED: 'TRUNCATED'>: 2})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+from srfix.serde.batches import Reason
+from srfix.serde.errors import UsageError
+
+__all__ = ["MAX_UNKNOWN_IDS", "ReadCounts", "counts_of"]
+
+MAX_UNKNOWN_IDS: Final = 100
+"""How many refused ids are named at most: garbage holds millions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCounts:
+    """What one reading of a frame, or one micro-batch of a stream, met."""
+
+    rows: int
+    """All of them."""
+    tombstones: int
+    """Null payloads."""
+    bad: int
+    """Rows that could not be read."""
+    by_reason: Mapping[Reason, int]
+    """The bad rows, by reason; only reasons that were met."""
+    unknown_ids: tuple[int, ...]
+    """Ids that rows carry and that were refused (UNKNOWN_ID, NOT_UNDER_SUBJECT), ascending: the most frequent ones, up to
+    `MAX_UNKNOWN_IDS`."""
+
+
+def counts_of(metrics: object) -> ReadCounts:
+    """The counts out of what Spark gives for them: `Observation.get`, or a row of `observedMetrics` in a stream's progress.
+
+    :raises UsageError: if these are other metrics.
+    """
+    values = _mapping(metrics)
+    if not values.keys() >= {"rows", "tombstones", "bad", "unknown_ids"}:
+        raise UsageError(
+            f"These metrics are not those of a reader of srfix: {', '.join(sorted(values)) or 'there are none'}. Give what "
+            "Spark has under the name that from_registry(…, observe=…) was given."
+        )
+    found = {reason: _number(values.get(reason.value)) for reason in Reason if reason.is_error}
+    return ReadCounts(
+        rows=_number(values["rows"]),
+        tombstones=_number(values["tombstones"]),
+        bad=_number(values["bad"]),
+        by_reason={reason: count for reason, count in found.items() if count},
+        unknown_ids=tuple(sorted(cast("list[int]", values["unknown_ids"] or []))),
+    )
+
+
+def _mapping(metrics: object) -> Mapping[str, object]:
+    as_dict = getattr(metrics, "asDict", None)  # a Row's
+    values = as_dict() if as_dict is not None else metrics
+    return values if isinstance(values, Mapping) else {}
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0

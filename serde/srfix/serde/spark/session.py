@@ -1,0 +1,145 @@
+"""A Spark session with what srfix needs, or words on what is missing.
+
+The command line starts its session with `start_session`; whoever has one already asks `check_session`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde.errors import JarMissingError, SparkError
+from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark.packages import packages as packages_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["check_session", "start_session"]
+
+_WORKERS_PYTHON: Final = "PYSPARK_PYTHON"
+
+
+def start_session(
+    app_name: str,
+    *,
+    master: str | None = None,
+    packages: Iterable[str] | None = None,
+    config: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """The session that is active, or a new one, with Avro and Kafka.
+
+    Jars that Spark lacks are added to the running session, each for itself (`ADD JARS 'ivy://…?transitive=false'`): what
+    they need beside Spark's own is among the coordinates, and a coordinate that cannot be had is an error that names it,
+    where `spark.jars.packages` ends in JAVA_GATEWAY_EXITED. The workers of a local master run this Python.
+
+    :param master: `local[4]`, `spark://…`, `yarn`; a Connect server's `sc://…`; None is what Spark is configured with.
+    :param packages: Maven coordinates; None are those of `packages.packages` for the Spark at hand, if it lacks any; `()`
+        adds none.
+    :param config: Spark's configuration, by name.
+    :raises JarMissingError: if a jar cannot be had, or is still missing.
+    :raises SparkError: if PySpark or Java is missing, or Spark does not start.
+    """
+    spark = _started(app_name, master, dict(config or {}))
+    if packages is None:
+        try:
+            check_session(spark)
+        except JarMissingError as missing:
+            packages = missing.packages
+        else:
+            return spark
+    wanted = tuple(packages)
+    _add(spark, wanted)
+    if wanted:
+        check_session(spark)
+    return spark
+
+
+def check_session(spark: SparkSession, *, avro: bool = True, kafka: bool = True) -> None:
+    """Looks whether a session, classic or Connect, has what is named. It reads nothing and asks no broker.
+
+    :param avro: Spark's Avro functions, which the jvm engine uses.
+    :param kafka: Spark's Kafka source.
+    :raises JarMissingError: if it lacks them; the error has the coordinates.
+    """
+    from pyspark.sql import functions as F
+    from pyspark.sql.avro.functions import from_avro
+
+    try:
+        if avro:
+            spark.range(0).select(from_avro(F.lit(b""), '"int"')).schema  # noqa: B018 - Spark looks now
+        if kafka:
+            nowhere = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "none"}
+            spark.read.format("kafka").options(**nowhere).load().schema  # noqa: B018
+    except Exception as error:
+        missing = missing_jar(str(error), spark.version)
+        if missing is None:
+            raise
+        raise missing from None
+
+
+def _started(app_name: str, master: str | None, config: dict[str, str]) -> SparkSession:
+    try:
+        from pyspark.sql import SparkSession
+    except ModuleNotFoundError as error:
+        raise SparkError(f"There is no {error.name} here. Install it: pip install 'srfix[spark]'.") from None
+    builder = SparkSession.builder.appName(app_name)
+    remote = master is not None and master.startswith("sc://")
+    if master is not None:
+        builder = builder.remote(master) if remote else builder.master(master)
+    if master is not None and master.startswith("local"):
+        # Spark's own default is the `python3` of the PATH, which need not have srfix.
+        os.environ.setdefault(_WORKERS_PYTHON, sys.executable)
+    for name, value in config.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        if "JAVA_GATEWAY_EXITED" not in str(error):
+            raise
+        raise _no_gateway(config) from None
+
+
+def _no_gateway(config: Mapping[str, str]) -> SparkError:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
+    if java is None:
+        where = f"in {home}/bin (JAVA_HOME)" if home else "on the PATH, and JAVA_HOME is not set"
+        return SparkError(f"Spark needs Java 17 or later, and there is no java {where}. Install it, or set JAVA_HOME.")
+    if asked := config.get("spark.jars.packages"):
+        return JarMissingError(
+            f"Spark ended before it had started. It was to fetch {asked}: one of these, or one that they need in turn, "
+            "cannot be had (the lines above say which). Leave spark.jars.packages out: start_session adds the jars that are "
+            f"needed, each for itself. Or name other versions: {packages_for()} are those that were seen to work.",
+            packages=packages_for().coordinates,
+        )
+    return SparkError(
+        f"Spark ended before it had started; what it said stands above. It ran {java}: it needs Java 17 or later, and its "
+        "configuration must be one that this Spark knows."
+    )
+
+
+def _add(spark: SparkSession, coordinates: tuple[str, ...]) -> None:
+    for coordinate in coordinates:
+        group, artifact, version = _parts(coordinate)
+        try:
+            spark.sql(f"ADD JARS 'ivy://{group}:{artifact}:{version}?transitive=false'")
+        except Exception as error:
+            if "unresolved dependency" not in str(error) and "Ivy" not in str(error):
+                raise
+            raise JarMissingError(
+                f"The jar {coordinate} cannot be had: no Maven repository that Spark asks has it, or none can be reached. "
+                "Name another version (packages=…), or put the jars on spark.jars (config=…).",
+                packages=coordinates,
+            ) from None
+
+
+def _parts(coordinate: str) -> tuple[str, str, str]:
+    parts = coordinate.split(":")
+    if len(parts) != 3 or not all(parts) or "'" in coordinate:
+        raise SparkError(f"{coordinate!r} is no Maven coordinate. Write group:artifact:version.")
+    return parts[0], parts[1], parts[2]

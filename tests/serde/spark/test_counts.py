@@ -1,0 +1,49 @@
+"""What `observe` counts, read. In pure Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from srfix.serde.batches import Reason
+from srfix.serde.errors import UsageError
+from srfix.serde.spark.counts import ReadCounts, counts_of
+
+METRICS: dict[str, object] = {
+    "rows": 9,
+    "tombstones": 2,
+    "bad": 3,
+    "UNKNOWN_ID": 2,
+    "TRUNCATED": 1,
+    "TOO_SHORT": 0,
+    "unknown_ids": [12, 7],
+}
+
+
+class Row:
+    def asDict(self) -> dict[str, object]:
+        return METRICS
+
+
+class TestCountsOf:
+    @pytest.mark.parametrize("metrics", [METRICS, Row()], ids=["an Observation's", "a stream's row"])
+    def test_the_reasons_that_were_met_and_the_ids_in_order(self, metrics: object) -> None:
+        assert counts_of(metrics) == ReadCounts(
+            rows=9,
+            tombstones=2,
+            bad=3,
+            by_reason={Reason.UNKNOWN_ID: 2, Reason.TRUNCATED: 1},
+            unknown_ids=(7, 12),
+        )
+
+    def test_an_empty_batch_has_no_list_of_ids(self) -> None:
+        nothing = {"rows": 0, "tombstones": 0, "bad": 0, "unknown_ids": None}
+        assert counts_of(nothing) == ReadCounts(rows=0, tombstones=0, bad=0, by_reason={}, unknown_ids=())
+
+    @pytest.mark.parametrize(
+        ("metrics", "what"), [({"rows": 1, "max": 2}, "max, rows"), ({}, "there are none"), (None, "there are none")]
+    )
+    def test_other_metrics_are_refused(self, metrics: object, what: str) -> None:
+        with pytest.raises(
+            UsageError, match=rf"^These metrics are not those of a reader of srfix: {what}\. Give what "
+        ):
+            counts_of(metrics)
