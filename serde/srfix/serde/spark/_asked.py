@@ -84,7 +84,10 @@ def listed(asked: Asked, subjects: Iterable[Subject], known: Iterable[ListedVers
         for version in asked.versions(subject, deleted=True):
             found = by_place.get((subject, version))
             if found is None:
-                answer = asked.version(subject, version, deleted=True)
+                try:
+                    answer = asked.version(subject, version, deleted=True)
+                except (SubjectNotFoundError, VersionNotFoundError):
+                    continue  # deleted for good since it was listed
                 found = ListedVersion(subject=subject, version=version, schema_id=answer.schema_id)
             yield found
 

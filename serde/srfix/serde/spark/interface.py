@@ -47,8 +47,7 @@ class Feed:
     detail: str | None = None
     """What happens on the way, if anything does: `int to BIGINT`."""
     refusal: str | None = None
-    """Why a row that holds this cannot be read: its type does not feed the column; None if it does. The row is bad even
-    where the field is null."""
+    """Why a row that holds this is bad: the writer's type does not feed the column; None if it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from srfix.serde.deserializer import (
     KafkaDeserializer,
     SchemaDeserializer,
 )
-from srfix.serde.errors import CasingError, ResolveError, SchemaError, SrfixError, UsageError
+from srfix.serde.errors import CasingError, ColumnError, ResolveError, SchemaError, SrfixError, UsageError
 from srfix.serde.formats._json_schema_documents import reference_name
 from srfix.serde.formats.table import Format, check_schema_type, format_of
 from srfix.serde.interface import Deserializer
@@ -61,6 +61,8 @@ _DESERIALIZERS: Final[dict[Format | None, type[FramedDeserializer]]] = {
     Format.JSON_SR: JsonSchemaDeserializer,
     None: SchemaDeserializer,
 }
+_EMPTY: Final = (('{"type":"record","name":"R","fields":[]}', Format.AVRO), ('{"type":"object"}', Format.JSON_SR))
+"""A schema of each format that feeds no column."""
 _SCHEMALESS: Final = (Format.JSON, Format.KAFKA)
 
 NEWEST: Final = Newest()
@@ -210,6 +212,7 @@ def plan_read(
         half, newest = newest_half(asked, (*own[-1:], *extra), format_=format, role=role, wrap=wrap)
     else:
         half = half_of(given_columns(columns), role, wrap)
+    _check_columns(half, format)
     plan = ReadPlan(
         topic=topic,
         role=role,
@@ -247,6 +250,13 @@ def _schemaless(
         case_rule=case_rule,
         policy=None,
     )
+
+
+def _check_columns(half: Half, format_: Format | None) -> None:
+    """What a format cannot hold is said at once, whatever schemas there are."""
+    for text, of in _EMPTY:
+        if format_ in (of, None):
+            decode_plan(of, text, half, CaseRule.EXACT)
 
 
 def _own_subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ...]:
@@ -291,6 +301,9 @@ def _planned(plan: ReadPlan, half: Half, resolved: ResolvedSchema, second: Secon
         problem = feeds.problem
     except (SchemaError, CasingError) as error:
         problem = error
+    except ColumnError as error:
+        error.args = (f"Schema id {resolved.schema_id} of topic {plan.topic!r}: {error.message}",)
+        raise
     return PlannedSchema(
         resolved=resolved,
         format=format_,
