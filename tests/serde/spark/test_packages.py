@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 
@@ -75,9 +77,7 @@ class TestPackages:
         def nothing(distribution: str) -> str:
             raise PackageNotFoundError(distribution)
 
-        from importlib.metadata import PackageNotFoundError
-
-        monkeypatch.setattr("srfix.serde.spark.packages.version", nothing)
+        monkeypatch.setattr(import_module("srfix.serde.spark.packages"), "version", nothing)
         with pytest.raises(UsageError, match=r"^No PySpark is installed here\. Name the version of Spark: packages"):
             packages()
 

@@ -4,16 +4,55 @@ What will happen is decided in a plan, on the driver and in plain Python; Spark 
 loads no pyspark: its functions do when they are called.
 """
 
-from srfix.serde.spark.interface import Feed, ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
+from srfix.serde.spark.counts import ReadCounts, counts_of
+from srfix.serde.spark.driver_errors import clear_errors, srfix_error_of
+from srfix.serde.spark.interface import (
+    Engine,
+    Feed,
+    ListedVersion,
+    NewestSchema,
+    OnBadRow,
+    PlannedRefusal,
+    PlannedSchema,
+    ReasonColumns,
+    reason_columns,
+)
+from srfix.serde.spark.packages import Packages, packages
 from srfix.serde.spark.plan import NEWEST, ReadPlan, plan_read
+from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_stream, read_topic
+from srfix.serde.spark.session import check_session, start_session
+from srfix.serde.spark.write_plan import WritePlan, plan_write
+from srfix.serde.spark.writing import to_registry, write_stream, write_topic
 
 __all__ = [
+    "Engine",
     "Feed",
     "ListedVersion",
     "NEWEST",
     "NewestSchema",
+    "OnBadRow",
+    "Packages",
     "PlannedRefusal",
     "PlannedSchema",
+    "ReadCounts",
     "ReadPlan",
+    "ReasonColumns",
+    "WritePlan",
+    "bad_rows",
+    "check_session",
+    "clear_errors",
+    "counts_of",
+    "from_registry",
+    "good_rows",
+    "packages",
     "plan_read",
+    "plan_write",
+    "read_stream",
+    "read_topic",
+    "reason_columns",
+    "srfix_error_of",
+    "start_session",
+    "to_registry",
+    "write_stream",
+    "write_topic",
 ]
