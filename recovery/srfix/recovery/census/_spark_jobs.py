@@ -16,6 +16,8 @@ __all__ = ["finished"]
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 
+_CONNECT: Final = ".connect."
+"""In the name of the module of Connect's sessions."""
 _TICK_S: Final = 0.25
 _PATIENCE_S: Final = 30.0
 """How long jobs that were interrupted may take to end."""
@@ -34,18 +36,15 @@ def finished(
     :param give_up_at: by `time.monotonic`.
     :param on_tick: called a few times a second, from this thread.
     """
-    tag = f"srfix-{uuid4()}"
+    mark, interrupt = _interruption(spark)
 
-    def tagged(job: Callable[[], Result]) -> Result:
-        spark.addTag(tag)  # of this thread
-        try:
-            return job()
-        finally:
-            spark.removeTag(tag)
+    def marked(job: Callable[[], Result]) -> Result:
+        mark()
+        return job()
 
     pool = ThreadPoolExecutor(max_workers=max(1, len(jobs)), thread_name_prefix="srfix-spark")
     try:
-        keys = {pool.submit(tagged, job): key for key, job in jobs.items()}
+        keys = {pool.submit(marked, job): key for key, job in jobs.items()}
         running: set[Future[Result]] = set(keys)
         try:
             while running:
@@ -57,14 +56,24 @@ def finished(
                     yield keys[future], future.result()
                 on_tick()
         finally:
-            _interrupt(spark, tag, running)
+            _interrupt(interrupt, running)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _interrupt(spark: SparkSession, tag: str, running: set[Future[Result]]) -> None:
+def _interruption(spark: SparkSession) -> tuple[Callable[[], object], Callable[[], object]]:
+    """What marks the jobs of the thread that calls it, and what interrupts the marked ones from any thread."""
+    name = f"srfix-{uuid4()}"
+    if _CONNECT in type(spark).__module__:
+        return lambda: spark.addTag(name), lambda: spark.interruptTag(name)
+    # Tags do not do without Connect: there, those of a thread are found by that thread only.
+    context = spark.sparkContext
+    return lambda: context.setJobGroup(name, "srfix"), lambda: context.cancelJobGroup(name)
+
+
+def _interrupt(interrupt: Callable[[], object], running: set[Future[Result]]) -> None:
     give_up_at = time.monotonic() + _PATIENCE_S
     while running and time.monotonic() < give_up_at:
         # Again and again: a job that is still being planned is not known to Spark yet.
-        spark.interruptTag(tag)
+        interrupt()
         running = wait(running, timeout=_TICK_S).not_done

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["SparkTopics"]
 
 _NO_KAFKA: Final = "Failed to find data source: kafka"
-_MOST_WORDS: Final = 600
+_NO_WORDS: Final = ("at ", "... ", "An error occurred while calling", "JVM stacktrace", "Driver stacktrace")
+_MOST_LETTERS: Final = 600
 
 
 class SparkTopics:
@@ -101,7 +102,7 @@ def _is_sparks(error: Exception) -> bool:
 
 def _gist(text: str) -> str:
     """What went wrong, of a Java trace: the message, and what it was caused by in the end."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = [line for line in lines if not line.startswith(("at ", "...", "JVM stacktrace", "Driver stacktrace"))]
+    lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith(_NO_WORDS)]
     causes = [line.removeprefix("Caused by: ") for line in said if line.startswith("Caused by: ")]
-    return ": ".join(dict.fromkeys([*said[:1], *causes[-1:]]))[:_MOST_WORDS]
+    return ": ".join(dict.fromkeys([*said[:1], *causes[-1:]]))[:_MOST_LETTERS]
