@@ -12,7 +12,7 @@ from srfix.serde._column_types import Columns, usable_columns
 from srfix.serde._half import roles_of
 from srfix.serde._locating import ABOUT_THE_ROW, written_to
 from srfix.serde._plans import ColumnPlans, EncodeOrNone
-from srfix.serde._schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice
+from srfix.serde._schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice, SettledSchema
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format, check_schema_type, schema_module_of
@@ -188,6 +188,37 @@ class FramedSerializer:
             choice.written("", Role.VALUE)
         return serializer
 
+    def settle(self, topic: str, role: Role = Role.VALUE) -> SettledSchema:
+        """What one topic's keys or values are written under, with the registry asked now, not with the first row: the
+        schema is registered, if this serializer registers. Make a serializer of it that asks nothing (`settled`).
+
+        :raises ColumnError: if there is no column for this half, or the format cannot hold one.
+        :raises RegistryError: if the registry did not take the schema.
+        :raises ResolveError: if nothing is to be registered, and the registry does not have the schema.
+        :raises UsageError: if a GUID is to be written and the registry has none, or a subject strategy has no subject.
+        """
+        written = self._choice.written(topic, role)
+        published = self._choice.publish(written, topic, role)
+        if self._framing is not Framing.PREFIX_ID:
+            _guid(published)
+        return SettledSchema(
+            make_encode=self._choice.make_encode,
+            schema=written.schema,
+            references=written.references,
+            published=published,
+            topic=topic,
+            role=role,
+        )
+
+    @classmethod
+    def settled(cls, schema: SettledSchema, schema_id_framing: Framing = Framing.PREFIX_ID) -> Self:
+        """A serializer for one topic's keys or values that never asks the registry. Picklable."""
+        serializer = cls.__new__(cls)
+        serializer._set(schema_id_framing, partial(cls.settled, schema, schema_id_framing))
+        serializer._choice = schema
+        serializer._role = schema.role
+        return serializer
+
     def _set(self, framing: Framing, make: Callable[[], Self]) -> None:
         self._framing = framing
         self._make = make
@@ -212,6 +243,8 @@ class FramedSerializer:
         """
         if isinstance(self._choice, ExistingSchema):
             raise UsageError("The schema is the registry's: it is known with the first row that is written.")
+        if isinstance(self._choice, SettledSchema):
+            return self._choice.schema
         return self._choice.written("", role).schema
 
     def __call__(self, row: object, ctx: Context) -> bytes | None:

@@ -4,6 +4,7 @@
 |---|---|---|
 | `OwnSchema` | the columns' internal one, or a given text | takes it, or (`register=False`) must have it already |
 | `ExistingSchema` | whatever stands behind an id, or is a version of the subject | is only asked |
+| `SettledSchema` | what one of these found, for one topic and half | is not asked again |
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from srfix.serde.registry.references import reference_texts
 from srfix.serde.subjects import Role, Subject, SubjectStrategy, needs_record, subject_of
 from srfix.serde.wire import SchemaId
 
-__all__ = ["ExistingSchema", "OwnSchema", "Published", "SchemaChoice"]
+__all__ = ["ExistingSchema", "OwnSchema", "Published", "SchemaChoice", "SettledSchema"]
 
 MakeEncode: TypeAlias = Callable[[Schema, "tuple[str, ...]", Role], EncodeOrNone]
 """A schema and what it refers to → how rows are written under it."""
@@ -58,6 +59,10 @@ class Published:
 class SchemaChoice(Protocol):
     """A row of the table above."""
 
+    @property
+    def make_encode(self) -> MakeEncode:
+        """How an encoder is made."""
+
     def written(self, topic: str, role: Role) -> WrittenSchema:
         """The schema. Nothing is registered."""
 
@@ -81,7 +86,7 @@ class OwnSchema:
     ) -> None:
         self._registry = registry
         self._schema_of = schema_of
-        self._make_encode = make_encode
+        self.make_encode = make_encode
         self._subjects = subjects
         self._register = register
         self._normalize = normalize
@@ -100,7 +105,7 @@ class OwnSchema:
         if known is None:
             schema = self._schema_of(role)
             references = _reference_texts(self._registry, schema, "")
-            encode = self._make_encode(schema, references, role)
+            encode = self.make_encode(schema, references, role)
             known = self._written[role] = WrittenSchema(schema=schema, references=references, encode=encode)
         return known
 
@@ -167,7 +172,7 @@ class ExistingSchema:
                 "with the schema. Give the schema_id, or the subject (FixedSubject)."
             )
         self._registry = registry
-        self._make_encode = make_encode
+        self.make_encode = make_encode
         self._subjects = subjects
         self._schema_id = schema_id
         self._version = version
@@ -204,7 +209,7 @@ class ExistingSchema:
         return WrittenSchema(
             schema=resolved.schema,
             references=resolved.references,
-            encode=self._make_encode(resolved.schema, resolved.references, question.role),
+            encode=self.make_encode(resolved.schema, resolved.references, question.role),
             published=Published(
                 schema_id=cast("SchemaId", question.identity), guid=None if found.guid is None else UUID(found.guid)
             ),
@@ -224,9 +229,44 @@ class ExistingSchema:
         return WrittenSchema(
             schema=found.schema,
             references=references,
-            encode=self._make_encode(found.schema, references, role),
+            encode=self.make_encode(found.schema, references, role),
             published=Published(schema_id=found.schema_id, guid=None if found.guid is None else UUID(found.guid)),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledSchema:
+    """A schema that the registry knows, for one topic and half. Picklable."""
+
+    make_encode: MakeEncode
+    """How an encoder is made, in whichever process it is needed."""
+    schema: Schema
+    """The schema."""
+    references: tuple[str, ...]
+    """The texts that it refers to."""
+    published: Published
+    """What the registry knows it by."""
+    topic: str
+    """The topic whose payloads are written."""
+    role: Role
+    """Keys or values."""
+
+    def written(self, topic: str, role: Role) -> WrittenSchema:
+        """See `SchemaChoice.written`.
+
+        :raises UsageError: if it is another topic, or the other half: their subject may be another.
+        """
+        if (topic, role) != (self.topic, self.role):
+            raise UsageError(
+                f"This serializer was settled for the {self.role.value}s of topic {self.topic!r}; it was called for the "
+                f"{role.value}s of {topic!r}. Settle another one for those."
+            )
+        encode = self.make_encode(self.schema, self.references, role)
+        return WrittenSchema(schema=self.schema, references=self.references, encode=encode, published=self.published)
+
+    def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
+        """See `SchemaChoice.publish`: it is."""
+        return self.published
 
 
 def _reference_texts(registry: object, schema: Schema, subject: str) -> tuple[str, ...]:

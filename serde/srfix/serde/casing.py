@@ -31,7 +31,7 @@ from enum import Enum
 
 from srfix.serde.errors import AmbiguousFieldError
 
-__all__ = ["CaseRule", "declared_name", "match_fields", "match_keys", "placements"]
+__all__ = ["CaseRule", "are_distinct", "declared_name", "match_fields", "match_keys", "placements"]
 
 
 class CaseRule(Enum):
@@ -51,6 +51,11 @@ def declared_name(identifier: str) -> str:
     """The column name that an unquoted identifier declares: upper case, as ksqlDB's
     `ParserUtil.getIdentifierText`."""
     return identifier.upper()
+
+
+def are_distinct(names: Sequence[str]) -> bool:
+    """True if no two names are equal ignoring case: who ignores it can tell them apart."""
+    return len({_folded(name) for name in names}) == len(names)
 
 
 def match_fields(columns: Sequence[str], fields: Sequence[str], rule: CaseRule, *, where: str) -> dict[str, str]:

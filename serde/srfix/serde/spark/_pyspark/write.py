@@ -1,0 +1,96 @@
+"""Rows → payloads, in frames."""
+
+from __future__ import annotations
+
+import pickle
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import to_avro
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+
+from srfix.serde.batches import Reason
+from srfix.serde.spark._frame_rows import FrameRow, bad_row_words
+from srfix.serde.spark._frame_types import quoted, sql_text
+from srfix.serde.spark._pyspark.shipping import Shipped
+from srfix.serde.spark._write_jvm import JvmWrite
+from srfix.serde.spark.interface import reason_columns
+from srfix.serde.spark.write_plan import WritePlan
+
+__all__ = ["arrow_written", "encode_frame", "jvm_written"]
+
+_ENCODED = StructType([StructField("payload", BinaryType()), StructField("message", StringType())])
+_HEADERS = "array<struct<key: string, value: binary>>"
+
+
+def arrow_written(plan: WritePlan, row: FrameRow) -> Column:
+    """`struct<payload: binary, message: string>`: of a row one is null, of a null row both."""
+    encode = F.arrow_udf(  # type: ignore[attr-defined]
+        Shipped("srfix.serde.spark._write_worker:plan_encoder", pickle.dumps(plan)), _ENCODED
+    )
+    struct = F.struct(*(_column(field.name) for field in row.fields)) if row.struct is None else _column(row.struct)
+    encoded: Column = encode(struct)
+    return encoded
+
+
+def jvm_written(plan: WritePlan, write: JvmWrite) -> Column:
+    """The payload; null for a null row."""
+    body = F.expr(write.row) if write.is_raw else to_avro(F.expr(write.row), write.schema)
+    if write.skipped:
+        body = F.substring(body, 1 + write.skipped, 1 << 30)
+    payload = F.concat(F.lit(plan.prefix), body) if plan.prefix else body
+    return payload if write.is_null is None else F.when(~F.expr(write.is_null), payload)
+
+
+def encode_frame(
+    df: DataFrame,
+    plan: WritePlan,
+    row: FrameRow,
+    write: JvmWrite | None,
+    *,
+    into: str,
+    may_be_tombstones: bool,
+    is_quarantine: bool,
+) -> DataFrame:
+    """See `writing.to_registry`.
+
+    :param write: how Spark writes; None for the arrow engine.
+    """
+    names = reason_columns(plan.role)
+    message: Column | None = None
+    if write is not None:
+        payload = jvm_written(plan, write)
+    else:
+        encoded = arrow_written(plan, row)
+        payload, message = encoded["payload"], encoded["message"]
+    if row.is_null is not None and not may_be_tombstones:
+        refused = sql_text(
+            "The row is null, and written it would delete its key. If it is to, say null_rows='tombstone'; if not, leave "
+            "the row out."
+        )
+        no_row = F.when(F.expr(row.is_null), F.expr(refused))
+        message = no_row if message is None else F.coalesce(message, no_row)
+    if message is None:
+        out = df.withColumn(into, payload)
+    elif is_quarantine:
+        reason = F.when(message.isNotNull(), F.lit(Reason.ENCODE_FAILED.value))
+        out = df.withColumns({into: payload, names.reason: reason, names.message: message})
+    else:
+        failure = F.raise_error(F.concat(F.expr(bad_row_words(plan, row.place, "''")), message)).cast("binary")
+        out = df.withColumn(into, F.when(message.isNotNull(), failure).otherwise(payload))
+    return out if plan.record_header is None else _with_header(out, plan, into)
+
+
+def _with_header(df: DataFrame, plan: WritePlan, into: str) -> DataFrame:
+    """The schema's GUID in the records' headers: behind the others, instead of one that was there, not on a tombstone."""
+    assert plan.record_header is not None
+    name, value = plan.record_header
+    ours = F.array(F.struct(F.lit(name).alias("key"), F.lit(value).alias("value"))).cast(_HEADERS)
+    has_headers = "headers" in df.columns
+    given = F.col("headers").cast(_HEADERS) if has_headers else F.lit(None).cast(_HEADERS)
+    others = F.filter(F.coalesce(given, F.array().cast(_HEADERS)), lambda header: header["key"] != name)
+    return df.withColumn("headers", F.when(_column(into).isNull(), given).otherwise(F.concat(others, ours)))
+
+
+def _column(name: str) -> Column:
+    return F.col(quoted(name))

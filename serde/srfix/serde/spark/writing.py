@@ -1,0 +1,229 @@
+"""Typed rows → payloads, in frames of Spark, batch and streaming.
+
+    plan = plan_write(registry, "users", df.schema)
+    df.transform(to_registry(plan)).write.format("kafka")…
+    write_topic(df, plan, bootstrap_servers="broker:9092")
+
+| engine | how | what it takes |
+|---|---|---|
+| `jvm` | Spark's own Avro, with the schema id in front | Avro, of what can be cast without a loss |
+| `arrow` | the plan's serializer, in Arrow batches | all that the serializer takes: each value is looked at |
+
+Both write the bytes that the plan's serializer writes. Times finer than milliseconds are cut down where TIME and TIMESTAMP
+hold milliseconds, as the serializers do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+from srfix.serde.errors import EngineRefusedError, UsageError
+from srfix.serde.spark._frame_rows import FrameRow, frame_row
+from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark._write_jvm import JvmWrite, jvm_write
+from srfix.serde.spark.interface import ENGINES, Engine, reason_columns
+from srfix.serde.spark.write_plan import WritePlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+__all__ = ["NullRows", "OnUnwritable", "to_registry", "write_stream", "write_topic"]
+
+NullRows: TypeAlias = Literal["refuse", "tombstone"]
+"""What a null row becomes: an error, or a null payload, which deletes its key."""
+OnUnwritable: TypeAlias = Literal["fail", "quarantine"]
+"""What a row that cannot be written does: fail the job; or stay, with its reason and no payload."""
+
+_LOG: Final = logging.getLogger("srfix.serde.spark")
+
+
+def to_registry(
+    plan: WritePlan,
+    *,
+    from_: str | Sequence[str] | None = None,
+    into: str | None = None,
+    null_rows: NullRows = "refuse",
+    on_error: OnUnwritable = "fail",
+    engine: Engine = "auto",
+) -> Callable[[DataFrame], DataFrame]:
+    """For `df.transform`, batch or streaming: a column of payloads, ready for Kafka.
+
+    The frame's other columns stay, those that make the row too; Kafka's sink looks at key, value, topic, partition and
+    headers alone. In the framing HEADER_GUID the GUID is added to `headers`. For keys and values transform the frame twice,
+    with a plan for each.
+
+    :param from_: the columns that make the row, or the struct column that is the row. None is the struct column `into`, if
+        there is one; otherwise all columns but those that Kafka's source and sink know.
+    :param into: the column of payloads; None is `value`, or `key` for a plan of keys.
+    :param null_rows: what becomes of a null struct, and of a bare null in a value. A null key is written.
+    :param on_error: what a row that cannot be written does. `quarantine` adds `interface.reason_columns` (reason and
+        message) and leaves the payload null: **keep such rows from Kafka** (`good_rows`), where a null is a tombstone. Only
+        the arrow engine can.
+    :param engine: what encodes.
+    :raises UsageError: if an argument is none of its words.
+
+    The transformation raises, before any job:
+
+    :raises ColumnError: if the frame's rows cannot be written: a column is missing or to spare, or of another type.
+    :raises CasingError: if letter case leaves the match between frame and plan undecided.
+    :raises EngineRefusedError: if the engine that was asked for cannot write the rows exactly; names every reason.
+    :raises JarMissingError: if the jvm engine was asked for, and Spark has no Avro.
+    :raises UsageError: if the frame has no such columns, or it is not clear which make the row.
+    """
+    _one_of("null_rows", null_rows, get_args(NullRows))
+    _one_of("on_error", on_error, get_args(OnUnwritable))
+    _one_of("engine", engine, ENGINES)
+    column = plan.role.value if into is None else into
+
+    def transform(df: DataFrame) -> DataFrame:
+        row = frame_row(plan, df.schema, from_, column)
+        is_quarantine = on_error == "quarantine"
+        write = _engine(df, plan, row, engine, is_quarantine=is_quarantine)
+        names = reason_columns(plan.role)
+        if is_quarantine and (taken := [name for name in (names.reason, names.message) if name in df.columns]):
+            raise UsageError(
+                f"The frame has a column {taken[0]} already. Drop it, or leave out the rows that it is about."
+            )
+        from srfix.serde.spark._pyspark.write import encode_frame
+
+        return encode_frame(
+            df,
+            plan,
+            row,
+            write,
+            into=column,
+            may_be_tombstones=null_rows == "tombstone",
+            is_quarantine=is_quarantine,
+        )
+
+    return transform
+
+
+def write_topic(
+    df: DataFrame,
+    plan: WritePlan,
+    *,
+    bootstrap_servers: str,
+    key: WritePlan | None = None,
+    from_: str | Sequence[str] | None = None,
+    key_from: str | Sequence[str] | None = None,
+    null_rows: NullRows = "refuse",
+    engine: Engine = "auto",
+    options: Mapping[str, str] | None = None,
+) -> None:
+    """Writes a frame's rows to the plan's topic, with the frame's key, partition and headers, as far as it has them.
+
+    :param key: how keys are written; None takes the frame's column `key` as it is.
+    :param key_from: the columns that make the key, as `from_`.
+    :param options: more options of Spark's Kafka sink (`kafka.security.protocol`, …).
+    :raises UsageError: if an option is one that a parameter says; and as `to_registry`.
+    :raises JarMissingError: if Spark has no Kafka sink.
+    """
+    frame = _encoded(df, plan, key, from_, key_from, null_rows, engine)
+    writer = frame.write.format("kafka").options(**_options(plan, bootstrap_servers, options))
+    try:
+        writer.save()
+    except Exception as error:
+        missing = missing_jar(str(error), df.sparkSession.version)
+        if missing is None:
+            raise
+        raise missing from None  # Spark's own words name options
+
+
+def write_stream(
+    df: DataFrame,
+    plan: WritePlan,
+    *,
+    bootstrap_servers: str,
+    key: WritePlan | None = None,
+    from_: str | Sequence[str] | None = None,
+    key_from: str | Sequence[str] | None = None,
+    null_rows: NullRows = "refuse",
+    engine: Engine = "auto",
+    options: Mapping[str, str] | None = None,
+) -> DataStreamWriter:
+    """As `write_topic`, for a stream: the writer, to be told its checkpoint and trigger, and started.
+
+    Kafka's sink writes at least once: after a restart from a checkpoint some rows may be written again.
+    """
+    frame = _encoded(df, plan, key, from_, key_from, null_rows, engine)
+    return frame.writeStream.format("kafka").options(**_options(plan, bootstrap_servers, options))
+
+
+def _encoded(
+    df: DataFrame,
+    plan: WritePlan,
+    key: WritePlan | None,
+    from_: str | Sequence[str] | None,
+    key_from: str | Sequence[str] | None,
+    null_rows: NullRows,
+    engine: Engine,
+) -> DataFrame:
+    frame = df.transform(to_registry(plan, from_=from_, null_rows=null_rows, engine=engine))
+    if key is not None:
+        # Of the frame's own columns: the value's payload has taken the place of none of them but `value`.
+        frame = frame.transform(to_registry(key, from_=key_from, engine=engine))
+    kept = [name for name in ("key", "value", "partition", "headers") if name in frame.columns]
+    return frame.select(*kept)
+
+
+def _options(plan: WritePlan, bootstrap_servers: str, options: Mapping[str, str] | None) -> dict[str, str]:
+    ours = {"kafka.bootstrap.servers": bootstrap_servers, "topic": plan.topic}
+    for name in options or {}:
+        if name in ours:
+            raise UsageError(f"The option {name} is not to be given: a parameter, or the plan, says it.")
+    return {**(options or {}), **ours}
+
+
+def _engine(df: DataFrame, plan: WritePlan, row: FrameRow, engine: Engine, *, is_quarantine: bool) -> JvmWrite | None:
+    """How Spark writes; None for the arrow engine."""
+    what = f"The {plan.role.value}s of topic {plan.topic!r} are written by the engine"
+    try:
+        write = jvm_write(plan, row)
+    except EngineRefusedError as refusal:
+        if engine == "jvm":
+            raise
+        _LOG.info("%s arrow: %s.", what, "as asked" if engine == "arrow" else "; ".join(refusal.reasons))
+        return None
+    if engine == "arrow":
+        _LOG.info("%s arrow: as asked.", what)
+        return None
+    missing = _missing_avro(df)
+    if missing is not None:
+        if engine == "jvm":
+            raise missing
+        _LOG.info("%s arrow: Spark has no jar spark-avro.", what)
+        return None
+    if is_quarantine:
+        if engine == "jvm":
+            raise EngineRefusedError(
+                "Spark's own Avro fails the job of a row that it cannot write: for quarantine use the engine 'arrow'.",
+                reasons=("a row that cannot be written fails the job",),
+            )
+        _LOG.info("%s arrow: the jvm engine has no quarantine.", what)
+        return None
+    _LOG.info("%s jvm: every cast is exact.", what)
+    return write
+
+
+def _missing_avro(df: DataFrame) -> Exception | None:
+    from pyspark.sql import functions as F
+    from pyspark.sql.avro.functions import to_avro
+
+    spark = df.sparkSession
+    try:
+        spark.range(0).select(to_avro(F.col("id"), '"long"')).schema  # noqa: B018 - Spark Connect finds out only now
+    except Exception as error:
+        missing = missing_jar(str(error), spark.version)
+        if missing is None:
+            raise
+        return missing
+    return None
+
+
+def _one_of(name: str, given: str, words: tuple[str, ...]) -> None:
+    if given not in words:
+        raise UsageError(f"{name}={given!r} is none of {', '.join(words)}.")
