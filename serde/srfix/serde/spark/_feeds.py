@@ -172,7 +172,7 @@ class _Walk:
     ) -> None:
         detail = writer.detail(type_)
         if over:
-            detail = "; ".join(filter(None, (detail, f"in place of {', '.join(over)}, which comes before it")))
+            detail = "; ".join(filter(None, (detail, f"overrides {', '.join(over)}")))
         refusal = None if refused is None else refused.message
         self.feeds.append(Feed(column=place.column, field=place.field, detail=detail, refusal=refusal))
 
