@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["DefaultSource"]
 
 # It travels to the workers along with each reader: by value, so that a worker without srfix gets as far as our message.
-register_pickle_by_value(sys.modules[__name__])
+register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 class DefaultSource(DataSource):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -62,6 +62,10 @@ class TopicLog:
             starts=self._offsets(partitions, OffsetSpec.earliest()),
             ends=self._offsets(partitions, OffsetSpec.latest()),
         )
+
+    def partitions(self) -> Sequence[int]:
+        """The topic's partitions; otherwise as `now`."""
+        return self._described()[1]
 
     def _described(self) -> tuple[str | None, list[int]]:
         from confluent_kafka import KafkaError, TopicCollection

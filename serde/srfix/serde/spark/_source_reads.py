@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from srfix.serde.registry import RegistryClient
     from srfix.serde.subjects import SubjectStrategy
 
-__all__ = ["BatchRead", "StreamRead", "plan_of", "registry_of"]
+__all__ = ["BatchRead", "StreamRead", "fixed_subject", "plan_of", "registry_of"]
 
 
 def registry_of(options: SourceOptions) -> RegistryClient | None:

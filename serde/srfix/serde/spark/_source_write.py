@@ -1,0 +1,308 @@
+"""Rows → a topic: what `format("srfix")` decides before it writes, and what its tasks do then. No pyspark here.
+
+A record is written at least once: a task that fails half-way is run again from its start.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from srfix.serde._columns_from_spark import columns_from_spark
+from srfix.serde.arrow._pyarrow import pyarrow, pyarrow_compute
+from srfix.serde.arrow.encode import from_arrow
+from srfix.serde.arrow.types import reason_fields
+from srfix.serde.batches import Reason
+from srfix.serde.columns import parse_columns
+from srfix.serde.errors import ClusterError, EncodeError, UsageError
+from srfix.serde.spark._source_log import TopicLog, kafka_config
+from srfix.serde.spark._source_options import SourceOptions, Tombstones
+from srfix.serde.spark._source_reads import fixed_subject, registry_of
+from srfix.serde.spark.write_plan import WritePlan, plan_write
+from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from confluent_kafka import KafkaError, Message, Producer
+
+__all__ = ["WriteTask", "planned_write", "task_writer"]
+
+Json: TypeAlias = "str | bool | int | Sequence[Json] | Mapping[str, Json] | None"
+
+_WRITABLE: Final = ("key", "value", "partition", "timestamp", "headers")
+_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
+    "key": ("binary", "string"),
+    "value": ("binary", "string"),
+    "partition": ("integer",),
+    "timestamp": ("timestamp",),
+}
+_FORCED: Final[Mapping[str, str | bool]] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "allow.auto.create.topics": False,
+    "log_level": "0",
+}
+_DEFAULTS: Final[Mapping[str, str]] = {"partitioner": "murmur2_random", "linger.ms": "50"}
+"""Java's partitioner, so that records go where those of other writers of the same keys are. The user's go before."""
+_SHOWN_FAILURES: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteTask:
+    """All that a task needs to know. Picklable."""
+
+    topic: str
+    """The topic."""
+    kafka: Mapping[str, str]
+    """Client properties, librdkafka's names; values may be `env:NAME` or `file:PATH`."""
+    plan: WritePlan | None
+    """How rows become payloads; None for raw records."""
+    role: Role
+    """What the rows become."""
+    rows: tuple[str, ...]
+    """The frame's columns that make a row."""
+    metadata: Mapping[str, str]
+    """The record's column → the frame's."""
+    reason: str | None
+    """The frame's column that says why there is no row; None if it has none."""
+    writes_tombstones: bool
+    """Whether a row that is none deletes its key."""
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> int:
+        """Writes all rows of a task and waits until each is acknowledged; how many there were.
+
+        :raises EncodeError: if a row cannot be written, or is null where that was not asked for.
+        :raises ClusterError: if a record was not taken.
+        """
+        delivery = _Delivery(self.topic, self.kafka)
+        try:
+            for batch in batches:
+                delivery.send(self._records(batch))
+        finally:
+            # What was sent before an error stays sent; nothing is left in flight either way.
+            delivery.flush()
+        return delivery.done()
+
+    def _records(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        found = {name: self._metadata(batch, name, column) for name, column in self.metadata.items()}
+        if self.plan is not None:
+            found[self.role.value] = self._payloads(batch, self.plan).to_pylist()
+        elif not self.writes_tombstones and None in found["value"]:
+            position = found["value"].index(None)
+            raise EncodeError(f"Row {position} of the batch: the value is NULL. {_TO_DELETE}")
+        names = list(found)
+        for values in zip(*found.values(), strict=True):
+            yield dict(zip(names, values, strict=True))
+
+    def _metadata(self, batch: pa.RecordBatch, name: str, column: str) -> list[object]:
+        pa, array = pyarrow(), batch.column(column)
+        if name in ("key", "value"):
+            return array.cast(pa.binary()).to_pylist()  # type: ignore[no-any-return]
+        if name == "timestamp":
+            milliseconds = array.cast(pa.timestamp("ms", tz="UTC"), safe=False).cast(pa.int64())
+            return [0 if value is None else value for value in milliseconds.to_pylist()]
+        if name == "partition":
+            return [-1 if value is None else value for value in array.to_pylist()]
+        return [[(pair["key"], pair["value"]) for pair in pairs or ()] for pairs in array.to_pylist()]
+
+    def _payloads(self, batch: pa.RecordBatch, plan: WritePlan) -> pa.Array:
+        rows = batch.select(list(self.rows))
+        nothing = _is_nothing(rows) if self.reason is None else self._is_said_to_be_nothing(batch.column(self.reason))
+        if not self.writes_tombstones and any(nothing):
+            position = nothing.index(True)
+            why = "every column is NULL" if self.reason is None else f"{self.reason} says TOMBSTONE"
+            raise EncodeError(f"Row {position} of the batch: {why}. {_TO_DELETE}{_TO_WRITE if not self.reason else ''}")
+        return from_arrow(rows, plan.serializer(), plan.context(), tombstones=nothing)
+
+    def _is_said_to_be_nothing(self, reasons: pa.Array) -> list[bool]:
+        words = reasons.to_pylist()
+        for position, word in enumerate(words):
+            if word is not None and word != Reason.TOMBSTONE.value:
+                raise EncodeError(
+                    f"Row {position} of the batch could not be read ({self.reason} says {word}), so there is nothing to "
+                    "write. Leave such rows out."
+                )
+        return [word is not None for word in words]
+
+
+_TO_DELETE: Final = "Written, it would delete its key: leave it out, or give tombstones=write."
+_TO_WRITE: Final = " To write a row of nulls, add a column _srfix_reason STRING that is NULL."
+
+
+def _is_nothing(rows: pa.RecordBatch) -> list[bool]:
+    compute = pyarrow_compute()
+    nothing = rows.column(0).is_null()
+    for column in rows.columns[1:]:
+        nothing = compute.and_(nothing, column.is_null())
+    found: list[bool] = nothing.to_pylist()
+    return found
+
+
+class _Delivery:
+    """A producer, and what became of what it was given."""
+
+    def __init__(self, topic: str, properties: Mapping[str, str]) -> None:
+        try:
+            from confluent_kafka import KafkaException, Producer
+        except ImportError as error:
+            raise UsageError(
+                f"Writing a topic needs confluent-kafka on the workers, which cannot be imported ({error}). Install it "
+                "there, or write by Spark's own Kafka sink."
+            ) from error
+        self._topic = topic
+        self._sent = 0
+        self._failed = 0
+        self._failures: dict[str, None] = {}
+        try:
+            config = {**_DEFAULTS, **kafka_config(properties), **_FORCED, "error_cb": _ignored}
+            self._producer: Producer = Producer(config)
+        except (KafkaException, TypeError, ValueError) as error:
+            text = str(error.args[0].str()) if error.args and hasattr(error.args[0], "str") else str(error)
+            raise UsageError(f"librdkafka refuses the Kafka properties: {text}.") from None
+
+    def send(self, records: Iterator[dict[str, Any]]) -> None:
+        """Hands records over. Errors show at once, or in `done`."""
+        for record in records:
+            while True:
+                try:
+                    self._producer.produce(self._topic, on_delivery=self._delivered, **record)
+                    break
+                except BufferError:
+                    self._producer.poll(0.1)
+            self._sent += 1
+        self._producer.poll(0)
+        if self._failed:
+            self.done()
+
+    def flush(self) -> None:
+        """Waits until every record is acknowledged or given up (`message.timeout.ms`)."""
+        self._producer.flush()
+
+    def done(self) -> int:
+        """How many were written.
+
+        :raises ClusterError: if any was not.
+        """
+        if self._failed:
+            raise ClusterError(
+                f"{self._failed} of {self._sent} records were not written to the topic {self._topic!r}: "
+                f"{'; '.join(self._failures)}. The others may have been: written again, they are there twice."
+            )
+        return self._sent
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failed += 1
+            if len(self._failures) < _SHOWN_FAILURES:
+                self._failures[f"partition {message.partition()}: {error.str()}"] = None
+
+
+def _ignored(error: KafkaError) -> None:
+    """What is not about a record is told by the records that it keeps back."""
+
+
+def planned_write(options: SourceOptions, schema: Mapping[str, Json], *, overwrite: bool) -> bytes:
+    """The pickled `WriteTask`, the schema registered: when this returns, the subject holds it and the topic is there.
+
+    :param schema: the frame's, in Spark's JSON form.
+    :raises UsageError: if the frame and the options do not go together, or the topic is to be overwritten.
+    :raises ColumnError: if a column cannot be written.
+    :raises RegistryError: if the registry could not be asked, or did not take the schema.
+    :raises ClusterError: if there is no such topic, or no broker answers.
+    """
+    if overwrite:
+        raise UsageError('A topic is not overwritten, only added to. Give .mode("append").')
+    fields = {str(field["name"]): field for field in cast("Sequence[Mapping[str, Json]]", schema["fields"])}
+    metadata = _raw_metadata(fields) if options.is_raw else _metadata(options, fields)
+    for name, column in metadata.items():
+        _check_type(name, column, fields[column]["type"])
+    abouts = () if options.is_raw else _abouts(fields)
+    rows = () if options.is_raw else tuple(name for name in fields if name not in {*metadata.values(), *abouts})
+    if not options.is_raw and not rows:
+        raise UsageError("The frame has no column of a row. Write format=raw, which encodes nothing.")
+    topic = options.required_topic()
+    TopicLog(options.kafka, topic, options.isolation).partitions()
+    task = WriteTask(
+        topic=topic,
+        kafka=dict(options.kafka),
+        plan=None if options.is_raw else _plan(options, [fields[name] for name in rows]),
+        role=options.role,
+        rows=rows,
+        metadata=metadata,
+        reason=abouts[0] if abouts else None,
+        writes_tombstones=options.tombstones is Tombstones.WRITE,
+    )
+    return pickle.dumps(task)
+
+
+def _plan(options: SourceOptions, fields: Sequence[Mapping[str, Json]]) -> WritePlan:
+    assert options.format is not None
+    schema = cast("Mapping[str, object]", {"type": "struct", "fields": list(fields)})
+    columns = (
+        parse_columns(options.columns) if options.columns is not None else columns_from_spark(schema, names="keep")
+    )
+    return plan_write(
+        registry_of(options),
+        options.required_topic(),
+        columns,
+        role=options.role,
+        format=options.format,
+        subjects=fixed_subject(options),
+        case_rule=options.case_rule,
+        wrap=options.wrap,
+        register=options.register,
+    )
+
+
+def _raw_metadata(fields: Mapping[str, Mapping[str, Json]]) -> dict[str, str]:
+    others = [name for name in fields if name not in _WRITABLE]
+    if others or "value" not in fields:
+        problem = f"has {', '.join(others)} besides" if others else "lacks value"
+        raise UsageError(
+            f"A raw record is written of the columns {', '.join(_WRITABLE)}, of which value must be there; the frame "
+            f"{problem}. Drop or rename what is not to be written."
+        )
+    return {name: name for name in _WRITABLE if name in fields}
+
+
+def _metadata(options: SourceOptions, fields: Mapping[str, Mapping[str, Json]]) -> dict[str, str]:
+    wanted = tuple(name for name in options.metadata or () if name != options.role.value)
+    other = Role.KEY.value if options.role is Role.VALUE else Role.VALUE.value
+    writable = (other, *(name for name in _WRITABLE if name not in ("key", "value")))
+    found = {name: f"{options.metadata_prefix}{name}" for name in wanted}
+    for name, column in found.items():
+        if name not in writable:
+            raise UsageError(
+                f"A record's {name} is not written; of metadata, {', '.join(sorted(writable))} are. Drop the column "
+                f"{column!r} and leave it out of metadata."
+            )
+        if column not in fields:
+            raise UsageError(f"The frame has no column {column!r}, which metadata says. It has {', '.join(fields)}.")
+    if options.role is Role.KEY and "value" not in found:
+        raise UsageError("Written by its key alone, a record would be a tombstone. Name value in metadata.")
+    return found
+
+
+def _abouts(fields: Mapping[str, object]) -> tuple[str, ...]:
+    """The columns about bad rows that the frame has, if it has that of reasons: as this source gave them."""
+    names = reason_fields(())
+    if names.reason not in fields:
+        return ()
+    return tuple(name for name in (names.reason, names.message, names.payload) if name in fields)
+
+
+def _check_type(name: str, column: str, type_: Json) -> None:
+    if name in _TYPES and type_ not in _TYPES[name]:
+        raise UsageError(
+            f"The column {column!r} must be {' or '.join(_TYPES[name])}, to be the record's {name}. Cast it."
+        )
+
+
+@lru_cache(maxsize=16)
+def task_writer(pickled: bytes) -> Callable[[Iterable[pa.RecordBatch]], int]:
+    """What writes under a pickled `WriteTask`."""
+    task: WriteTask = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
+    return task.write
