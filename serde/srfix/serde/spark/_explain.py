@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from textwrap import wrap
+from textwrap import shorten, wrap
 from typing import TYPE_CHECKING, Final
 
+from srfix.serde.batches import reason_of
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import print_columns, print_type
 from srfix.serde.errors import ColumnError, EngineRefusedError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["explanation"]
 
 _WIDTH: Final = 120
-_TYPE_WIDTH: Final = 40
+_TYPE_WIDTH: Final = 30
 _WORDS: Final = {Format.AVRO: "Avro", Format.JSON_SR: "JSON_SR", Format.JSON: "JSON", Format.KAFKA: "KAFKA"}
 _RULES: Final = {
     CaseRule.UNIQUE: "the field of exactly the column's name, else the only one that equals it ignoring case",
@@ -84,11 +85,13 @@ def _counted(plan: ReadPlan) -> Iterator[str]:
 
 def _schemas(plan: ReadPlan) -> Iterator[list[str]]:
     first: dict[tuple[tuple[Feed, ...], tuple[str, ...]], int] = {}
-    types = {column.name: print_type(column.type) for column in plan.columns}
+    types = {column.name: shorten(print_type(column.type), _TYPE_WIDTH, placeholder="…") for column in plan.columns}
     for planned in plan.schemas:
         lines = [_title(planned), *_places(planned, plan.listed)]
         if planned.problem is not None:
-            lines += _entry("bad rows", planned.problem.message)
+            reason = reason_of(planned.problem)
+            assert reason is not None
+            lines += _entry("bad rows", f"{reason.value}: {planned.problem.message}")
         feeds = (planned.feeds, planned.unused)
         same = first.setdefault(feeds, planned.schema_id)
         if same != planned.schema_id:
@@ -121,7 +124,7 @@ def _places(planned: PlannedSchema, listed: Iterable[ListedVersion]) -> Iterator
 def _table(planned: PlannedSchema, types: dict[str, str]) -> list[str]:
     rows = [(feed.column, types.get(feed.column, ""), _source(feed)) for feed in planned.feeds]
     name = max((len(column) for column, _, _ in rows), default=0)
-    type_ = min(max((len(shown) for _, shown, _ in rows), default=0), _TYPE_WIDTH)
+    type_ = max((len(shown) for _, shown, _ in rows), default=0)
     lines = [f"  {column:<{name}}  {shown:<{type_}}  <- {source}" for column, shown, source in rows]
     if planned.unused:
         lines += _entry("not read", ", ".join(planned.unused))
@@ -131,7 +134,8 @@ def _table(planned: PlannedSchema, types: dict[str, str]) -> list[str]:
 def _source(feed: Feed) -> str:
     source = "null: no field feeds it" if feed.field is None else feed.field or "the body"
     if feed.refusal is not None:
-        return f"{source} (a row that holds it is bad: {feed.refusal})"
+        why, _, _ = feed.refusal.partition(", at ")
+        return f"{source} (makes the row bad: {why})"
     return source if feed.detail is None else f"{source} ({feed.detail})"
 
 
