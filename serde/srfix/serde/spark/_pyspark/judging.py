@@ -1,0 +1,28 @@
+"""Whether payloads can be read, by a reader's policy, on the workers: for those who count rows and keep none."""
+
+from __future__ import annotations
+
+import pickle
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from srfix.serde.spark._judge_worker import FACTORY, JudgedReader
+from srfix.serde.spark._pyspark.shipping import Shipped
+
+__all__ = ["judged"]
+
+_VERDICT = StructType([StructField("reason", StringType()), StructField("message", StringType())])
+
+
+def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:
+    """`struct<reason: string, message: string>`: a `batches.Reason`'s word and the error's; both null where the payload can
+    be read. Several such columns in one projection travel to the workers together.
+
+    :param payload: binary.
+    :param headers: `array<struct<key: string, value: binary>>`.
+    """
+    shipped = Shipped(FACTORY, pickle.dumps(reader))
+    verdict: Column = F.arrow_udf(shipped, _VERDICT).asNondeterministic()(payload, headers)  # type: ignore[attr-defined]
+    return verdict
