@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from srfix.recovery.bodies import newest_live
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
@@ -24,7 +25,7 @@ from srfix.serde.resolve import UnderOneSubject
 from srfix.serde.subjects import FixedSubject, Role, Subject
 from srfix.serde.wire import SchemaId
 
-__all__ = ["Confirmed", "Event", "NotLookedAt", "Problem", "circumstances_now", "outcome_of", "verify"]
+__all__ = ["Confirmed", "Event", "EveryRow", "NotLookedAt", "Problem", "circumstances_now", "outcome_of", "verify"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,19 @@ class NotLookedAt:
 Event = Confirmed | Problem | NotLookedAt
 
 
+class EveryRow(Protocol):
+    """Reads every row that a restore loads, where `verify` itself reads one for each schema id and partition."""
+
+    def events(
+        self, finding: PlannedFinding, census: Census, registry: RegistryClient, *, deadline_s: float | None = None
+    ) -> Iterator[Event]:
+        """What came of it, under the phantom subject alone and with the source's subject behind it. Partitions that the
+        census did not read to their end are left out.
+
+        :param deadline_s: seconds after which it stops, and says so.
+        """
+
+
 def verify(
     plan: Plan,
     cluster: Cluster,
@@ -70,6 +84,7 @@ def verify(
     deadline_s: float | None = None,
     max_records: int | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
+    every_row: EveryRow | None = None,
 ) -> Iterator[Event]:
     """Verifies each store of a plan. Reads only.
 
@@ -82,6 +97,7 @@ def verify(
         play no part, is known from them, or from the plan.
     :param deadline_s: seconds after which the census of each topic stops; what it leaves unread is not looked at.
     :param max_records: records of each topic after which its census stops likewise.
+    :param every_row: what reads every live row after that; None leaves it at one for each schema id and partition.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
@@ -119,6 +135,8 @@ def verify(
         yield from _members(finding, census, registry)
         yield from _rows(finding, census, cluster, registry)
         yield from _configuration(finding, plan, registry)
+        if every_row is not None:
+            yield from every_row.events(finding, census, registry, deadline_s=deadline_s)
 
 
 def _commits(cluster: Cluster, finding: PlannedFinding, partitions: int) -> Mapping[int, int | None]:

@@ -19,7 +19,7 @@ from srfix.serde.subjects import Role
 from srfix.serde.wire import MIN_SCHEMA_ID, PREFIX_GUID_SIZE, PREFIX_ID_SIZE, SchemaId, schema_id_header
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId
 
-__all__ = ["Group", "counting_sql", "live_sql", "peek_sql", "role_census"]
+__all__ = ["Group", "counting_sql", "latest_sql", "live_sql", "peek_sql", "role_census"]
 
 _COUNTING: Final = """
 WITH records AS (
@@ -41,6 +41,17 @@ SELECT CAST(partition AS BIGINT) AS partition, are_records, coalesce(is_live, FA
        sum(if(are_records, n, 1)) AS count, min(first) AS first_offset, max(last) AS last_offset
 FROM told
 GROUP BY partition, are_records, is_live, key_id, value_id
+"""
+
+_LATEST: Final = """
+WITH latest AS (
+  SELECT partition, max(offset) AS offset, max_by(value IS NULL, offset) AS is_removed,
+         max_by(named_struct('payload', {payload}, 'headers', filter(headers, h -> h.key = '{header}')), offset) AS record
+  FROM {{records}}
+  WHERE key IS NOT NULL
+  GROUP BY partition, key
+)
+SELECT partition, offset, record.payload, record.headers FROM latest WHERE NOT is_removed
 """
 
 
@@ -105,6 +116,13 @@ def counting_sql(restore_limits: Sequence[int | None]) -> str:
         is_live=live_sql(restore_limits),
         no_payload=NO_PAYLOAD,
     )
+
+
+def latest_sql(role: Role) -> str:
+    """The statement over a frame named `{records}`: the latest record of each key and partition, without what a tombstone
+    removed: partition, offset, payload (the key or the value), headers that name its schema.
+    """
+    return _LATEST.format(payload=role.value, header=schema_id_header(role))
 
 
 def role_census(groups: Iterable[Group], role: Role, *, is_restored: bool) -> RoleCensus:

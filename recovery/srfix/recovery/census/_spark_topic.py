@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.census.interface import Isolation
-from srfix.serde.errors import JarMissingError, SrfixError
+from srfix.serde.errors import SrfixError
 from srfix.serde.kafka_client import UNUSED_GROUP, ReadOnlyClient
 from srfix.serde.kafka_java_properties import to_java
-from srfix.serde.spark.packages import packages
+from srfix.serde.spark.driver_errors import srfix_error_of
 from srfix.serde.subjects import Topic
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkTopics"]
 
-_NO_KAFKA: Final = "Failed to find data source: kafka"
 _NO_WORDS: Final = ("at ", "... ", "An error occurred while calling", "JVM stacktrace", "Driver stacktrace")
 _MOST_LETTERS: Final = 600
 
@@ -67,7 +66,7 @@ class SparkTopics:
         """Turns what Spark raises into an error of ours, without secrets.
 
         :raises JarMissingError: if Spark has no Kafka source.
-        :raises ClusterError: if anything else goes wrong.
+        :raises ClusterError: if anything else goes wrong that is not an error of ours already.
         """
         try:
             yield
@@ -76,17 +75,10 @@ class SparkTopics:
         except Exception as error:
             if not _is_sparks(error):
                 raise
-            raise self._said(doing, error) from None
+            raise srfix_error_of(error) or self._said(doing, error) from None
 
     def _said(self, doing: str, error: Exception) -> SrfixError:
         text = str(error)
-        if _NO_KAFKA in text:
-            needed = packages(self._spark.version).coordinates
-            return JarMissingError(
-                "Spark has no Kafka source: the jars are missing. Start the session with "
-                f".config('spark.jars.packages', '{','.join(needed)}'), or name the files in spark.jars.",
-                packages=needed,
-            )
         for secret in self._secrets:
             text = text.replace(secret, "[hidden]")
         return self._client.failed(f"{doing} on Spark", _gist(text))

@@ -1,0 +1,165 @@
+"""A verification of every live row, on Spark: as the failing reader reads it, and as a dual-subject reader does.
+
+Where `verify` decodes one live row for each schema id and partition, this reads all that a restore loads, on the
+executors, which need srfix for it: its registry client asks from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.census._spark_jobs import finished
+from srfix.recovery.census._spark_sql import latest_sql
+from srfix.recovery.census._spark_topic import SparkTopics
+from srfix.recovery.census.interface import Census, PartitionCensus
+from srfix.recovery.plan_file import PlannedFinding
+from srfix.recovery.verify import Confirmed, Event, NotLookedAt, Problem
+from srfix.serde.registry import RegistryClient
+from srfix.serde.resolve import DualSubject, Resolver, UnderOneSubject
+from srfix.serde.spark._judge_worker import JudgedReader
+from srfix.serde.subjects import FixedSubject, Role, Subject, subject_for, within_context_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["EveryRowOnSpark"]
+
+_PLACES_SHOWN: Final = 3
+_ONE, _DUAL = "one_subject", "dual_subject"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rows:
+    """Live rows of one partition with the same two verdicts."""
+
+    partition: int
+    """The partition."""
+    rows: int
+    """How many."""
+    first_offset: int
+    """Offset of the first."""
+    reasons: Mapping[str, str | None]
+    """By policy why they cannot be read; None if they can."""
+    messages: Mapping[str, str | None]
+    """By policy what the first one's error says."""
+
+
+class EveryRowOnSpark:
+    """An `EveryRow` on a session of Spark, classic or Connect, whose workers have srfix.
+
+    :param config: librdkafka's configuration names, as for `SparkCensus`.
+    :param kafka_options: options of Spark's Kafka source, as for `SparkCensus`.
+    :raises UsageError: if a property has no counterpart in Java's clients.
+    """
+
+    def __init__(
+        self, spark: SparkSession, config: Mapping[str, str], *, kafka_options: Mapping[str, str] | None = None
+    ) -> None:
+        self._spark = spark
+        self._topics = SparkTopics(spark, config, kafka_options or {})
+
+    def events(
+        self, finding: PlannedFinding, census: Census, registry: RegistryClient, *, deadline_s: float | None = None
+    ) -> Iterator[Event]:
+        """See `EveryRow.events`.
+
+        :raises ClusterError: if Spark or the broker fails.
+        :raises WorkerPackageError: if the workers have no srfix.
+        """
+        whole = [p for p in census.partitions if p.stopped_early is None and (p.restore_limit or 0) > p.start_offset]
+        source = within_context_of(finding.subject, subject_for(finding.source_topic, finding.role))
+        first, second = _fixed(finding.role, finding.subject), _fixed(finding.role, source)
+        policies: dict[str, Resolver] = {
+            _ONE: UnderOneSubject(registry, first),
+            _DUAL: DualSubject(registry, first=first, second=second),
+        }
+        found: list[_Rows] | None = []
+        if whole:
+            give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
+            jobs = {None: self._job(finding, census, whole, policies)}
+            with self._topics.failures(f"reading every live row of {census.topic}"):
+                found = next((rows for _, rows in finished(self._spark, jobs, give_up_at=give_up_at)), None)
+        if found is None:
+            what = f"every live row of {census.topic}: the deadline of {deadline_s:g} s (--deadline) was reached"
+            yield NotLookedAt(subject=finding.subject, what=what)
+            return
+        yield _event(finding.subject, census, found, _ONE, "under this subject alone")
+        yield _event(finding.subject, census, found, _DUAL, f"under this subject first, then {source}")
+
+    def _job(
+        self,
+        finding: PlannedFinding,
+        census: Census,
+        partitions: list[PartitionCensus],
+        policies: Mapping[str, Resolver],
+    ) -> Callable[[], list[_Rows]]:
+        ranges = {p.partition: (p.start_offset, min(p.restore_limit or 0, p.end_offset)) for p in partitions}
+
+        def job() -> list[_Rows]:
+            from pyspark.sql import functions as F
+
+            from srfix.serde.spark._pyspark.judging import judged
+
+            records = self._topics.frame(census.topic, ranges, census.isolation)
+            latest = self._spark.sql(latest_sql(finding.role), records=records)
+            verdicts = latest.select(
+                "partition",
+                "offset",
+                *(
+                    judged(
+                        JudgedReader(policy=policy, topic=finding.source_topic, role=finding.role),
+                        F.col("payload"),
+                        F.col("headers"),
+                    ).alias(name)
+                    for name, policy in policies.items()
+                ),
+            )
+            grouped = verdicts.groupBy(
+                "partition", *(F.col(name)["reason"].alias(f"{name}_reason") for name in policies)
+            )
+            counted = grouped.agg(
+                F.count("*").alias("rows"),
+                F.min("offset").alias("first_offset"),
+                *(F.min_by(F.col(name)["message"], "offset").alias(f"{name}_message") for name in policies),
+            )
+            return [
+                _Rows(
+                    partition=row["partition"],
+                    rows=row["rows"],
+                    first_offset=row["first_offset"],
+                    reasons={name: row[f"{name}_reason"] for name in policies},
+                    messages={name: row[f"{name}_message"] for name in policies},
+                )
+                for row in counted.collect()
+            ]
+
+        return job
+
+
+def _fixed(role: Role, subject: Subject) -> FixedSubject:
+    return FixedSubject(**{role.value: subject})
+
+
+def _event(subject: Subject, census: Census, found: list[_Rows], policy: str, how: str) -> Event:
+    rows = sum(each.rows for each in found)
+    bad = sorted(
+        (each for each in found if each.reasons[policy] is not None),
+        key=lambda each: (each.partition, each.first_offset),
+    )
+    if not bad:
+        return Confirmed(subject=subject, what=f"all {rows:,} live row(s) of {census.topic} read {how}, on Spark")
+    reasons: dict[str, int] = {}
+    for each in bad:
+        reason = each.reasons[policy] or ""
+        reasons[reason] = reasons.get(reason, 0) + each.rows
+    counts = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items(), key=lambda item: -item[1]))
+    places = ", ".join(f"partition {each.partition} offset {each.first_offset}" for each in bad[:_PLACES_SHOWN])
+    more = ", …" if len(bad) > _PLACES_SHOWN else ""
+    return Problem(
+        subject=subject,
+        what=f"{sum(reasons.values()):,} of {rows:,} live row(s) of {census.topic} cannot be read {how}, on Spark: {counts}; "
+        f"the first ones at {places}{more}. The first one: {bad[0].messages[policy]}",
+    )
