@@ -28,7 +28,7 @@ demo: $(STAMP) ## The whole incident, told on the embedded broker and registry
 	$(BIN)/srfix demo
 
 test: $(STAMP) ## The tests (no Java, no Docker)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(SPARK) ## ruff and mypy (strict), code and tests
 	$(BIN)/ruff check .
