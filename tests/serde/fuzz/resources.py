@@ -1,16 +1,19 @@
-"""Reads one payload that asks for too much, in a process of its own: a crash must not be the tests'.
+"""Reads payloads that ask for too much, each in a process of its own: a crash must not be the tests'.
 
-    python -m tests.serde.fuzz.resources NAME
+    python -m tests.serde.fuzz.resources NAME…
 
-prints JSON: the row or the error's class, the most memory that was held meanwhile, in bytes, and the CPU seconds.
+prints a line of JSON for each: the row or the error's class, the most memory that was held meanwhile, in bytes, and the CPU
+seconds; and what ended the process, if it did not come that far. The processes are forked off one that has imported all.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 import time
+import traceback
 import tracemalloc
 from collections.abc import Callable
 from typing import Final
@@ -27,6 +30,8 @@ __all__ = ["CASES"]
 
 _ADDRESS_SPACE: Final = 1 << 30
 """So that a defect here is an error, not a machine that swaps."""
+_CPU_S: Final = 60
+"""Then the process is ended."""
 _DEEP: Final = 1_000_000
 
 
@@ -143,8 +148,9 @@ CASES: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
 """A decoder, and a payload that asks too much of it."""
 
 
-def _main(name: str) -> None:
+def _read(name: str) -> dict[str, object]:
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S))
     decode, payload = CASES[name]()
     tracemalloc.start()
     start, words = time.process_time(), 0
@@ -155,8 +161,33 @@ def _main(name: str) -> None:
         outcome, words = type(error).__name__, len(error.message)
     seconds = time.process_time() - start
     _, peak = tracemalloc.get_traced_memory()
-    print(json.dumps({"outcome": outcome, "message": words, "peak": peak, "seconds": seconds, "payload": len(payload)}))
+    return {"outcome": outcome, "message": words, "peak": peak, "seconds": seconds, "payload": len(payload)}
+
+
+def _forked(name: str) -> dict[str, object]:
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.write(writer, json.dumps(_read(name)).encode())
+            status = 0
+        except BaseException:  # noqa: BLE001 - nothing may get out of the child
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        told = pipe.read()
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return {"ended": ended} if ended else json.loads(told)
+
+
+def _main(*names: str) -> None:
+    for name in names:
+        print(json.dumps({"name": name, **_forked(name)}), flush=True)
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1])
+    _main(*sys.argv[1:])
