@@ -22,6 +22,8 @@ __all__ = ["Shipped", "probe"]
 
 register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
+_NEEDED: Final = ("srfix", "fastavro", "pyarrow", "requests")
+_PROBED: Final = ("pyarrow", "srfix.serde.spark._worker", "fastavro", "requests")
 _PROBES: Final = 4
 
 
@@ -32,11 +34,13 @@ class Shipped:
 
     def __init__(self, factory: str, frozen: bytes) -> None:
         """
-        :param factory: where the worker finds what makes the function: module, colon, name.
+        :param factory: where the worker finds what makes the function: module, colon, name. It is asked once per task: what
+            is to last longer it keeps itself.
         :param frozen: what it is made of. Bytes, since unpickling anything of srfix's would need srfix.
         """
         self._factory = factory
         self._frozen = frozen
+        self._function: Callable[..., object] | None = None
         self.__name__ = factory.rpartition(":")[2]  # what Spark's plans call it
 
     # Without annotations: Spark takes those of a function for the kind of function that it is.
@@ -45,26 +49,39 @@ class Shipped:
 
         :raises ModuleNotFoundError: if the worker lacks a module, saying how to bring it there.
         """
-        return _made(self._factory, self._frozen)(*columns)
+        try:
+            return self._made()(*columns)
+        except ModuleNotFoundError as error:
+            raise _explained(error) from None
+
+    def _made(self) -> Callable[..., object]:
+        from importlib import import_module
+
+        if self._function is None:
+            import_module("pyarrow")
+            module, _, name = self._factory.partition(":")
+            self._function = getattr(import_module(module), name)(self._frozen)
+        return self._function
 
     def __reduce__(self) -> tuple[Callable[[str, bytes], Shipped], tuple[str, bytes]]:
         return _unpacked, (self._factory, self._frozen)
 
 
 def _unpacked(factory: str, frozen: bytes) -> Shipped:
-    _made(factory, frozen)
-    return Shipped(factory, frozen)
-
-
-def _made(factory: str, frozen: bytes) -> Callable[..., object]:
-    from importlib import import_module
-
-    module, _, name = factory.partition(":")
+    shipped = Shipped(factory, frozen)
     try:
-        made: Callable[..., object] = getattr(import_module(module), name)(frozen)
+        shipped._made()
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(_advice(error.name or str(error)), name=error.name) from None
-    return made
+        raise _explained(error) from None
+    return shipped
+
+
+def _explained(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    if hasattr(error, "is_explained"):
+        return error
+    explained = ModuleNotFoundError(_advice(error.name or str(error)), name=error.name)
+    explained.is_explained = True  # type: ignore[attr-defined]
+    return explained
 
 
 def _advice(missing: str) -> str:
@@ -72,26 +89,58 @@ def _advice(missing: str) -> str:
     import platform
     import sys
 
-    package = missing.partition(".")[0]
-    where = f"The Spark worker on {platform.node()} (Python {platform.python_version()}, {sys.executable})"
-    jvm = 'Or decode without Python on the workers: engine="jvm".'
-    if package == "srfix":
-        return (
-            f"{where} has no srfix. Install it there (pip install 'srfix[arrow]'), or ship it with the job: make pyfiles, "
-            "then spark-submit --py-files dist/srfix-pyfiles.zip, or spark.addArtifacts('dist/srfix-pyfiles.zip', "
-            "pyfile=True) in a session, Spark Connect's too; fastavro, pyarrow and requests must be installed on the "
-            f"workers then. {jvm}"
+    found = [missing.partition(".")[0], *(name for name in _NEEDED if _is_missing(name))]
+    packages = sorted(set(found), key=found.index)
+    others = [name for name in packages if name != "srfix"]
+    advice = [
+        f"The Spark worker on {platform.node()} (Python {platform.python_version()}, {sys.executable}) lacks "
+        f"{', '.join(packages)}."
+    ]
+    if "srfix" in packages:
+        wheel = _zip_without_folders()
+        if wheel is not None:
+            advice.append(
+                f"{wheel} is on its path and holds srfix, but no entries for its folders, as a wheel that was renamed: "
+                "Python finds no namespace package in it."
+            )
+        advice.append(
+            "Install srfix there (pip install 'srfix[arrow]'), or ship it with the job: make pyfiles, then spark-submit "
+            "--py-files dist/srfix-pyfiles.zip, or spark.addArtifacts('dist/srfix-pyfiles.zip', pyfile=True) in a session, "
+            "of Spark Connect too; fastavro, pyarrow and requests must be installed on the workers then."
         )
-    return (
-        f"{where} has srfix, but not {package}, which it needs. Install it there (pip install {package}): it cannot be "
-        f"shipped as a zip of Python files. {jvm}"
-    )
+    elif others:
+        advice.append(f"Install it there (pip install {' '.join(others)}): a zip of Python files cannot bring it.")
+    advice.append('Or have Spark\'s own Avro decode, which needs no Python on the workers: engine="jvm".')
+    return " ".join(advice)
+
+
+def _is_missing(name: str) -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(f"{name}.serde" if name == "srfix" else name) is None
+    except ModuleNotFoundError:
+        return True
+
+
+def _zip_without_folders() -> str | None:
+    """A zip on the path that holds srfix and cannot be imported from."""
+    import sys
+    import zipfile
+
+    for path in sys.path:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                names = set(archive.namelist())
+            if "srfix/serde/__init__.py" in names and "srfix/" not in names:
+                return path
+    return None
 
 
 def probe(spark: SparkSession) -> str | None:
     """Whether the workers can run srfix: None, or what keeps them from it. One small job: ask once per session.
 
-    The answer is of the workers that happened to be asked, a few at most.
+    Only workers that the job happens to reach are asked, four at most.
     """
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
@@ -100,14 +149,14 @@ def probe(spark: SparkSession) -> str | None:
     try:
         answers = spark.range(0, _PROBES, 1, _PROBES).select(ask("id").alias("answer")).collect()
     except PySparkException as error:
-        return f"The workers run no Python function: {str(error).strip().splitlines()[0]}"
+        return f"The workers run no Python: {str(error).strip().splitlines()[0]}"
     return next((str(row["answer"]) for row in answers if row["answer"] is not None), None)
 
 
 def _missing(_: int) -> str | None:
     from importlib import import_module
 
-    for name in ("pyarrow", "srfix.serde.spark._worker", "fastavro", "requests"):
+    for name in _PROBED:
         try:
             import_module(name)
         except ModuleNotFoundError as error:
