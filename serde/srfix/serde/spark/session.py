@@ -101,21 +101,22 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
     except Exception as error:
         if "JAVA_GATEWAY_EXITED" not in str(error):
             raise
-        raise _no_gateway(config) from None
+        raise _no_gateway(config) from None  # the error says no more than that
 
 
-def _no_gateway(config: Mapping[str, str]) -> SparkError:
+def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> SparkError:
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
     if java is None:
         where = f"in {home}/bin (JAVA_HOME)" if home else "on the PATH, and JAVA_HOME is not set"
         return SparkError(f"Spark needs Java 17 or later, and there is no java {where}. Install it, or set JAVA_HOME.")
     if asked := config.get("spark.jars.packages"):
+        wanted = packages_for(spark_version)
         return JarMissingError(
             f"Spark ended before it had started. It was to fetch {asked}: one of these, or one that they need in turn, "
             "cannot be had (the lines above say which). Leave spark.jars.packages out: start_session adds the jars that are "
-            f"needed, each for itself. Or name other versions: {packages_for()} are those that were seen to work.",
-            packages=packages_for().coordinates,
+            f"needed, each for itself. Or name other versions: {wanted} are those that were seen to work.",
+            packages=wanted.coordinates,
         )
     return SparkError(
         f"Spark ended before it had started; what it said stands above. It ran {java}: it needs Java 17 or later, and its "

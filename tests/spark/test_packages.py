@@ -1,0 +1,83 @@
+"""Sessions without the jars, and without Java. In processes of their own: this session has both."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import Final
+
+import pyspark
+
+from srfix.serde.spark import packages
+
+COORDINATES: Final = str(packages(pyspark.__version__))
+
+
+def lines_of(script: str, folder: Path, **environment: str) -> list[str]:
+    """What a script says on stdout."""
+    ran = subprocess.run(
+        [sys.executable, "-c", dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+        cwd=folder,
+        env=os.environ | environment,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()
+
+
+def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_path: Path) -> None:
+    script = """
+        from srfix.serde.errors import JarMissingError
+        from srfix.serde.spark import check_session, start_session
+
+        config = {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+        spark = start_session("no jars", master="local[1]", packages=(), config=config)
+        for asked in ({"kafka": False}, {"avro": False}):
+            try:
+                check_session(spark, **asked)
+            except JarMissingError as error:
+                print(error.message)
+                print(",".join(error.packages))
+        try:
+            start_session("no such jar", packages=["srfix.none:none:0"])
+        except JarMissingError as error:
+            print(error.message)
+        check_session(start_session("with jars"))
+        print("They are there.")
+        spark.stop()
+    """
+    how = (
+        "Start it with srfix.serde.spark.start_session, which brings the jars, or with spark-submit --packages "
+        f"{COORDINATES} (in a builder: spark.jars.packages), or put the jars on spark.jars."
+    )
+    assert [line for line in lines_of(script, tmp_path) if " added as a dependency" not in line] == [
+        f"Spark lacks the jar spark-avro. {how}",
+        COORDINATES,
+        f"Spark lacks the jar spark-sql-kafka-0-10. {how}",
+        COORDINATES,
+        "The jar srfix.none:none:0 cannot be had: no Maven repository that Spark asks has it, or none can be reached. Name "
+        "another version (packages=…), or put the jars on spark.jars (config=…).",
+        "They are there.",
+    ]
+
+
+def test_without_java_it_is_not_the_gateway_that_is_blamed(tmp_path: Path) -> None:
+    script = """
+        from srfix.serde.errors import SparkError
+        from srfix.serde.spark import start_session
+
+        try:
+            start_session("no java", master="local[1]")
+        except SparkError as error:
+            print(error.message)
+    """
+    home = tmp_path / "java"
+    assert lines_of(script, tmp_path, JAVA_HOME=str(home)) == [
+        f"Spark needs Java 17 or later, and there is no java in {home}/bin (JAVA_HOME). Install it, or set JAVA_HOME."
+    ]

@@ -1,0 +1,234 @@
+"""Frames through `from_registry`, by every engine; and topics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
+from pyspark.sql import functions as F
+
+from srfix.fixtures.broker._client import ProducedRecord
+from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.batches import Reason
+from srfix.serde.errors import UsageError
+from srfix.serde.spark import bad_rows, from_registry, good_rows, read_stream, read_topic
+from srfix.serde.spark._pyspark.arrow import decoded_type
+from srfix.serde.spark._pyspark.engines import Decoding
+from srfix.serde.spark._pyspark.frames import decode_frame
+from srfix.serde.subjects import Role
+from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
+
+
+@pytest.fixture
+def world(registry: FixtureRegistry) -> Iterator[World]:
+    with open_world(registry) as world:
+        yield world
+
+
+def plan_text(df: DataFrame) -> str:
+    """The optimised plan. Tests may look below the public functions."""
+    return str(df._jdf.queryExecution().optimizedPlan().toString())
+
+
+@pytest.mark.parametrize("case", ENGINES, ids=str)
+class TestFromRegistry:
+    def test_payloads_of_any_schema_become_typed_rows_and_the_other_columns_stay(
+        self, spark: SparkSession, world: World, case: EngineCase
+    ) -> None:
+        newer, older = world.payload(1), world.lower(2)
+        df = frame(spark, [newer, None, older]).transform(
+            from_registry(world.plan(), engine=case.engine, workers_have_srfix=case.workers_have_srfix)
+        )
+        assert df.columns == ["topic", "partition", "offset", "key", "value", "headers"]
+        assert df.schema["value"].dataType.simpleString() == "struct<ID:bigint,NAME:string>"
+        rows = df.select("partition", "offset", "value").orderBy("offset").collect()
+        assert rows == [
+            Row(partition=3, offset=0, value=Row(ID=1, NAME="n1")),
+            Row(partition=3, offset=1, value=None),
+            Row(partition=3, offset=2, value=Row(ID=2, NAME="n2")),
+        ]
+
+    def test_keys_and_values_of_one_frame_are_read_with_a_plan_each(
+        self, spark: SparkSession, world: World, case: EngineCase
+    ) -> None:
+        key, value = world.payload(7, role=Role.KEY), world.payload(1)
+        df = frame(spark, [value, value[:-1]]).withColumn("key", F.lit(key))
+        for role in Role:
+            read = from_registry(
+                world.plan(role),
+                on_error="quarantine",
+                engine=case.engine,
+                workers_have_srfix=case.workers_have_srfix,
+            )
+            df = df.transform(read)
+        good = good_rows(good_rows(df, Role.KEY)).select("key.ID", "value.NAME", "offset")
+        assert good.collect() == [Row(ID=7, NAME="n1", offset=0)]
+        assert bad_rows(df, Role.KEY).count() == 0
+
+    def test_a_schema_that_a_header_names_is_found_where_srfix_is_on_the_workers(
+        self, spark: SparkSession, case: EngineCase
+    ) -> None:
+        with FixtureRegistry(emulate="8.2") as registry, open_world(registry) as world:
+            payload, headers = world.by_header(5)
+            plan = world.plan()
+            read = from_registry(
+                plan, on_error="quarantine", engine=case.engine, workers_have_srfix=case.workers_have_srfix
+            )
+            df = frame(spark, [payload, None], headers).unionAll(
+                frame(spark, [world.payload(6), None], (("__value_schema_id", b"\1?"),))
+            )
+            rows = df.transform(read).select("value.ID", "_srfix_reason", "_srfix_message").collect()
+        assert rows[0][:2] == ((5, None) if case.workers_have_srfix else (None, "UNKNOWN_ID"))
+        assert [row["_srfix_reason"] for row in rows[1:]] == ["TOMBSTONE", "BAD_FRAMING", "TOMBSTONE"]
+        assert "The record header __value_schema_id holds 2 bytes; it must hold" in rows[2]["_srfix_message"]
+
+    def test_a_frame_of_payloads_alone_is_read_too(self, spark: SparkSession, world: World, case: EngineCase) -> None:
+        files = frame(spark, [world.payload(4)]).select(F.col("value").alias("a `body` of.old"))
+        read = from_registry(
+            world.plan(),
+            column="a `body` of.old",
+            engine=case.engine,
+            workers_have_srfix=case.workers_have_srfix,
+        )
+        assert files.transform(read).collect() == [Row(**{"a `body` of.old": Row(ID=4, NAME="n4")})]
+
+
+class TestBarrier:
+    def test_from_avro_stands_in_the_plan_once_whatever_is_filtered_by(self, spark: SparkSession, world: World) -> None:
+        world.payload(0)
+        df = frame(spark, [world.payload(number) for number in range(3)])
+        for on_error in ("fail", "quarantine", "null"):
+            read = from_registry(world.plan(), engine="jvm", workers_have_srfix=False, on_error=on_error)
+            wanted = df.transform(read).where("value.ID > 0 AND value.NAME LIKE 'n%'").where("upper(value.NAME) = 'N2'")
+            plan = plan_text(wanted.select("value.ID", "value.NAME"))
+            shapes = len(re.findall(r"from_avro\(", plan))
+            assert shapes == len(set(re.findall(r"from_avro\(.*?\(mode,", plan))) > 0, on_error
+        assert wanted.select("value.ID").collect() == [Row(ID=2)]
+
+    def test_a_function_in_python_is_called_once_for_each_row(self, spark: SparkSession, world: World) -> None:
+        calls = spark.sparkContext.accumulator(0)
+
+        def decode(payload: bytes) -> tuple[tuple[int, str], None, None]:
+            calls.add(1)
+            return (len(payload), "n"), None, None
+
+        plan = world.plan()
+        stub = F.udf(decode, decoded_type(plan), useArrow=False)
+
+        def decoded(payload: Column, headers: Column | None) -> Column:
+            return stub(payload)
+
+        df = decode_frame(
+            frame(spark, [b"a", b"bb", b"ccc"]),
+            plan,
+            Decoding(decoded=decoded, reads_headers=True),
+            column=None,
+            on_error="fail",
+            observe="counted once too",
+        )
+        wanted = df.where("value.ID > 1 AND value.NAME = 'n'").where("value.ID < 3").select("value.ID", "value.NAME")
+        assert wanted.collect() == [Row(ID=2, NAME="n")]
+        assert calls.value == 3
+
+
+class TestFrames:
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (
+                lambda df: df.drop("value"),
+                r"^The frame has no column 'value' with payloads; it has topic, partition, offset, key, headers\. Name it: "
+                r"from_registry\(plan, column=…\)\.$",
+            ),
+            (
+                lambda df: df.withColumn("value", F.lit("text")),
+                r"^The column 'value' holds string, not binary: payloads are read as they came, before any cast\. Was it "
+                r"read already\?$",
+            ),
+            (
+                lambda df: df.select("*", "value"),
+                r"^The frame has 2 columns 'value'\. Rename or drop all but the one with payloads\.$",
+            ),
+            (
+                lambda df: df.withColumn("_srfix_message", F.lit(1)),
+                r"^The frame has a column _srfix_message already, which is one of those that srfix adds\. Rename or drop it;",
+            ),
+        ],
+        ids=["no such column", "not binary", "twice", "a name of ours"],
+    )
+    def test_a_frame_that_cannot_be_read_is_refused_before_any_job(
+        self, spark: SparkSession, world: World, change: object, message: str
+    ) -> None:
+        assert callable(change)
+        df = change(frame(spark, []))
+        with pytest.raises(UsageError, match=message):
+            df.transform(from_registry(world.plan(), engine="arrow"))
+
+    def test_words_that_are_none_are_refused_without_a_frame(self, world: World) -> None:
+        with pytest.raises(UsageError, match=r"^on_error='skip' is none of fail, quarantine, null\.$"):
+            from_registry(world.plan(), on_error="skip")  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=r"^engine='fast' is none of auto, arrow, jvm\.$"):
+            from_registry(world.plan(), engine="fast")  # type: ignore[arg-type]
+
+    def test_a_stream_takes_a_name_and_no_observation(self, spark: SparkSession, world: World) -> None:
+        stream = spark.readStream.format("rate").load().select(F.lit(b"").alias("value"))
+        with pytest.raises(
+            UsageError, match=r"^A stream has no Observation: its micro-batches are counted one by one\."
+        ):
+            stream.transform(from_registry(world.plan(), engine="arrow", observe=Observation("x")))
+
+
+class TestReadTopic:
+    def test_a_topic_is_read_from_and_to_offsets_with_its_headers(
+        self, spark: SparkSession, broker: KraftBroker, world: World
+    ) -> None:
+        topic = f"reading-{uuid4().hex}"
+        broker.create_topic(topic, partitions=2)
+        values = [world.payload(number, topic=topic) for number in range(4)]
+        broker.produce(
+            ProducedRecord(topic=topic, partition=number % 2, value=value, headers=(("trace", b"1"),))
+            for number, value in enumerate([*values, None])
+        )
+        df = read_topic(
+            spark,
+            world.plan(topic=topic),
+            bootstrap_servers=broker.bootstrap_servers,
+            starting_offsets={0: 1, 1: -2},
+            options={"kafka.client.id": "reading"},
+            engine="arrow",
+        )
+        rows = df.orderBy("partition", "offset").collect()
+        assert [(row["partition"], row["offset"], row["value"]) for row in rows] == [
+            (0, 1, Row(ID=2, NAME="n2")),
+            (0, 2, None),
+            (1, 0, Row(ID=1, NAME="n1")),
+            (1, 1, Row(ID=3, NAME="n3")),
+        ]
+        assert rows[0]["headers"] == [Row(key="trace", value=bytearray(b"1"))]
+
+    def test_a_stream_has_the_same_columns(self, spark: SparkSession, broker: KraftBroker, world: World) -> None:
+        plan = world.plan()
+        servers = broker.bootstrap_servers
+        stream = read_stream(spark, plan, bootstrap_servers=servers, engine="arrow", observe="users")
+        assert stream.isStreaming
+        assert stream.schema == read_topic(spark, plan, bootstrap_servers=servers, engine="arrow").schema
+
+    def test_secrets_are_in_no_message_of_ours(self, spark: SparkSession, broker: KraftBroker, world: World) -> None:
+        options = {"kafka.sasl.jaas.config": 'x required password="sesame";'}
+        df = read_topic(
+            spark, world.plan(), bootstrap_servers=broker.bootstrap_servers, options=options, engine="arrow"
+        )
+        with pytest.raises(UsageError) as caught:
+            df.transform(from_registry(world.plan(), engine="arrow"))
+        assert "sesame" not in str(caught.value)
+        assert "sesame" not in plan_text(df)
+
+
+def test_every_reason_of_a_row_that_is_read_is_counted_under_its_word(spark: SparkSession, world: World) -> None:
+    df = frame(spark, []).transform(from_registry(world.plan(), engine="arrow", on_error="null", observe="n"))
+    counted = set(re.findall(r" AS (\w+)#", plan_text(df)))
+    assert {reason.value for reason in Reason} - counted == {"TOMBSTONE", "ENCODE_FAILED"}
