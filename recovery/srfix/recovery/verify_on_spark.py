@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from uuid import uuid4
 
 from srfix.recovery.census._spark_jobs import finished
 from srfix.recovery.census._spark_sql import latest_sql
@@ -110,7 +111,7 @@ class EveryRowOnSpark:
                 "offset",
                 *(
                     judged(
-                        JudgedReader(policy=policy, topic=finding.source_topic, role=finding.role),
+                        JudgedReader(policy=policy, topic=finding.source_topic, role=finding.role, job=str(uuid4())),
                         F.col("payload"),
                         F.col("headers"),
                     ).alias(name)

@@ -1,7 +1,7 @@
 """What runs in Spark's Python workers where rows are judged, not kept: payloads → why each cannot be read, if it cannot.
 
-Rows are read as their writers have them: no columns, so nothing is coerced. What a worker keeps and forgets is as in
-`_worker`.
+Rows are read as their writers have them: no columns, so nothing is coerced. Whoever judges asks because something may
+have changed (a repair): a worker remembers what the registry said for the length of a job only.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class JudgedReader:
     """The topic."""
     role: Role
     """Keys or values."""
+    job: str
+    """What tells this job from others of the same reader: what a worker was refused in an earlier one does not count."""
 
 
 class RowJudge:
@@ -82,6 +84,6 @@ class RowJudge:
 
 @lru_cache(maxsize=_MOST_READERS)
 def row_judge(pickled: bytes) -> RowJudge:
-    """What judges for a pickled `JudgedReader`: one for each reader and process."""
+    """What judges for a pickled `JudgedReader`: one for each reader, job and process."""
     reader: JudgedReader = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return RowJudge(reader)
