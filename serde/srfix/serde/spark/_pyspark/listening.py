@@ -1,0 +1,56 @@
+"""What Spark tells of its progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from srfix.serde.spark.progress import JobProgress
+
+__all__ = ["ProgressListener", "job_progress"]
+
+
+class ProgressListener(StreamingQueryListener):
+    """Gives each micro-batch's progress on, as JSON."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing to say yet."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """A micro-batch has been written."""
+        self._say(event.progress.json)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Nothing has changed."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """The query says that itself."""
+
+
+def job_progress(spark: SparkSession) -> JobProgress | None:
+    """What runs now; None on Spark Connect, which does not tell."""
+    try:
+        tracker = spark.sparkContext.statusTracker()  # there is no public way that Connect has too
+    except (AttributeError, PySparkException):
+        return None
+    jobs = tracker.getActiveJobsIds()
+    infos = (tracker.getJobInfo(job) for job in jobs)
+    stages = {stage for info in infos if info is not None for stage in info.stageIds}
+    found = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
+    return JobProgress(
+        jobs=len(jobs),
+        tasks=sum(info.numTasks for info in found),
+        done=sum(info.numCompletedTasks for info in found),
+    )

@@ -1,0 +1,157 @@
+"""How far a stream, or a long job, has got: values for whoever shows them.
+
+    with watch_streams(spark, to_stderr):
+        query.awaitTermination()
+
+`to_stderr` writes a line for each; a command line passes a function that draws.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde.errors import UsageError
+from srfix.serde.spark.counts import ReadCounts, counts_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JobProgress", "StreamProgress", "stream_progress_of", "to_stderr", "watch_jobs", "watch_streams"]
+
+_LEAST_EVERY_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamProgress:
+    """One micro-batch of a streaming query."""
+
+    query: str
+    """The query's name; its id if it has none."""
+    batch_id: int
+    """The micro-batch's number; it stays while there is nothing to read."""
+    rows: int
+    """Rows that it read."""
+    rows_per_s: float
+    """Rows that it read, by the second."""
+    lag_records: int | None
+    """Records of the topics that were there and not read yet; None if the sources do not say."""
+    counts: Mapping[str, ReadCounts] = field(default_factory=dict)
+    """What readers counted, by the name that `observe` was given."""
+
+    def __str__(self) -> str:
+        said = [f"{self.query}: batch {self.batch_id}, {self.rows:,} rows, {self.rows_per_s:,.0f} rows/s"]
+        if self.lag_records is not None:
+            said.append(f"{self.lag_records:,} records behind")
+        for name, counted in self.counts.items():
+            if counted.bad:
+                reasons = ", ".join(f"{reason.value} {count:,}" for reason, count in counted.by_reason.items())
+                said.append(f"{counted.bad:,} bad in {name} ({reasons})")
+        return ", ".join(said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobProgress:
+    """The jobs that run in a session."""
+
+    jobs: int
+    """How many."""
+    tasks: int
+    """Tasks of their stages that run or have run."""
+    done: int
+    """Those that have ended."""
+
+    def __str__(self) -> str:
+        return f"{self.jobs} {'job' if self.jobs == 1 else 'jobs'}, {self.done:,} of {self.tasks:,} tasks"
+
+
+def to_stderr(progress: StreamProgress | JobProgress) -> None:
+    """Writes it as a line."""
+    sys.stderr.write(f"{progress}\n")
+    sys.stderr.flush()
+
+
+def stream_progress_of(text: str) -> StreamProgress:
+    """What the JSON of Spark's `StreamingQueryProgress` says (its `.json`)."""
+    said = json.loads(text)
+    lags = [_lag(source.get("endOffset"), source.get("latestOffset")) for source in said.get("sources", ())]
+    known = [lag for lag in lags if lag is not None]
+    return StreamProgress(
+        query=said.get("name") or said["id"],
+        batch_id=said["batchId"],
+        rows=said.get("numInputRows", 0),
+        rows_per_s=float(said.get("processedRowsPerSecond") or 0.0),
+        lag_records=sum(known) if known else None,
+        counts=dict(_counts(said.get("observedMetrics") or {})),
+    )
+
+
+@contextmanager
+def watch_streams(spark: SparkSession, say: Callable[[StreamProgress], None]) -> Iterator[None]:
+    """Calls `say` for every micro-batch of the session's queries, classic or Connect, from a thread of Spark's."""
+    from srfix.serde.spark._pyspark.listening import ProgressListener
+
+    listener = ProgressListener(lambda text: say(stream_progress_of(text)))
+    spark.streams.addListener(listener)
+    try:
+        yield
+    finally:
+        spark.streams.removeListener(listener)
+
+
+@contextmanager
+def watch_jobs(spark: SparkSession, say: Callable[[JobProgress], None], *, every_s: float = 1.0) -> Iterator[None]:
+    """Calls `say` while jobs run, from a thread of its own, when their tasks have got further. On Spark Connect nothing is
+    known of tasks, and nothing is said.
+
+    :param every_s: seconds between two looks, at least 0.1.
+    """
+    from srfix.serde.spark._pyspark.listening import job_progress
+
+    stop = Event()
+
+    def look() -> None:
+        last: JobProgress | None = None
+        while not stop.wait(max(every_s, _LEAST_EVERY_S)):
+            progress = job_progress(spark)
+            if progress is not None and progress.jobs and progress != last:
+                say(progress)
+            last = progress
+
+    thread: Thread | None = None
+    if job_progress(spark) is not None:
+        thread = Thread(target=look, name="srfix-progress", daemon=True)
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        if thread is not None:
+            thread.join()
+
+
+def _counts(observed: Mapping[str, object]) -> Iterator[tuple[str, ReadCounts]]:
+    for name, metrics in observed.items():
+        try:
+            yield name, counts_of(metrics)
+        except UsageError:  # somebody else's
+            continue
+
+
+def _lag(end: object, latest: object) -> int | None:
+    """Of offsets by topic and partition, as Kafka's sources give them."""
+    if not isinstance(end, Mapping) or not isinstance(latest, Mapping):
+        return None
+    behind = 0
+    for topic, partitions in latest.items():
+        read = end.get(topic)
+        if not isinstance(partitions, Mapping) or not isinstance(read, Mapping):
+            return None
+        for partition, offset in partitions.items():
+            behind += max(int(offset) - int(read.get(partition, 0)), 0)
+    return behind

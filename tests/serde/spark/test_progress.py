@@ -1,0 +1,77 @@
+"""What Spark's progress says. In pure Python: real ones are in tests/spark/test_stream.py."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from srfix.serde.batches import Reason
+from srfix.serde.spark.counts import ReadCounts
+from srfix.serde.spark.progress import JobProgress, StreamProgress, stream_progress_of, to_stderr
+
+
+def said(**more: object) -> str:
+    source = {"endOffset": {"users": {"0": 10, "1": 7}}, "latestOffset": {"users": {"0": 15, "1": 7, "2": 4}}}
+    return json.dumps(
+        {
+            "id": "f00d",
+            "name": "users",
+            "batchId": 3,
+            "numInputRows": 1200,
+            "processedRowsPerSecond": 599.6,
+            "sources": [source],
+            "observedMetrics": {
+                "values": {"rows": 1200, "tombstones": 1, "bad": 2, "TRUNCATED": 2, "unknown_ids": []},
+                "theirs": {"max": 5},
+            },
+        }
+        | more
+    )
+
+
+class TestStreamProgressOf:
+    def test_rows_rate_lag_and_what_the_readers_counted(self) -> None:
+        assert stream_progress_of(said()) == StreamProgress(
+            query="users",
+            batch_id=3,
+            rows=1200,
+            rows_per_s=599.6,
+            lag_records=9,
+            counts={
+                "values": ReadCounts(rows=1200, tombstones=1, bad=2, by_reason={Reason.TRUNCATED: 2}, unknown_ids=())
+            },
+        )
+
+    def test_a_query_without_a_name_is_called_by_its_id(self) -> None:
+        assert stream_progress_of(said(name=None)).query == "f00d"
+
+    @pytest.mark.parametrize(
+        "sources",
+        [[], [{"endOffset": 5, "latestOffset": 9}], [{"endOffset": None, "latestOffset": {"users": {"0": 1}}}]],
+        ids=["none", "a number", "not started"],
+    )
+    def test_a_source_of_another_kind_does_not_say_how_far_behind_it_is(self, sources: object) -> None:
+        assert stream_progress_of(said(sources=sources)).lag_records is None
+
+    def test_an_idle_query_has_no_rate(self) -> None:
+        progress = stream_progress_of(said(numInputRows=0, processedRowsPerSecond=None, observedMetrics={}))
+        assert (progress.rows, progress.rows_per_s, progress.counts) == (0, 0.0, {})
+
+
+class TestToStderr:
+    def test_a_stream_is_a_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+        to_stderr(stream_progress_of(said()))
+        assert capsys.readouterr() == (
+            "",
+            "users: batch 3, 1,200 rows, 600 rows/s, 9 records behind, 2 bad in values (TRUNCATED 2)\n",
+        )
+
+    def test_a_stream_without_trouble_says_no_more(self, capsys: pytest.CaptureFixture[str]) -> None:
+        to_stderr(stream_progress_of(said(observedMetrics={}, sources=[])))
+        assert capsys.readouterr().err == "users: batch 3, 1,200 rows, 600 rows/s\n"
+
+    @pytest.mark.parametrize(("jobs", "words"), [(1, "1 job"), (2, "2 jobs")])
+    def test_jobs_are_a_line(self, capsys: pytest.CaptureFixture[str], jobs: int, words: str) -> None:
+        to_stderr(JobProgress(jobs=jobs, tasks=2000, done=7))
+        assert capsys.readouterr().err == f"{words}, 7 of 2,000 tasks\n"
