@@ -7,6 +7,7 @@ columns' order; a cast by position names them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -22,7 +23,7 @@ from srfix.serde.formats._avro_schema import AvroField, AvroNode, analyse, descr
 from srfix.serde.spark._jvm_fixes import Entries, Fix, OfFields, OfItems, OfValues
 from srfix.serde.spark._jvm_leaves import Unfit, leaf
 
-__all__ = ["Json", "Projected", "Unrepresentable", "project"]
+__all__ = ["Json", "Projected", "Unrepresentable", "project", "record"]
 
 Json: TypeAlias = object
 """A part of an Avro schema."""
@@ -85,8 +86,8 @@ class _Projection:
         part = self._column(root, column.type, "", level=0)
         name = self._name()
         return Projected(
-            writer=_record(name, [("f0", part.writer)]),
-            reader=_record(name, [("f0", part.reader)]),
+            writer=record(name, [("f0", part.writer)]),
+            reader=record(name, [("f0", part.reader)]),
             fix=None if part.fix is None else OfFields(fields=(("f0", part.fix),)),
         )
 
@@ -120,7 +121,7 @@ class _Projection:
                 fixes.append((f"none{number}", None))
         needs_fix = any(fix is not None for _, fix in fixes)
         return Projected(
-            writer=_record(name, writer),
+            writer=record(name, writer),
             reader={"type": "record", "name": name, "fields": reader},
             fix=OfFields(fields=tuple(fixes)) if needs_fix else None,
         )
@@ -221,8 +222,8 @@ class _Projection:
         # Defaults at either level of Connect's do not count in entries, for the deserializer.
         fields = [part.name for part in node.items.fields]
         return Projected(
-            writer={"type": "array", "items": _record(name, [(field, parts[field].writer) for field in fields])},
-            reader={"type": "array", "items": _record(name, [("key", key.reader), ("value", value.reader)])},
+            writer={"type": "array", "items": record(name, [(field, parts[field].writer) for field in fields])},
+            reader={"type": "array", "items": record(name, [("key", key.reader), ("value", value.reader)])},
             fix=Entries(key="key", value="value", values=value.fix),
         )
 
@@ -234,7 +235,7 @@ class _Projection:
             case "record":
                 name = self._name()
                 fields = [(f"f{n}", self._verbatim(part.node, level + 1)) for n, part in enumerate(node.fields)]
-                return _record(name, fields)
+                return record(name, fields)
             case "enum":
                 return {"type": "enum", "name": self._name(), "symbols": _symbols(node)}
             case "fixed":
@@ -259,7 +260,8 @@ class _Projection:
         return f"t{self._names}"
 
 
-def _record(name: str, fields: list[tuple[str, Json]]) -> Json:
+def record(name: str, fields: Iterable[tuple[str, Json]]) -> Json:
+    """A record in Avro's JSON."""
     return {"type": "record", "name": name, "fields": [{"name": name, "type": type_} for name, type_ in fields]}
 
 

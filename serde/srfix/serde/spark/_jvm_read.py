@@ -1,22 +1,21 @@
 """What Spark's own Avro is told, for each shape of writer schemas: the jvm engine's plan, in plain Python.
 
-A payload is read as Avro's array of one record, which takes three bytes behind the payload and one before it:
+A payload and the four bytes `AFTER` it are read as one record in a record:
 
 | bytes | are |
 |---|---|
-| `BEFORE` | one item |
 | the payload | 5 bytes of framing, which are skipped, and the row |
-| `AFTER` | the reason and the message, both null as branches of unions that have nothing else, and no more items |
+| `AFTER` | the reason and the message: both null, as the last branches of unions that have nothing else for a reader |
 
-So a body that cannot be read is a null array, not a struct of nulls; and of bytes that are left over, or missing, the first
-is no such branch: `from_avro` notices neither. One struct of row, reason and message comes out of one call of it, and it is
-read once.
+So a body that cannot be read is a null in place of the inner record, not a struct of nulls; and where bytes are left over,
+or missing, what is read as those two is no such branch: `from_avro` by itself notices neither. A struct of row, reason and
+message comes out of one call of it, and nothing has to look at it twice.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -27,24 +26,23 @@ from srfix.serde.errors import ColumnError, EngineRefusedError, SrfixError
 from srfix.serde.formats._avro_schema import load
 from srfix.serde.formats.table import Format, check_schema_type
 from srfix.serde.spark._jvm_fixes import Fix
-from srfix.serde.spark._jvm_projection import Json, Projected, Unrepresentable, project
+from srfix.serde.spark._jvm_projection import Json, Projected, Unrepresentable, project, record
 from srfix.serde.spark.interface import PlannedSchema
 from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId
 
 if TYPE_CHECKING:
     from srfix.serde.spark.plan import ReadPlan
 
-__all__ = ["AFTER", "BEFORE", "JvmRead", "JvmShape", "JvmVerdict", "MAX_SHAPES", "UNSEEN", "jvm_read"]
+__all__ = ["AFTER", "JvmRead", "JvmShape", "JvmVerdict", "MAX_SHAPES", "UNSEEN", "jvm_read"]
 
 MAX_SHAPES: Final = 30
 """Beyond about this many branches Spark's generated code gets too large, and slow."""
 
-_REASON_BRANCH: Final = 42
-_MESSAGE_BRANCH: Final = 21
-BEFORE: Final = b"\x02"
-"""Before a payload: an array's block of one item."""
-AFTER: Final = bytes((2 * _REASON_BRANCH, 2 * _MESSAGE_BRANCH, 0))
-"""Behind it. No end of it is its beginning, so that fewer than three bytes left over cannot look like it."""
+_REASON_BRANCH: Final = 100
+_MESSAGE_BRANCH: Final = 120
+AFTER: Final = b"\xc8\x01\xf0\x01"
+"""Behind a payload: the numbers of those two branches, as Avro writes them. No end of it is its beginning, so that fewer
+bytes left over cannot look like it."""
 
 UNSEEN: Final = (
     "Why a body cannot be read: the reason is DECODE_FAILED, whatever the arrow engine says of it (TRUNCATED, "
@@ -68,9 +66,9 @@ class JvmShape:
     schema_ids: tuple[SchemaId, ...]
     """Their ids, ascending."""
     writer_schema: str
-    """The Avro schema of a payload between `BEFORE` and `AFTER`; names are ours."""
+    """The Avro schema of a payload with `AFTER`; names are ours."""
     reader_schema: str
-    """What is wanted of it: an array of row, reason and message."""
+    """What is wanted of it: `payload`, a record of row, reason and message."""
     fix: Fix | None
     """What is left to do with a row."""
 
@@ -190,30 +188,33 @@ def _planned(plan: ReadPlan, planned: PlannedSchema) -> Projected | SrfixError:
 
 
 def _writer(row: Projected) -> Json:
-    framing: Json = {"type": "fixed", "name": "framing", "size": PREFIX_ID_SIZE}
-    reason, message = _null_at(_REASON_BRANCH, "reason"), _null_at(_MESSAGE_BRANCH, "message")
-    return _array([("framing", framing), ("row", row.writer), ("reason", reason), ("message", message)])
-
-
-def _null_at(branch: int, name: str) -> Json:
-    """A union that is null at one place, and nothing that the reader knows at those before."""
-    return [*({"type": "fixed", "name": f"{name}{number}", "size": 0} for number in range(branch)), "null"]
+    known: list[Json] = []
+    return _schema(
+        framing={"type": "fixed", "name": "framing", "size": PREFIX_ID_SIZE},
+        row=row.writer,
+        reason=_null_at(_REASON_BRANCH, known),
+        message=_null_at(_MESSAGE_BRANCH, known),
+    )
 
 
 def _reader(row: Projected) -> Json:
-    text = ["null", "string"]
-    return _array([("row", row.reader), ("reason", text), ("message", text)])
+    return _schema(row=row.reader, reason=["null", "string"], message=["null", "string"])
 
 
-def _array(fields: Iterable[tuple[str, Json]]) -> Json:
-    return {
-        "type": "array",
-        "items": {"type": "record", "name": "payload", "fields": list(_fields(fields))},
-    }
+def _null_at(branch: int, known: list[Json]) -> Json:
+    """A union that is null at one place, and what no reader knows at those before.
+
+    :param known: the names of the types that are defined by now.
+    """
+    others: list[Json] = [*known]
+    while len(others) < branch:
+        known.append(f"no{len(known)}")
+        others.append({"type": "fixed", "name": known[-1], "size": 0})
+    return [*others, "null"]
 
 
-def _fields(fields: Iterable[tuple[str, Json]]) -> Iterator[Json]:
-    yield from ({"name": name, "type": type_} for name, type_ in fields)
+def _schema(**fields: Json) -> Json:
+    return record("root", [("payload", record("payload", fields.items()))])
 
 
 def _text(schema: Json) -> str:

@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from srfix.serde.batches import Reason
 from srfix.serde.errors import PayloadTooShortError, UnknownMagicByteError, WireError
 from srfix.serde.spark._jvm_fixes import Bounds, Entries, Fix, OfFields, OfItems, OfValues, makes
-from srfix.serde.spark._jvm_read import AFTER, BEFORE, JvmRead, JvmShape
+from srfix.serde.spark._jvm_read import AFTER, JvmRead, JvmShape
 from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId, parse, prefix_id_bytes
 
 __all__ = ["jvm_decoded"]
@@ -77,22 +77,24 @@ def _has(header: Column, schema_ids: Iterable[SchemaId]) -> Column:
 def _first(shape: JvmShape, payload: Column) -> Column:
     """Row, reason and message of a payload; null if it cannot be read."""
     read = from_avro(
-        F.concat(F.lit(BEFORE), payload, F.lit(AFTER)),
+        F.concat(payload, F.lit(AFTER)),
         shape.writer_schema,
         # Rebased, an ancient date would be another one than its number says.
         {"mode": "PERMISSIVE", "avroSchema": shape.reader_schema, "datetimeRebaseMode": "CORRECTED"},
-    )
+    ).getField("payload")
     fix = shape.fix
-    if fix is not None:
-        read = F.filter(read, lambda one: _holds(fix, one.getField("row")))
+    if fix is None:
+        return read
+    # A lambda's variable is what can be looked at several times, and is read once.
+    good = F.filter(F.array(read), lambda one: _holds(fix, one.getField("row")))
     if makes(fix):
-        read = F.transform(
-            read,
-            lambda one: F.struct(
-                _made(fix, one.getField("row")).alias("row"), one.getField("reason"), one.getField("message")
-            ),
-        )
-    return F.get(read, F.lit(0))
+        good = F.transform(good, lambda one: _remade(fix, one))
+    return F.get(good, F.lit(0))
+
+
+def _remade(fix: Fix, one: Column) -> Column:
+    row = _made(fix, one.getField("row")).alias("row")
+    return F.when(one.isNotNull(), F.struct(row, one.getField("reason"), one.getField("message")))
 
 
 def _holds(fix: Fix | None, value: Column) -> Column:
