@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from operator import and_
 
-from pyspark.sql import Column
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import StringType, StructField, StructType
@@ -16,9 +17,10 @@ from srfix.serde.batches import Reason
 from srfix.serde.errors import PayloadTooShortError, UnknownMagicByteError, WireError
 from srfix.serde.spark._jvm_fixes import Bounds, Entries, Fix, OfFields, OfItems, OfValues, makes
 from srfix.serde.spark._jvm_read import AFTER, JvmRead, JvmShape
+from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId, parse, prefix_id_bytes
 
-__all__ = ["jvm_decoded"]
+__all__ = ["jvm_decoded", "require_avro"]
 
 _FAILED = (
     "Spark's Avro could not read the body under its writer schema, or bytes are left over behind it. The arrow engine says "
@@ -62,6 +64,18 @@ def jvm_decoded(read: JvmRead, payload: Column, *, fallback: Callable[[Column], 
         known = _has(header, read.schema_ids) if read.schema_ids else F.lit(False)
         unknown = fallback(F.when(~known, payload)).cast(result)
     return _case(cases, unknown)
+
+
+def require_avro(spark: SparkSession) -> None:
+    """:raises JarMissingError: if the session has no spark-avro."""
+    try:
+        # Looking at the schema runs no job, but finds the functions; Spark Connect looks no earlier.
+        _ = spark.range(1).select(from_avro(F.lit(b""), '"int"')).schema
+    except PySparkException as error:
+        missing = missing_jar(str(error), spark.version)
+        if missing is None:
+            raise
+        raise missing from error
 
 
 def _case(cases: Iterable[tuple[Column, Column]], otherwise: Column) -> Column:

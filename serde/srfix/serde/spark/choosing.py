@@ -1,0 +1,117 @@
+"""Which engine reads a plan on a cluster.
+
+| engine | jvm represents the plan, spark-avro is there | workers have srfix | reads |
+|---|---|---|---|
+| auto | yes | yes | jvm, and the arrow engine what the plan knows nothing about |
+| auto | yes | no | jvm; what the plan knows nothing about is a bad row |
+| auto | no | yes | arrow |
+| auto | no | no | nothing: the error has both reasons |
+| jvm | yes | | as auto |
+| arrow | | | arrow |
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+from weakref import WeakKeyDictionary
+
+from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
+from srfix.serde.spark._jvm_read import JvmRead, jvm_read
+from srfix.serde.spark.interface import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from srfix.serde.spark.plan import ReadPlan
+
+__all__ = ["EngineChoice", "choose_engine"]
+
+_logger: Final = logging.getLogger("srfix.serde.spark")
+
+_probed: Final[WeakKeyDictionary[SparkSession, tuple[str | None]]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineChoice:
+    """An engine, and why it is this one. Its text says both."""
+
+    engine: Literal["arrow", "jvm"]
+    """What decodes."""
+    fallback: bool
+    """The arrow engine reads what the jvm engine's plan knows nothing about: schema ids born later, GUIDs."""
+    why: str
+    """A sentence."""
+    read: JvmRead | None = None
+    """What Spark's Avro is told; None for the arrow engine."""
+
+    def __str__(self) -> str:
+        beside = " with arrow for unknown ids" if self.fallback else ""
+        return f"engine {self.engine}{beside}: {self.why}"
+
+
+def choose_engine(
+    plan: ReadPlan, spark: SparkSession, engine: Engine = "auto", *, workers_have_srfix: bool | None = None
+) -> EngineChoice:
+    """The engine for a plan in a session. Logged as information under `srfix.serde.spark`.
+
+    :param workers_have_srfix: whether srfix and what it needs is installed on the executors. None asks a few of them, once
+        for each session, unless the arrow engine was asked for: that says itself what is missing.
+    :raises EngineRefusedError: if the jvm engine was asked for and cannot represent the plan exactly; or under `auto`, if
+        it cannot, and the workers lack srfix.
+    :raises JarMissingError: if the jvm engine was asked for and Spark has no spark-avro.
+    :raises WorkerPackageError: if the arrow engine was asked for and `workers_have_srfix` is False.
+    """
+    choice = _chosen(plan, spark, engine, workers_have_srfix)
+    _logger.info("%s", choice)
+    return choice
+
+
+def _chosen(plan: ReadPlan, spark: SparkSession, engine: Engine, told: bool | None) -> EngineChoice:
+    if engine == "arrow":
+        if told is False:
+            raise WorkerPackageError(
+                "The arrow engine runs on the workers, and workers_have_srfix=False says that they lack srfix. Bring it "
+                'there (make pyfiles, or pip install), or use engine="jvm".'
+            )
+        return EngineChoice(engine="arrow", fallback=False, why="it was asked for")
+    try:
+        read = jvm_read(plan)
+        _require_avro(spark)
+    except (EngineRefusedError, JarMissingError) as error:
+        if engine == "jvm":
+            raise
+        return _arrow_instead(error, _lacking(spark, told))
+    lacking = _lacking(spark, told)
+    why = "Spark's own Avro reads every known schema exactly" if engine == "auto" else "it was asked for"
+    if lacking is not None:
+        why += f"; what the plan knows nothing about is a bad row, because the workers lack srfix ({lacking})"
+    return EngineChoice(engine="jvm", fallback=lacking is None, why=why, read=read)
+
+
+def _arrow_instead(error: EngineRefusedError | JarMissingError, lacking: str | None) -> EngineChoice:
+    reasons = error.reasons if isinstance(error, EngineRefusedError) else (error.message,)
+    if lacking is None:
+        return EngineChoice(engine="arrow", fallback=False, why=f"the jvm engine cannot: {' '.join(reasons)}")
+    listed = (*reasons, f"The arrow engine runs on the workers, and they lack srfix: {lacking}")
+    raise EngineRefusedError(
+        "Neither engine can read this plan here:\n" + "\n".join(f"- {reason}" for reason in listed), reasons=listed
+    ) from error
+
+
+def _require_avro(spark: SparkSession) -> None:
+    from srfix.serde.spark._pyspark.jvm import require_avro
+
+    require_avro(spark)
+
+
+def _lacking(spark: SparkSession, told: bool | None) -> str | None:
+    """What keeps the workers from running srfix; None if nothing does."""
+    if told is not None:
+        return None if told else "workers_have_srfix=False says so"
+    if spark not in _probed:
+        from srfix.serde.spark._pyspark.shipping import probe
+
+        _probed[spark] = (probe(spark),)
+    return _probed[spark][0]
