@@ -11,7 +11,7 @@ SPARK  := $(VENV)/.installed-spark
 SPARK_4_1 := .venv-spark-4.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format test-spark test-spark-4.1 stack stack-smoke java jars images docker-test bench fuzz wheel clean
+.PHONY: help demo test lint format test-spark test-spark-4.1 stack stack-smoke java jars images docker-test bench fuzz wheel pyfiles clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9.-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ fuzz: $(STAMP) ## A million broken payloads a format, new ones each time (FUZZ=N
 
 wheel: $(STAMP) ## Build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+pyfiles: $(STAMP) ## Build dist/srfix-pyfiles.zip, for spark-submit --py-files
+	$(BIN)/python -m srfix.fixtures.pyfiles
 
 clean: ## Remove what was built and fetched
 	rm -rf $(VENV) $(SPARK_4_1) .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
