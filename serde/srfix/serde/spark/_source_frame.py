@@ -11,6 +11,7 @@ from typing import Final, TypeAlias, cast
 from srfix.serde._column_types import Columns
 from srfix.serde._half import half_of
 from srfix.serde.arrow.types import reason_fields
+from srfix.serde.casing import declared_name
 from srfix.serde.columns import columns_from_spark, parse_columns, spark_schema
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._source_options import METADATA, SourceOptions, Tombstones
@@ -269,12 +270,13 @@ def _given_fields(schema: Mapping[str, Json]) -> list[tuple[str, SparkType]]:
 
 
 def _distinct(frame: Frame) -> Frame:
-    names = [field.name for field in frame.fields]
-    for name in names:
-        if names.count(name) > 1:
+    rows = {declared_name(field.name) for field in frame.fields if field.kind is FieldKind.ROW}
+    for field in frame.fields:
+        # Spark does not tell names apart by letter case.
+        if field.kind is not FieldKind.ROW and declared_name(field.name) in rows:
             raise UsageError(
-                f"Two columns are called {name!r}: the row's and the record's. Give .option(\"metadata.prefix\", "
-                '"_record_"), say, or leave it out of metadata.'
+                f"Two columns are called {field.name!r}, letter case apart: the row's and the record's. Give "
+                '.option("metadata.prefix", "_record_"), say, or leave it out of metadata.'
             )
     return frame
 

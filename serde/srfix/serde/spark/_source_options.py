@@ -17,7 +17,7 @@ from srfix.serde.registry.properties import RegistrySettings, is_registry_proper
 from srfix.serde.spark.interface import OnBadRow
 from srfix.serde.subjects import Role
 
-__all__ = ["METADATA", "Isolation", "Policy", "SourceOptions", "Tombstones", "Use", "source_options"]
+__all__ = ["METADATA", "Isolation", "Policy", "SourceOptions", "Tombstones", "Use", "option_names", "source_options"]
 
 METADATA: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 """A record's columns, as Spark's Kafka source calls them."""
@@ -66,8 +66,9 @@ _READS: Final = frozenset({Use.SCHEMA, Use.BATCH, Use.STREAM, Use.FILES})
 _TOPIC_READS: Final = frozenset({Use.SCHEMA, Use.BATCH, Use.STREAM})
 _ALL: Final = frozenset(Use)
 _USES: Final[Mapping[str, frozenset[Use]]] = {
-    "bootstrap.servers": _ALL - {Use.FILES},
+    "bootstrap.servers": _ALL,
     "case.rule": _ALL,
+    "checkpointLocation": frozenset({Use.WRITE}),  # Spark's own, which it shows to sinks
     "columns": _ALL,
     "endingOffsets": frozenset({Use.SCHEMA, Use.BATCH}),
     "failOnDataLoss": _TOPIC_READS,
@@ -211,6 +212,11 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     )
     _check_together(found, use)
     return found
+
+
+def option_names() -> tuple[str, ...]:
+    """Every option but `kafka.…` and `registry.…`."""
+    return tuple(_USES)
 
 
 class _Given:

@@ -1,0 +1,75 @@
+"""`format("srfix")`: topics read and written by way of a schema registry, without a jar.
+
+For where the jars of Spark's Kafka source cannot be had, and for captured topics. Spark finds it by the module
+`pyspark_srfix`; nothing is registered. It needs srfix with confluent-kafka on the driver and on the workers. Where the jars
+are there, `srfix.serde.spark.read_topic` is faster.
+
+    users = (spark.read.format("srfix")
+        .option("bootstrap.servers", "broker:9092").option("topic", "users").option("registry", "http://registry:8081")
+        .option("columns", "ID BIGINT, NAME STRING").option("metadata", "partition, offset").load())
+
+A frame has the rows' columns, then `_srfix_reason STRING`: null where there is a row, `TOMBSTONE` or why a row could not be
+read otherwise (`srfix.serde.batches.Reason`); with `on.error=quarantine` also `_srfix_message` and `_srfix_payload`; then
+the record's own columns that `metadata` names. `.schema(…)` says which of them are read, in which order: it prunes columns,
+and its rows' columns stand for the option `columns`. Spark tells a Python source nothing of what a query selects, so what is
+not in the schema is what is not decoded.
+
+With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source, column by column and value by value.
+
+| option | meaning | default |
+|---|---|---|
+| `bootstrap.servers` | the cluster; also `kafka.bootstrap.servers` | |
+| `topic` | the topic; of files, which of their topics | |
+| `registry` | the registry's URLs; also `registry.url` | |
+| `columns` | the rows' columns, as SQL text | `.schema(…)` |
+| `format` | `avro`, `json`, `json_sr`, `raw` | `avro` |
+| `role` | what is decoded: `value` or `key` | `value` |
+| `case.rule` | `unique`, `exact`, `ksqldb`, `ksqldb-2020` | `unique` |
+| `wrap` | whether a single column stands in a record | as ksqlDB |
+| `policy` | which schema ids are accepted: `by-id`, `under-one-subject`, `dual` | `by-id` |
+| `subject` | for under-one-subject, and to write under | the topic's |
+| `subject.first` | for dual | |
+| `subject.second` | for dual: asked where the first does not have the schema | |
+| `on.error` | a row that cannot be read: `fail`, `quarantine`, `null` | `fail` |
+| `tombstones` | read: `keep`, `drop`; written: `refuse`, `write` | `keep`, `refuse` |
+| `metadata` | `all`, `none`, or some of `key, value, topic, partition, offset, timestamp, timestampType, headers` | none |
+| `metadata.prefix` | before their names, where a row has columns of those names | |
+| `includeHeaders` | raw: whether there is a column `headers` | `false` |
+| `startingOffsets` | `earliest`, `latest`, or JSON as Spark's Kafka source has it | `earliest`; streams: `latest` |
+| `endingOffsets` | the same, for a batch | `latest` |
+| `failOnDataLoss` | whether records that are gone before they are read are an error | `true` |
+| `minPartitions` | at least as many tasks | 1 for each partition |
+| `maxRecordsPerPartition` | no task reads a longer range of offsets | |
+| `maxOffsetsPerTrigger` | no micro-batch reads more offsets (PySpark 4.2 and newer) | |
+| `maxRecordsPerBatch` | records of an Arrow batch | 10000 |
+| `kafkaConsumer.pollTimeoutMs` | how long no record may come before a read fails | 120000 |
+| `path` | a captured topic instead of a topic | |
+| `register` | whether a writer registers its schema, or it must be there | `true` |
+| `checkpointLocation` | Spark's own | |
+
+`kafka.…` are properties of Kafka's client, librdkafka's names and Java's where they mean the same; `registry.…` those of
+Confluent's registry client (`registry.basic.auth.user.info`). A secret may be `env:NAME` or `file:PATH`, which each process
+reads for itself; a registry's must be, since it goes to the workers.
+
+**Reading.** Each partition, or part of it, is a task with a consumer of its own, which joins no group and commits nothing. A
+read ends at the offset that was the topic's end when it was planned, by position: markers of transactions and compacted
+records are not waited for. The isolation level is `read_committed`, unless `kafka.isolation.level` says otherwise (Spark's
+Kafka source has Kafka's own default, `read_uncommitted`).
+
+**Streams.** What a checkpoint keeps is the next offset of each partition, and the topic's id, so that a topic that was
+deleted and created anew is an error and no silent gap. Partitions that appear later are read from their beginning. A schema
+that is born while the stream runs is asked for where it is met. `trigger(availableNow=True)` stops at what there was (before
+PySpark 4.2 in one micro-batch). Nothing depends on `commit`, which Spark does not call for the last batch.
+
+**Captured topics.** Parquet files with the columns of Spark's Kafka source, as `df.write.parquet(path)` writes such a frame:
+a file or a folder, here or on a file system that pyarrow knows. What is decoded must be there; `partition`, `offset` and
+`headers` are looked at if they are. Files are read once; a stream of files is `spark.readStream.parquet(…)` and
+`srfix.serde.spark.from_registry`.
+
+**Writing** needs `.mode("append")`: Spark's default mode raises UNSUPPORTED_DATA_SOURCE_SAVE_MODE before this source is
+asked. All columns of the frame make a row, under their names as they stand, but those that `metadata` says are the record's
+own (`key`, `partition`, `timestamp`, `headers`), and the columns of reasons. The schema is registered before any task
+starts. A record is written **at least once**: a task or a micro-batch that fails is run again, and what it had written is
+written twice. Acknowledged by all replicas, with Java's partitioner. A row of nulls only, or one whose `_srfix_reason` is
+TOMBSTONE, would delete its key: it is refused unless `tombstones=write`.
+"""
