@@ -32,6 +32,7 @@ from srfix.serde.registry.retry import RetryPolicy
 from srfix.serde.resolve import ById, DualSubject, PlannablePolicy, SecondAnswered, UnderOneSubject
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark import NEWEST, ReadPlan, plan_read
+from srfix.serde.spark._asked import Asked
 from srfix.serde.subjects import (
     ChangelogSubject,
     FixedSubject,
@@ -188,6 +189,26 @@ class TestWhatIsAskedFor:
             ("POST", f"/subjects/{PHANTOM_VALUE}"),
             ("POST", "/subjects/users-value"),
         ]
+
+    def test_a_text_with_blanks_is_asked_for_by_id_as_readers_do(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        registry.seed("users-value", LOWER)
+        found = {"subject": "users-value", "version": 1, "id": 1, "schema": LOWER.replace(",", ", ")}
+        spaced = Answer(status=200, body=json.dumps(found))
+        with registry.intercept(Fault(action=spaced, path="/subjects/users-value/versions/1")):
+            (planned,) = plan_read(client, "users", COLUMNS, policy=UnderOneSubject(client)).schemas
+        assert planned.resolved.schema.text == LOWER
+
+    def test_an_id_means_another_schema_in_another_context(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        registry.seed(":.ctx:users-value", LOWER)
+        registry.seed("users-value", UPPER)
+        asked = Asked(client)
+        asked.version(":.ctx:users-value", 1)
+        assert asked.schema_by_id(1).schema.text == UPPER
+        assert asked.schema_by_id(1, subject=":.ctx:").schema.text == LOWER
 
     def test_planning_writes_nothing_and_tells_no_hook(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed("users-value", LOWER)
@@ -518,6 +539,14 @@ class TestRefreshed:
         client.register(PHANTOM_VALUE, Schema(text=LOWER))
         fresh = plan.refreshed(client)
         assert (_ids(fresh), fresh.refusals) == ([SchemaId(1)], ())
+
+    def test_asks_again_for_an_id_that_no_subject_lists(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        plan = plan_read(client, "users", COLUMNS, ids=[1])
+        assert len(plan.refusals) == 1
+        registry.seed("elsewhere", LOWER)
+        assert _ids(plan.refreshed(client)) == [1]
 
     def test_raises_an_outage(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed("users-value", LOWER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -100,7 +101,7 @@ class TestDigest:
             ran = subprocess.run(
                 [sys.executable, "-c", code],
                 input=pickle.dumps(plan),
-                env={"PYTHONHASHSEED": seed},
+                env={**os.environ, "PYTHONHASHSEED": seed},
                 capture_output=True,
                 timeout=60,
                 check=True,
@@ -188,7 +189,7 @@ class TestDigestOf:
         assert len({digest_of(value) for value in values}) == len(values)
 
     def test_sets_have_no_order(self) -> None:
-        assert digest_of({"a", "b", "c"}) == digest_of({"c", "b", "a"})
+        assert digest_of({0, 8, 16}) == digest_of({16, 8, 0})
 
     def test_what_does_not_travel_has_no_address_in_it(self) -> None:
         assert digest_of(threading.Lock()) == digest_of(threading.Lock())

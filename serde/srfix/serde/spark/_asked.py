@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Literal, Protocol
 
@@ -24,8 +25,8 @@ class PlanRegistry(SerdeRegistry, Protocol):
 
 
 class Asked:
-    """What a plan's policies ask while it is made. What a version's answer said is not asked again by id; nothing is
-    registered."""
+    """What a plan's policies ask while it is made. What a version's answer said is not asked again by id, where that would
+    be the same text; nothing is registered."""
 
     def __init__(self, registry: PlanRegistry) -> None:
         self._registry = registry
@@ -46,8 +47,9 @@ class Asked:
         if found is None:
             found = self._registry.version(subject, version, deleted=deleted)
             self._versions[subject, version] = self._versions[subject, found.version] = found
-            known = RegisteredSchema(schema_id=found.schema_id, schema=found.schema)
-            self._by_id.setdefault((_context(subject), found.schema_id), known)
+            if _is_compact(found.schema.text):
+                known = RegisteredSchema(schema_id=found.schema_id, schema=found.schema)
+                self._by_id.setdefault((_context(subject), found.schema_id), known)
         return found
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
@@ -90,6 +92,15 @@ def listed(asked: Asked, subjects: Iterable[Subject], known: Iterable[ListedVers
                     continue  # deleted for good since it was listed
                 found = ListedVersion(subject=subject, version=version, schema_id=answer.schema_id)
             yield found
+
+
+def _is_compact(text: str) -> bool:
+    """Whether the text has no blanks. Where it has some (Apicurio), the id's text is another one, and readers look that
+    one up."""
+    try:
+        return text == json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return False  # Protobuf
 
 
 def _context(subject: str | None) -> str:
