@@ -1,0 +1,545 @@
+"""Rows of frames become payloads: the bytes of the serializers, by both engines."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import logging
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.columns import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.errors import ColumnError, EngineRefusedError, UsageError
+from srfix.serde.formats.table import Format
+from srfix.serde.registry import RegistryClient
+from srfix.serde.spark import from_registry, plan_read, plan_write, to_registry, write_topic
+from srfix.serde.spark.interface import Engine
+from srfix.serde.spark.write_plan import WritePlan
+from srfix.serde.subjects import Role
+from srfix.serde.wire import Framing
+from tests.serde.fakes import MemoryRegistry
+from tests.strategies import column_types
+
+ENGINES: Final[tuple[Engine, ...]] = ("jvm", "arrow")
+
+
+def payloads(df: DataFrame, column: str = "value") -> list[bytes | None]:
+    """A column of payloads, in the frame's order."""
+    return [None if row[0] is None else bytes(row[0]) for row in df.select(column).collect()]
+
+
+# What a frame may have for a column, and whatever a value of it may be.
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A frame's type for a column, and its values: in Python, as pyarrow and our serializers take them."""
+
+    type: pa.DataType
+    values: SearchStrategy[object]
+
+
+def _integers(type_: pa.DataType) -> Given:
+    bits = type_.bit_width
+    return Given(type_, st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1))
+
+
+_SMALL: Final = [_integers(pa.int8()), _integers(pa.int16()), _integers(pa.int32())]
+_SCALARS: Final[Mapping[ScalarType, list[Given]]] = {
+    ScalarType.BOOLEAN: [Given(pa.bool_(), st.booleans())],
+    ScalarType.INTEGER: _SMALL,
+    ScalarType.BIGINT: [*_SMALL, _integers(pa.int64())],
+    ScalarType.DOUBLE: [
+        *_SMALL,
+        Given(pa.float32(), st.floats(width=32, allow_nan=False)),
+        Given(pa.float64(), st.floats(allow_nan=False)),
+    ],
+    ScalarType.STRING: [Given(pa.string(), st.text(max_size=8))],
+    ScalarType.BYTES: [Given(pa.binary(), st.binary(max_size=8))],
+    ScalarType.DATE: [Given(pa.date32(), st.dates())],
+    ScalarType.TIMESTAMP: [Given(pa.timestamp("us", tz="UTC"), st.datetimes(timezones=st.just(datetime.UTC)))],
+}
+_LETTERS: Final[tuple[Callable[[str], str], ...]] = (str, str, str.upper, str.lower, str.title)
+_names: SearchStrategy[str] = st.from_regex(r"[A-Za-z][A-Za-z0-9]{0,3}", fullmatch=True)
+
+
+def _is_held(type_: ColumnType) -> bool:
+    """What Spark has a type for, with names that differ ignoring case."""
+    match type_:
+        case Decimal(precision, _):
+            return precision <= 38
+        case Array(items):
+            return _is_held(items)
+        case Map(values, _):
+            return _is_held(values)
+        case Struct(fields):
+            names = {field.name.lower() for field in fields}
+            return 0 < len(names) == len(fields) and all(_is_held(field.type) for field in fields)
+    return type_ in _SCALARS
+
+
+@st.composite
+def _given(draw: DrawFn, type_: ColumnType) -> Given:
+    match type_:
+        case ScalarType():
+            scalar: Given = draw(st.sampled_from(_SCALARS[type_]))
+            return scalar
+        case Decimal(precision, scale):
+            whole = draw(st.integers(0, precision - scale))
+            behind = draw(st.integers(1 if whole == 0 and scale else 0, scale))
+            digits = max(whole + behind, 1)
+            bound = 10**digits - 1
+            values = st.integers(-bound, bound).map(lambda unscaled: decimal.Decimal(unscaled).scaleb(-behind, _WIDE))
+            return Given(pa.decimal128(digits, behind), values)
+        case Array(items):
+            inner = draw(_given(items))
+            return Given(pa.list_(inner.type), st.lists(_nullable(inner), max_size=3))
+        case Map(values, _):
+            inner = draw(_given(values))
+            return Given(
+                pa.map_(pa.string(), inner.type), st.dictionaries(st.text(max_size=3), _nullable(inner), max_size=3)
+            )
+        case Struct(fields):
+            return draw(_struct(fields))
+
+
+_WIDE: Final = decimal.Context(prec=60)
+
+
+@st.composite
+def _struct(draw: DrawFn, columns: Columns) -> Given:
+    """A struct for columns: in another order, some spelt otherwise, some not there."""
+    kept = [column for column in draw(st.permutations(columns)) if draw(st.integers(0, 5))] or [columns[0]]
+    parts = [(draw(st.sampled_from(_LETTERS))(column.name), draw(_given(column.type))) for column in kept]
+    rows = st.fixed_dictionaries({name: _nullable(part) for name, part in parts})
+    return Given(pa.struct([(name, part.type) for name, part in parts]), rows)
+
+
+def _nullable(given: Given) -> SearchStrategy[object]:
+    return st.none() | given.values | given.values
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Columns, and rows of a frame that feeds them."""
+
+    columns: Columns
+    type: pa.StructType
+    rows: list[object]
+
+
+@st.composite
+def _cases(draw: DrawFn) -> Case:
+    types = column_types(_names).filter(_is_held)
+    columns = draw(
+        st.lists(st.builds(Column, _names, types), min_size=1, max_size=5, unique_by=lambda c: c.name.lower()).map(
+            tuple
+        )
+    )
+    frame = draw(_struct(columns))
+    return Case(columns, frame.type, draw(st.lists(frame.values, min_size=3, max_size=3)))
+
+
+def _as_arrow(value: object, type_: pa.DataType) -> object:
+    """pyarrow takes a map as pairs."""
+    if value is None:
+        return None
+    if pa.types.is_map(type_):
+        assert isinstance(value, dict)
+        return [(key, _as_arrow(item, type_.item_type)) for key, item in value.items()]
+    if pa.types.is_list(type_):
+        assert isinstance(value, list)
+        return [_as_arrow(item, type_.value_type) for item in value]
+    if pa.types.is_struct(type_):
+        assert isinstance(value, dict)
+        return {field.name: _as_arrow(value[field.name], field.type) for field in type_}
+    return value
+
+
+def frame_of(spark: SparkSession, columns: Mapping[str, tuple[pa.DataType, list[object]]]) -> DataFrame:
+    """A frame of Python values, by way of Arrow: maps keep their order, integers their width."""
+    arrays = [pa.array([_as_arrow(value, type_) for value in values], type_) for type_, values in columns.values()]
+    return spark.createDataFrame(pa.table(arrays, list(columns)))
+
+
+class TestBytes:
+    @given(st.lists(_cases(), min_size=12, max_size=12))
+    @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+    def test_both_engines_write_what_the_serializer_writes(self, spark: SparkSession, cases: list[Case]) -> None:
+        plans = [plan_write(MemoryRegistry(), f"t{number}", case.columns) for number, case in enumerate(cases)]
+        df = frame_of(spark, {f"row{number}": (case.type, case.rows) for number, case in enumerate(cases)})
+        for number, plan in enumerate(plans):
+            for engine in ENGINES:
+                df = df.transform(to_registry(plan, from_=f"row{number}", into=f"{engine}{number}", engine=engine))
+        written = df.select(*(f"{engine}{number}" for number in range(len(plans)) for engine in ENGINES)).collect()
+        for number, (plan, case) in enumerate(zip(plans, cases, strict=True)):
+            serialize, ctx = plan.serializer(), plan.context()
+            expected = [serialize(row, ctx) for row in case.rows]
+            for engine in ENGINES:
+                assert [bytes(row[f"{engine}{number}"]) for row in written] == expected, (engine, case)
+
+    def test_a_schema_s_own_types_are_written_exactly(self, spark: SparkSession) -> None:
+        """Enums, fixed types, maps of Avro's own, decimals in fixed types, null last, defaults, letters and namespaces."""
+        text = json.dumps(
+            {
+                "type": "record",
+                "name": "a.b.Root",
+                "fields": [
+                    {"name": "userId", "type": "long"},
+                    {"name": "USERID", "type": ["null", "int"], "default": None},
+                    {"name": "color", "type": {"type": "enum", "name": "Color", "symbols": ["RED", "GREEN"]}},
+                    {"name": "maybe", "type": ["null", "Color"]},
+                    {"name": "two", "type": {"type": "fixed", "name": "Two", "size": 2}},
+                    {"name": "again", "type": ["Two", "null"]},
+                    {"name": "uuid", "type": {"type": "string", "logicalType": "uuid"}},
+                    {"name": "map", "type": {"type": "map", "values": ["null", "Two"]}},
+                    {"name": "micros", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+                    {"name": "millis", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+                    {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+                    {
+                        "name": "price",
+                        "type": {
+                            "type": "fixed",
+                            "name": "Price",
+                            "size": 5,
+                            "logicalType": "decimal",
+                            "precision": 9,
+                            "scale": 2,
+                        },
+                    },
+                    {"name": "ratio", "type": "float"},
+                    {"name": "others", "type": {"type": "array", "items": {"type": "record", "name": "Other", "fields": [
+                        {"name": "some-name", "type": "string"} | {"name": "n"},
+                        {"name": "N", "type": ["string", "null"]},
+                    ]}}},
+                    {"name": "left", "type": "int", "default": -7},
+                    {"name": "out", "type": "string", "default": "it's \\ \"so\" é"},
+                    {"name": "all", "type": "boolean", "default": True},
+                    {"name": "nulls", "type": ["string", "null", "int"]},
+                ],
+            }
+        )  # fmt: skip
+        frame = pa.struct(
+            {
+                "ratio": pa.float32(),
+                "USERID": pa.int8(),
+                "userId": pa.int32(),
+                "color": pa.string(),
+                "maybe": pa.string(),
+                "two": pa.binary(),
+                "again": pa.binary(),
+                "uuid": pa.string(),
+                "map": pa.map_(pa.string(), pa.binary()),
+                "micros": pa.timestamp("us", tz="UTC"),
+                "millis": pa.timestamp("us", tz="UTC"),
+                "day": pa.date32(),
+                "price": pa.decimal128(5, 1),
+                "others": pa.list_(pa.struct({"N": pa.string(), "n": pa.string()})),
+            }.items()
+        )
+        at = datetime.datetime(1582, 10, 4, 23, 59, 59, 999_999, tzinfo=datetime.UTC)
+        row: dict[str, object] = {
+            "ratio": 0.1 + 2**-30,
+            "USERID": 1,
+            "userId": 2,
+            "color": "GREEN",
+            "maybe": None,
+            "two": b"\x01\x02",
+            "again": b"\xff\xfe",
+            "uuid": str(uuid.UUID(int=7)),
+            "map": {"z": b"ab", "a": None, "m": b"cd"},
+            "micros": at,
+            "millis": at,
+            "day": datetime.date(1, 1, 1),
+            "price": decimal.Decimal("-1234.5"),
+            "others": [{"N": None, "n": "x"}, {"N": "y", "n": ""}],
+        }
+        row["ratio"] = pa.scalar(row["ratio"], pa.float32()).as_py()
+        other = row | {"maybe": "RED", "again": None, "map": {}, "others": [], "USERID": None}
+        plan = plan_write(MemoryRegistry(), "t", schema=text)
+        df = frame_of(spark, {"value": (frame, [row, other])})
+        expected = [plan.serializer()(each, plan.context()) for each in (row, other)]
+        for engine in ENGINES:
+            assert payloads(df.transform(to_registry(plan, engine=engine))) == expected, engine
+
+    def test_bare_values_and_keys(self, spark: SparkSession) -> None:
+        """A root of bytes has no length in front; a null key is a null payload."""
+        values: dict[str, tuple[pa.DataType, list[object]]] = {
+            "BIGINT": (pa.int32(), [-1, 2**31 - 1]),
+            "STRING": (pa.string(), ["", "é"]),
+            "BYTES": (pa.binary(), [b"", b"\x00abc"]),
+            "DECIMAL(38, 2)": (pa.decimal128(37, 1), [decimal.Decimal("-12345678901234567890.5"), decimal.Decimal("0.0")]),
+            "ARRAY<DOUBLE>": (pa.list_(pa.float64()), [[], [0.5, None]]),
+            "STRUCT<A INT>": (pa.struct([("a", pa.int32())]), [{"a": 1}, {"a": None}]),
+        }  # fmt: skip
+        plans = {name: plan_write(MemoryRegistry(), "t", f"K {name} KEY", role=Role.KEY) for name in values}
+        df = frame_of(spark, {name: (type_, [*given, None]) for name, (type_, given) in values.items()})
+        for name, plan in plans.items():
+            renamed = df.withColumnRenamed(name, "k")
+            for engine in ENGINES:
+                written = payloads(renamed.transform(to_registry(plan, from_=["k"], engine=engine)), "key")
+                rows: list[object] = [{"K": value} for value in (*values[name][1], None)]
+                assert written == [plan.serializer()(row, plan.context()) for row in rows], (name, engine)
+                assert written[-1] is None
+
+    @pytest.mark.parametrize("format_", [Format.JSON, Format.JSON_SR, Format.KAFKA])
+    def test_the_other_formats_are_the_arrow_engine_s(self, spark: SparkSession, format_: Format) -> None:
+        columns = "ID INT" if format_ is Format.KAFKA else "ID INT, D DECIMAL(4, 2), T TIME, A ARRAY<DATE>"
+        plan = plan_write(MemoryRegistry(), "t", columns, format=format_)
+        df = spark.sql(
+            "SELECT 7 AS id" + ("" if format_ is Format.KAFKA else ", 1.5BD AS d, array(DATE'1999-12-31') AS a")
+        )
+        with pytest.raises(EngineRefusedError, match=f"bodies are {format_.name}, and Spark writes Avro"):
+            df.transform(to_registry(plan, engine="jvm"))
+        row = {"id": 7} | (
+            {} if format_ is Format.KAFKA else {"d": decimal.Decimal("1.5"), "a": [datetime.date(1999, 12, 31)]}
+        )
+        assert payloads(df.transform(to_registry(plan))) == [plan.serializer()(row, plan.context())]
+
+
+class TestFraming:
+    def test_a_guid_stands_in_front_or_in_a_header(self, spark: SparkSession) -> None:
+        with FixtureRegistry(emulate="8.2") as server, RegistryClient(server.url) as client:
+            prefixed = plan_write(client, "t", "ID INT", schema_id_framing=Framing.PREFIX_GUID)
+            in_header = plan_write(client, "t", "ID INT", schema_id_framing=Framing.HEADER_GUID)
+        assert in_header.record_header is not None
+        name, guid = in_header.record_header
+        df = spark.sql(
+            "SELECT CAST(value AS STRUCT<id: INT>) AS value, "
+            "CAST(headers AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers "
+            f"FROM VALUES (struct(7), array(struct('a', X'01'), struct('{name}', X'02'))), "
+            "(struct(8), NULL), (NULL, array(struct('b', X'03'))) AS t(value, headers)"
+        )
+        for engine in ENGINES:
+            written = df.transform(to_registry(in_header, engine=engine, null_rows="tombstone")).collect()
+            assert [row["value"] for row in written] == [b"\x02\x0e", b"\x02\x10", None]
+            assert [[(h["key"], bytes(h["value"])) for h in row["headers"]] for row in written] == [
+                [("a", b"\1"), (name, guid)],
+                [(name, guid)],
+                [("b", b"\3")],
+            ]
+            bare = spark.sql("SELECT 7 AS id")
+            assert payloads(bare.transform(to_registry(prefixed, engine=engine))) == [guid + b"\x02\x0e"]
+            added = bare.transform(to_registry(in_header, engine=engine)).collect()
+            assert [(h["key"], bytes(h["value"])) for h in added[0]["headers"]] == [(name, guid)]
+
+
+class TestNullRows:
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_a_null_struct_is_no_tombstone_by_accident(self, spark: SparkSession, engine: Engine) -> None:
+        plan = plan_write(MemoryRegistry(), "users", "ID INT")
+        df = spark.sql(
+            "SELECT 'k1' AS key, struct(1 AS id) AS value, 0 AS partition, 5L AS offset"
+            " UNION ALL SELECT 'k2', NULL, 3, 9L"
+        )
+        with pytest.raises(
+            PySparkException,
+            match=r"srfix: a value for topic 'users', key k2, partition 3, offset 9 cannot be written\. ENCODE_FAILED: The row "
+            r"is null, and written it would delete its key\. If it is to, say null_rows='tombstone'; if not, leave the row "
+            r"out\.",
+        ):
+            df.transform(to_registry(plan, engine=engine)).select("value").collect()
+        written = payloads(df.transform(to_registry(plan, engine=engine, null_rows="tombstone")))
+        assert written == [b"\0\0\0\0\1\2\2", None]
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_a_bare_null_is_one_in_a_value(self, spark: SparkSession, engine: Engine) -> None:
+        plan = plan_write(MemoryRegistry(), "users", "ID INT", wrap=False)
+        df = spark.sql("SELECT 1 AS id UNION ALL SELECT NULL")
+        with pytest.raises(PySparkException, match=r"The row is null, and written it would delete its key\."):
+            df.transform(to_registry(plan, engine=engine)).select("value").collect()
+        written = payloads(df.transform(to_registry(plan, engine=engine, null_rows="tombstone")))
+        assert written == [b"\0\0\0\0\1\2", None]
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_a_row_of_nulls_is_a_row(self, spark: SparkSession, engine: Engine) -> None:
+        plan = plan_write(MemoryRegistry(), "users", "ID INT, N STRING")
+        df = spark.sql("SELECT CAST(NULL AS INT) AS id, NULL AS n")
+        assert payloads(df.transform(to_registry(plan, engine=engine))) == [b"\0\0\0\0\1\0\0"]
+
+
+class TestBadRows:
+    SCHEMA = json.dumps(
+        {
+            "type": "record",
+            "name": "R",
+            "fields": [
+                {"name": "items", "type": {"type": "array", "items": "int"}},
+                {"name": "two", "type": {"type": "fixed", "name": "Two", "size": 2}},
+                {"name": "color", "type": {"type": "enum", "name": "Color", "symbols": ["RED", "GREEN"]}},
+                {"name": "in", "type": {"type": "record", "name": "In", "fields": [{"name": "a", "type": "int"}]}},
+            ],
+        }
+    )
+
+    @pytest.mark.parametrize(
+        ("sql", "jvm", "arrow"),
+        [
+            ("array(1, NULL), X'0102', 'RED', struct(1)", "->items->ARRAY is null", "->items[1] needs an integer"),
+            ("NULL, X'0102', 'RED', struct(1)", "->items is null", "->items needs a list"),
+            ("array(), X'01', 'RED', struct(1)", "->two needs 2 bytes, got 1", "->two needs 2 bytes, got bytes b'\\x01'"),
+            ("array(), X'0102', 'red', struct(1)", "->color needs one of RED, GREEN, got red", "->color needs one of RED"),
+            ("array(), X'0102', 'RED', NULL", "->in is null", "->in needs a mapping"),
+            ("array(), X'0102', 'RED', struct(NULL)", "->in->a is null", "->in->a needs an integer"),
+        ],
+    )  # fmt: skip
+    def test_what_the_schema_does_not_allow_fails_in_our_words(
+        self, spark: SparkSession, sql: str, jvm: str, arrow: str
+    ) -> None:
+        plan = plan_write(MemoryRegistry(), "users", schema=self.SCHEMA)
+        casts = "CAST(items AS ARRAY<INT>) AS items, two, color, CAST(in AS STRUCT<a: INT>) AS in"
+        df = spark.sql(f"SELECT 'k' AS key, {casts} FROM VALUES ({sql}) AS t(items, two, color, in)")
+        for engine, words in (("jvm", jvm), ("arrow", arrow)):
+            expected = (
+                rf"srfix: a value for topic 'users', key k cannot be written\. ENCODE_FAILED: .*{re.escape(words)}"
+            )
+            with pytest.raises(PySparkException, match=expected):
+                df.transform(to_registry(plan, engine=engine)).select("value").collect()  # type: ignore[arg-type]
+
+    def test_quarantine_keeps_them_and_the_others_are_written(self, spark: SparkSession) -> None:
+        plan = plan_write(MemoryRegistry(), "users", "ID INT, N STRING")
+        df = spark.sql("SELECT explode(array(1L, 4294967296L, 3L)) AS id, 'n' AS n")
+        written = df.transform(to_registry(plan, on_error="quarantine")).collect()
+        assert [row["value"] for row in written] == [b"\0\0\0\0\1\2\2\2\2n", None, b"\0\0\0\0\1\2\6\2\2n"]
+        assert [row["_srfix_reason"] for row in written] == [None, "ENCODE_FAILED", None]
+        assert (
+            "->ID needs an integer from -2147483648 to 2147483647, got int 4294967296" in written[1]["_srfix_message"]
+        )
+
+    def test_the_jvm_engine_has_no_quarantine(self, spark: SparkSession) -> None:
+        plan = plan_write(MemoryRegistry(), "users", "ID INT")
+        with pytest.raises(EngineRefusedError, match=r"for quarantine use the engine 'arrow'\.$"):
+            spark.sql("SELECT 1 AS id").transform(to_registry(plan, engine="jvm", on_error="quarantine"))
+
+
+class TestRefusals:
+    """What is known before any job."""
+
+    @pytest.mark.parametrize(
+        ("columns", "frame", "reason"),
+        [
+            ("A INT", "1L AS a", "->A is bigint, of which not every value fits int"),
+            ("A DOUBLE", "1L AS a", "->A is bigint, of which not every value fits double"),
+            ("A DECIMAL(4, 2)", "1.000BD AS a", "->A is decimal(4,3), of which not every value fits bytes (decimal 4, 2)"),
+            ("A DECIMAL(4, 2)", "100BD AS a", "->A is decimal(3,0), of which not every value fits bytes (decimal 4, 2)"),
+            ("A DECIMAL(40, 2)", "1BD AS a", "->A is written as bytes (decimal 40, 2), and Spark's decimals have 38 digits"),
+            ("A STRUCT<B ARRAY<INT>>", "struct(array(1L) b) a", "->A->B->ARRAY is bigint, of which not every value fits int"),
+            ("A MAP<STRING, INT>", "map('x', 1L) AS a", "->A->MAP_VAL is bigint, of which not every value fits int"),
+        ],
+    )  # fmt: skip
+    def test_a_cast_that_could_lose_is_not_spark_s(
+        self, spark: SparkSession, caplog: pytest.LogCaptureFixture, columns: str, frame: str, reason: str
+    ) -> None:
+        plan = plan_write(MemoryRegistry(), "t", columns)
+        df = spark.sql(f"SELECT {frame}")
+        with pytest.raises(EngineRefusedError) as caught:
+            df.transform(to_registry(plan, engine="jvm"))
+        assert caught.value.reasons == (reason,)
+        with caplog.at_level(logging.INFO, "srfix.serde.spark"):
+            df.transform(to_registry(plan))
+        assert caplog.messages == [f"The values of topic 't' are written by the engine arrow: {reason}."]
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    @pytest.mark.parametrize(
+        ("columns", "frame", "why"),
+        [
+            ("A TIMESTAMP", "TIMESTAMP_NTZ'2020-1-1' a", "->A is timestamp_ntz, which is not written as long"),
+            ("A STRING", "1 AS a", "->A is int, which is not written as string"),
+            ("A DATE", "TIMESTAMP'2020-01-01' AS a", "->A is timestamp, which is not written as int (date)"),
+            ("A ARRAY<STRING>", "'x' AS a", "->A is string, not an array"),
+            ("A MAP<STRING, INT>", "map(1, 2) AS a", "->A is map<int, int>, and the keys of a map must be string"),
+            ("A STRUCT<B INT>", "struct(1 AS b, 2 AS c) AS a", "->A->c has no column or field to go to"),
+        ],
+    )  # fmt: skip
+    def test_what_no_serializer_takes_is_nobody_s(
+        self, spark: SparkSession, engine: Engine, columns: str, frame: str, why: str
+    ) -> None:
+        plan = plan_write(MemoryRegistry(), "t", columns)
+        words = f"The frame's rows cannot be written as values of topic 't': {why}"
+        with pytest.raises(ColumnError, match=f"^{re.escape(words)}.*. Cast, rename, add or drop columns first.$"):
+            spark.sql(f"SELECT {frame}").transform(to_registry(plan, engine=engine))
+
+    def test_a_required_field_that_is_missing(self, spark: SparkSession) -> None:
+        plan = plan_write(MemoryRegistry(), "t", schema=TestBadRows.SCHEMA)
+        with pytest.raises(
+            ColumnError, match=r"->items is missing, and the schema has no default for it; ->two is missing"
+        ):
+            spark.sql("SELECT 'RED' AS color").transform(to_registry(plan))
+
+    def test_a_column_to_spare(self, spark: SparkSession) -> None:
+        plan = plan_write(MemoryRegistry(), "t", "A INT")
+        df = spark.sql("SELECT 1 AS a, 2 AS b")
+        with pytest.raises(
+            ColumnError,
+            match=r"^The values of topic 't' have no column for 'b' of the frame\. Drop it, or name the columns that make the "
+            r"row in from_=\.$",
+        ):
+            df.transform(to_registry(plan))
+        assert payloads(df.transform(to_registry(plan, from_=["a"]))) == [b"\0\0\0\0\1\2\2"]
+
+    @pytest.mark.parametrize(
+        ("from_", "words"),
+        [
+            (None, "It is not clear whether 'key' of the frame is Kafka's or a part of the row."),
+            (["nope"], "The frame has no column 'nope' to write; it has key, a."),
+            ([], "from_= names no column."),
+            (
+                "a",
+                "The column 'a' is int, not a struct that could be the row. If it is the row's only column, say from_=['a'].",
+            ),
+        ],
+    )
+    def test_what_makes_the_row_must_be_clear(
+        self, spark: SparkSession, from_: str | list[str] | None, words: str
+    ) -> None:
+        plan = plan_write(MemoryRegistry(), "t", "`KEY` INT, A INT")
+        with pytest.raises(UsageError, match=f"^{re.escape(words)}"):
+            spark.sql("SELECT 1 AS key, 2 AS a").transform(to_registry(plan, from_=from_))
+
+
+class TestTopics:
+    def test_what_is_written_is_read_again(
+        self, spark: SparkSession, broker: KraftBroker, registry: FixtureRegistry
+    ) -> None:
+        topic = f"written-{uuid.uuid4().hex[:8]}"
+        broker.create_topic(topic, partitions=1)
+        with RegistryClient(registry.url) as client:
+            columns = "ID INT KEY, NAME STRING, AT TIMESTAMP".replace("AT ", "`AT` ")
+            key, value = (plan_write(client, topic, columns, role=role) for role in (Role.KEY, Role.VALUE))
+            df = spark.sql("SELECT 7 AS id, struct('Ada' AS name, TIMESTAMP'1969-12-31 23:59:59.9999Z' AS at) AS value")
+            write_topic(df, value, bootstrap_servers=broker.bootstrap_servers, key=key, key_from=["id"])
+            frame = (
+                spark.read.format("kafka")
+                .option("kafka.bootstrap.servers", broker.bootstrap_servers)
+                .option("subscribe", topic)
+                .load()
+            )
+            rows = (
+                frame.transform(from_registry(plan_read(client, topic, columns, role=Role.KEY)))
+                .transform(from_registry(plan_read(client, topic, columns)))
+                .select("key.ID", "value.NAME", F.unix_micros("value.AT").alias("AT"))
+                .collect()
+            )
+        assert [tuple(row) for row in rows] == [(7, "Ada", -1000)]
+
+    def test_an_option_that_the_plan_says(self, spark: SparkSession) -> None:
+        plan: WritePlan = plan_write(MemoryRegistry(), "t", "A INT")
+        with pytest.raises(
+            UsageError, match=r"^The option topic is not to be given: a parameter, or the plan, says it\.$"
+        ):
+            write_topic(spark.sql("SELECT 1 AS a"), plan, bootstrap_servers="x", options={"topic": "u"})
