@@ -34,20 +34,23 @@ SHARED_KEYS: Final = (
     "application",
     "bootstrap-servers",
     "deadline",
+    "engine",
     "kafka-config",
     "ksqldb",
     "ksqldb-text",
     "ksqldb-user",
+    "master",
     "max-records",
     "output",
     "reader",
     "registry",
+    "spark-conf",
     "state-dir",
     "store",
     "streams-version",
     "topology",
 )
-_REPEATABLE: Final = ("ksqldb", "ksqldb-text", "state-dir", "topology")
+_REPEATABLE: Final = ("ksqldb", "ksqldb-text", "spark-conf", "state-dir", "topology")
 _TABLES: Final = ("kafka", "registry-client", "source")
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from srfix.cli.lines import Lines
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import KsqldbError, UsageError
 
@@ -102,16 +103,6 @@ def evidence_options(command: Callable[..., R]) -> Callable[..., R]:
     return call
 
 
-class _Lines(click.ParamType[str]):
-    """Text, of which the environment may hold several, one a line: paths may contain blanks and colons."""
-
-    name = "text"
-    envvar_list_splitter = "\n"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return str(value)
-
-
 def _repeatable(
     name: str, *, envvar: str, metavar: str, help_: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -119,7 +110,7 @@ def _repeatable(
         name,
         envvar=f"SRFIX_{envvar}",
         show_envvar=True,
-        type=_Lines(),
+        type=Lines("text"),
         multiple=True,
         metavar=metavar,
         help=help_,

@@ -22,6 +22,7 @@ from click.core import ParameterSource
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.config_file import ConfigFile, read_config
 from srfix.cli.connection import Connection
+from srfix.cli.lines import Lines
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.properties import parse_property, read_properties
 from srfix.cli.redaction import Redactor
@@ -78,16 +79,6 @@ class Hurry:
     """Records of each topic; None for no such limit."""
 
 
-class _Lines(click.ParamType[str]):
-    """Text, of which the environment may hold several, one a line: values may contain blanks."""
-
-    name = "key=value"
-    envvar_list_splitter = "\n"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return str(value)
-
-
 def _use_config(ctx: click.Context, _param: click.Parameter, path: str | None) -> None:
     if path is None:
         return
@@ -119,7 +110,7 @@ _CLUSTER = (
         "--kafka-property",
         "kafka_properties",
         envvar="KAFKA_PROPERTIES",
-        type=_Lines(),
+        type=Lines("key=value"),
         multiple=True,
         metavar="KEY=VALUE",
         help=("A Kafka client property by librdkafka's name; repeatable. A value may be env:NAME or file:PATH."),
@@ -138,7 +129,7 @@ _REGISTRY = (
         "--registry-property",
         "registry_properties",
         envvar="REGISTRY_PROPERTIES",
-        type=_Lines(),
+        type=Lines("key=value"),
         multiple=True,
         metavar="KEY=VALUE",
         help=("A registry client property by Confluent's name (basic.auth.user.info, ssl.ca.location, …); repeatable."),
@@ -183,7 +174,7 @@ def selection_options(command: Callable[..., R]) -> Callable[..., R]:
             _option(
                 "--source",
                 envvar="SOURCES",
-                type=_Lines(),
+                type=Lines("key=value"),
                 multiple=True,
                 metavar="STORE=TOPIC",
                 help="The topic that a store restores from; repeatable.",

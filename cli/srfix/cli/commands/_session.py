@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
 from srfix.cli.commands._plan_target import now
 from srfix.cli.connection import Connection
+from srfix.cli.engine_options import SPARK, EngineChoice
 from srfix.cli.evidence_options import EvidenceOptions
 from srfix.cli.options import Hurry, Selection
 from srfix.recovery.census.interface import CensusEngine, CensusProgress
@@ -19,6 +21,9 @@ from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.diagnosis import Examination, diagnose
 from srfix.recovery.survey import Survey
+
+if TYPE_CHECKING:
+    from srfix.cli.commands._on_spark import OnSpark
 
 __all__ = ["Session", "now", "open_cluster", "open_session", "patience_s", "show_progress"]
 
@@ -34,7 +39,7 @@ class Session:
 
     survey: Survey
     """The cluster and the registry as this run sees them."""
-    engine: LocalCensus
+    engine: CensusEngine
     """Counts topics."""
     selection: Selection
     """Which stores are meant."""
@@ -79,11 +84,12 @@ def open_session(
     hurry: Hurry | None = None,
     *,
     decode_values: bool = False,
+    choice: EngineChoice | None = None,
 ) -> Iterator[Session]:
     """Reads what the person handed over, opens the clients, and closes them whatever happens."""
     supplied = (evidence or EvidenceOptions()).read(application=selection.application)
     with ExitStack() as stack:
-        cluster, engine = stack.enter_context(open_cluster(connection))
+        cluster, engine = stack.enter_context(open_cluster(connection, choice))
         registry = stack.enter_context(connection.registry_client())
         yield Session(
             survey=Survey(cluster=cluster, registry=registry, sources=selection.sources, supplied=supplied),
@@ -95,15 +101,25 @@ def open_session(
 
 
 @contextmanager
-def open_cluster(connection: Connection) -> Iterator[tuple[Cluster, LocalCensus]]:
+def open_cluster(
+    connection: Connection, choice: EngineChoice | None = None
+) -> Iterator[tuple[Cluster, LocalCensus | OnSpark]]:
     """Opens a look at the cluster and what counts its topics, with one patience for both.
 
-    :raises UsageError: if no cluster was named, or librdkafka does not take the properties.
+    :raises UsageError: if no cluster was named, librdkafka does not take the properties, or Spark was chosen and is not
+        installed.
     """
     kafka = connection.kafka_config()
     timeout_s = patience_s(kafka)
-    with Cluster(kafka, timeout_s=timeout_s) as cluster:
-        yield cluster, LocalCensus(kafka, timeout_s=timeout_s)
+    with ExitStack() as stack:
+        engine: LocalCensus | OnSpark
+        if choice is not None and choice.engine == SPARK:
+            from srfix.cli.commands._on_spark import OnSpark
+
+            engine = OnSpark(choice, kafka, stack, timeout_s=timeout_s)
+        else:
+            engine = LocalCensus(kafka, timeout_s=timeout_s)
+        yield stack.enter_context(Cluster(kafka, timeout_s=timeout_s)), engine
 
 
 def patience_s(kafka: Mapping[str, str]) -> float:

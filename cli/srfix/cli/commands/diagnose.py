@@ -10,6 +10,7 @@ import click
 from srfix.cli.commands._advice import advice_blocks
 from srfix.cli.commands._session import now, open_session
 from srfix.cli.connection import Connection
+from srfix.cli.engine_options import EngineChoice, engine_options
 from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -49,6 +50,7 @@ _AT_LEAST = {"SRF013": "At least, for not every row was decoded"}
 @selection_options
 @evidence_options
 @hurry_options
+@engine_options
 @decode_values_option
 @output_option
 def diagnose(
@@ -56,6 +58,7 @@ def diagnose(
     selection: Selection,
     evidence: EvidenceOptions,
     hurry: Hurry,
+    engine: EngineChoice,
     decode_values: bool,
     output: OutputFormat,
 ) -> ExitCode:
@@ -63,7 +66,7 @@ def diagnose(
 
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
-    with open_session(connection, selection, evidence, hurry, decode_values=decode_values) as session:
+    with open_session(connection, selection, evidence, hurry, decode_values=decode_values, choice=engine) as session:
         diagnosis = session.examine().diagnosis
     document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now())
     write_report(Report(document=document, blocks=tuple(_blocks(diagnosis, selection))), output)

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from srfix.cli.commands._plan_target import now
 from srfix.cli.commands._session import open_cluster, show_progress
 from srfix.cli.connection import Connection
+from srfix.cli.engine_options import EngineChoice, engine_options
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import Hurry, connection_options, hurry_options, output_option
 from srfix.cli.output.interface import Block, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
@@ -49,6 +50,7 @@ _ROLES = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VA
 )
 @connection_options
 @hurry_options
+@engine_options
 @output_option
 def scan(
     topic: str,
@@ -58,6 +60,7 @@ def scan(
     isolation: str,
     connection: Connection,
     hurry: Hurry,
+    engine: EngineChoice,
     output: OutputFormat,
 ) -> ExitCode:
     """Count which schema ids live where in TOPIC: the census of a topic. Reads only.
@@ -70,13 +73,13 @@ def scan(
         application = None
     has_registry = bool(connection.registry.urls)
     with (
-        open_cluster(connection) as (cluster, engine),
+        open_cluster(connection, engine) as (cluster, counting),
         connection.registry_client() if has_registry else nullcontext() as registry,
     ):
         found = scan_topic(
             topic,
             cluster=cluster,
-            engine=engine,
+            engine=counting,
             registry=registry,
             application=application,
             isolation=Isolation(isolation),
@@ -90,6 +93,13 @@ def scan(
     write_report(Report(document=document, blocks=tuple(_blocks(found))), output)
     for skipped in found.skipped:
         click.echo(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
+    for partition in found.census.partitions:
+        if partition.start_moved_to is not None:
+            click.echo(
+                f"The log of partition {partition.partition} started at offset {partition.start_offset} when the read began, "
+                f"and starts at {partition.start_moved_to} now: what was between may be among what was counted.",
+                err=True,
+            )
     if not has_registry:
         click.echo("No registry was named, so the subjects of the ids are not shown; see --registry.", err=True)
     return ExitCode.REFUSED if found.skipped or found.census.is_partial else ExitCode.OK

@@ -12,11 +12,13 @@ from srfix.cli.commands._advice import advice_blocks
 from srfix.cli.commands._plan_target import connection_of_plan
 from srfix.cli.commands._session import open_cluster, show_progress
 from srfix.cli.connection import Connection
+from srfix.cli.engine_options import EngineChoice, engine_options
 from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import Hurry, connection_options, hurry_options, output_option
 from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
 from srfix.cli.output.rendering import write_report
+from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.findings import ApplicationAdvice, advice_document
 from srfix.recovery.journal import read_plan_or_journal
 from srfix.recovery.plan_file import Plan
@@ -33,14 +35,21 @@ __all__ = ["verify"]
 @connection_options
 @evidence_options
 @hurry_options
+@engine_options
 @output_option
 def verify(
-    path: Path, connection: Connection, evidence: EvidenceOptions, hurry: Hurry, output: OutputFormat
+    path: Path,
+    connection: Connection,
+    evidence: EvidenceOptions,
+    hurry: Hurry,
+    engine: EngineChoice,
+    output: OutputFormat,
 ) -> ExitCode:
     """Verify a repair: the ids again, looked up by content, and rows read as the failing reader reads them.
 
     Reads only. Cluster and registry are the plan's own unless they are named otherwise. A state directory, a topology
     or ksqlDB tell of global tables, of which a restore loads everything, and of the query as it is now.
+    With --engine spark every live row is read, not one of each schema id and partition; its workers need srfix.
     """
     plan = read_plan_or_journal(path)
     connection = connection_of_plan(connection, plan)
@@ -49,17 +58,18 @@ def verify(
     for answers in supplied.ksqldb:
         for problem in answers.problems:
             click.echo(f"ksqlDB ({answers.origin}): {problem}", err=True)
-    with open_cluster(connection) as (cluster, engine), connection.registry_client() as registry:
+    with open_cluster(connection, engine) as (cluster, counting), connection.registry_client() as registry:
         events = list(
             verify_plan(
                 plan,
                 cluster,
-                engine,
+                counting,
                 registry,
                 supplied=supplied,
                 deadline_s=hurry.deadline_s,
                 max_records=hurry.max_records,
                 on_progress=show_progress(),
+                every_row=None if isinstance(counting, LocalCensus) else counting,
             )
         )
         advice = [

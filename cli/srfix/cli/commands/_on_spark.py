@@ -1,0 +1,102 @@
+"""Spark for a command: a session that starts when the first topic is to be read, and stops with the command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from srfix.cli.engine_options import EngineChoice
+from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest
+from srfix.recovery.census.spark import SparkCensus
+from srfix.recovery.plan_file import PlannedFinding
+from srfix.recovery.verify import Event
+from srfix.recovery.verify_on_spark import EveryRowOnSpark
+from srfix.serde.errors import UsageError
+from srfix.serde.kafka_java_properties import to_java
+from srfix.serde.registry import RegistryClient
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["OnSpark"]
+
+_QUIET: Final = {
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_STDOUT, _STDERR = 1, 2
+
+
+class OnSpark:
+    """What counts topics and reads every row, both on one session.
+
+    :param stack: stops the session.
+    :raises UsageError: if PySpark is not installed, or a Kafka property has no counterpart in Java's clients.
+    """
+
+    def __init__(self, choice: EngineChoice, kafka: Mapping[str, str], stack: ExitStack, *, timeout_s: float) -> None:
+        if find_spec("pyspark") is None:
+            raise UsageError(
+                "--engine spark needs PySpark, which is not installed. Install the extra: pip install 'srfix[spark]', and "
+                "Java 17 or later; or count with --engine local."
+            )
+        to_java(kafka)
+        self._choice = choice
+        self._kafka = kafka
+        self._stack = stack
+        self._timeout_s = timeout_s
+        self._started: SparkSession | None = None
+
+    def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
+        """See `CensusEngine.count`."""
+        engine = SparkCensus(self._session(), self._kafka, timeout_s=self._timeout_s)
+        return engine.count(request, on_progress=on_progress)
+
+    def events(
+        self, finding: PlannedFinding, census: Census, registry: RegistryClient, *, deadline_s: float | None = None
+    ) -> Iterator[Event]:
+        """See `EveryRow.events`."""
+        click.echo(f"Reading every live row of {census.topic} on Spark.", err=True)
+        yield from EveryRowOnSpark(self._session(), self._kafka).events(
+            finding, census, registry, deadline_s=deadline_s
+        )
+
+    def _session(self) -> SparkSession:
+        """
+        :raises JarMissingError: if Spark has no Kafka source, and it cannot be fetched.
+        :raises SparkError: if Java is missing, or Spark does not start.
+        """
+        if self._started is None:
+            from srfix.serde.spark.session import start_session
+
+            master = self._choice.master
+            is_connect = master is not None and master.startswith("sc://")
+            if master is None or master.startswith("local"):
+                # Workers run the python3 of the PATH otherwise, which need not be this one.
+                os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            click.echo(f"Starting Spark ({master or 'as it is configured'}) …", err=True)
+            config = {**({} if is_connect else _QUIET), **self._choice.spark_conf}
+            with _stdout_to_stderr():
+                self._started = start_session("srfix", master=master, config=config)
+            self._stack.callback(self._started.stop)
+        return self._started
+
+
+@contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """For processes that are started within: the report alone goes to standard output, and Java's words to the other."""
+    sys.stdout.flush()
+    kept = os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        yield
+    finally:
+        os.dup2(kept, _STDOUT)
+        os.close(kept)

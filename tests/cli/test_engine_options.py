@@ -1,0 +1,104 @@
+"""`--engine`, `--master`, `--spark-conf`: what is understood, and what is refused before any Spark starts."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from srfix.cli.engine_options import EngineChoice, engine_options
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.main import main
+from srfix.cli.options import connection_options
+from srfix.serde.errors import UsageError
+
+SPARK = ("--engine", "spark")
+COMMANDS = {"scan": ("users",), "diagnose": ("--registry", "http://127.0.0.1:9")}
+
+
+@click.command("scan")
+@connection_options
+@engine_options
+def probe(**values: Any) -> EngineChoice:
+    """Hands back what it was handed."""
+    choice = values["engine"]
+    assert isinstance(choice, EngineChoice)
+    return choice
+
+
+def ask(*arguments: str, **environment: str) -> EngineChoice:
+    result = CliRunner().invoke(probe, arguments, env=environment, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    assert isinstance(result.return_value, EngineChoice)
+    return result.return_value
+
+
+class TestEngineOptions:
+    def test_this_process_reads_unless_told_otherwise(self) -> None:
+        assert ask() == EngineChoice(engine="local", master=None, spark_conf={})
+
+    def test_spark_is_told_where_it_is_and_how_it_is_configured(self) -> None:
+        conf = ("--spark-conf", "spark.executor.memory=4g", "--spark-conf", "spark.x=a=b")
+        assert ask(*SPARK, "--master", "sc://spark:15002", *conf) == EngineChoice(
+            engine="spark", master="sc://spark:15002", spark_conf={"spark.executor.memory": "4g", "spark.x": "a=b"}
+        )
+
+    def test_the_environment_says_the_same(self) -> None:
+        environment = {
+            "SRFIX_ENGINE": "spark",
+            "SRFIX_MASTER": "local[3]",
+            "SRFIX_SPARK_CONF": "spark.a=1 2\nspark.b=3",
+        }
+        assert ask(**environment) == EngineChoice(
+            engine="spark", master="local[3]", spark_conf={"spark.a": "1 2", "spark.b": "3"}
+        )
+        assert ask("--engine", "local", **environment).engine == "local"
+
+    def test_so_does_the_configuration_file(self, tmp_path: Path) -> None:
+        path = tmp_path / "srfix.toml"
+        path.write_text('engine = "spark"\nmaster = "local[2]"\nspark-conf = ["spark.a=1", "spark.b=2"]\n')
+        assert ask("--config", str(path)) == EngineChoice(
+            engine="spark", master="local[2]", spark_conf={"spark.a": "1", "spark.b": "2"}
+        )
+
+    def test_a_configuration_without_a_key_is_refused_and_not_shown(self) -> None:
+        with pytest.raises(UsageError, match=r"^--spark-conf takes key=value, one word") as refused:
+            ask(*SPARK, "--spark-conf", "hush")
+        assert "hush" not in str(refused.value)
+
+    @pytest.mark.parametrize("option", [("--master", "local[*]"), ("--spark-conf", "a=b")])
+    def test_what_is_sparks_is_refused_without_spark(self, option: tuple[str, str]) -> None:
+        with pytest.raises(UsageError, match=rf"^{option[0]} belongs to --engine spark\.$"):
+            ask(*option)
+
+    def test_another_engine_is_refused(self) -> None:
+        with pytest.raises(click.UsageError, match="'flink' is not one of 'local', 'spark'"):
+            ask("--engine", "flink")
+
+
+class TestWithoutSpark:
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_a_missing_pyspark_is_named_with_the_extra_that_brings_it(
+        self, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "pyspark", None)
+        code = main([command, *COMMANDS[command], "--bootstrap-servers", "127.0.0.1:9", *SPARK])
+        said = capsys.readouterr()
+        assert (code, said.out) == (ExitCode.REFUSED, "")
+        assert said.err.startswith("srfix: --engine spark needs PySpark, which is not installed.")
+        assert "pip install 'srfix[spark]'" in said.err
+
+    def test_a_property_that_java_lacks_is_refused_before_spark_starts(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        on_spark = importlib.import_module("srfix.cli.commands._on_spark")
+        monkeypatch.setattr(on_spark, "find_spec", lambda name: object())
+        kafka = ("--bootstrap-servers", "127.0.0.1:9", "-X", "queued.min.messages=1")
+        assert main(["scan", "users", *kafka, *SPARK]) == ExitCode.REFUSED
+        assert "The Kafka property queued.min.messages is one of librdkafka's" in capsys.readouterr().err
