@@ -86,8 +86,9 @@ def _half(
 
 
 def _connect_schema(format_: Format, text: str, references: tuple[str, ...]) -> ConnectSchema:
-    module = _avro_connect if format_ is Format.AVRO else _json_schema_connect
-    return module.connect_schema(text, references)
+    if format_ is Format.AVRO:
+        return _avro_connect.connect_schema(text, references)
+    return _json_schema_connect.connect_schema(text, references)
 
 
 def _is_record(schema: ConnectSchema) -> bool:

@@ -20,13 +20,13 @@ class PlannedResolver:
 
     def __init__(self, policy: Resolver, found: Iterable[ResolvedSchema], *, topic: str, role: Role) -> None:
         self._policy = policy
-        self._found = {
-            (resolved.schema_id, topic, role): resolved for resolved in found if resolved.schema_id is not None
+        self._found: dict[tuple[int | None, str, Role], ResolvedSchema] = {
+            (resolved.schema_id, topic, role): resolved for resolved in found
         }
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
         """See `Resolver.resolve`."""
-        found = self._found.get((schema_id, topic, role))  # type: ignore[call-overload]
+        found = self._found.get((schema_id, topic, role))
         return self._policy.resolve(schema_id, topic=topic, role=role) if found is None else found
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
