@@ -43,7 +43,8 @@ class Feed:
     """The column's path: `ADDRESS->CITY`; `LINES->ARRAY->SKU` inside the items of an array, `M->MAP_VAL->X` inside the
     values of a map."""
     field: str | None
-    """The writer field's path, in the writer's letters; None if no field feeds it: it is null."""
+    """The writer field's path, in the writer's letters; empty if it is the whole of a bare body; None if no field feeds the
+    column: it is null then, and what is inside it is not listed."""
     detail: str | None = None
     """What happens on the way, if anything does: `int to BIGINT`."""
     refusal: str | None = None
