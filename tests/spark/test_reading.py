@@ -20,6 +20,7 @@ from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.frames import decode_frame
 from srfix.serde.subjects import Role
+from srfix.serde.wire import prefix_id_bytes
 from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
 
 
@@ -95,6 +96,16 @@ class TestFromRegistry:
             workers_have_srfix=case.workers_have_srfix,
         )
         assert files.transform(read).collect() == [Row(**{"a `body` of.old": Row(ID=4, NAME="n4")})]
+
+
+def test_by_default_an_engine_is_picked_and_schemas_that_the_plan_does_not_know_are_found(
+    spark: SparkSession, world: World
+) -> None:
+    plan = world.plan()
+    born_later = world.payload(3)
+    assert born_later[:5] not in {prefix_id_bytes(schema.schema_id) for schema in plan.schemas}
+    df = frame(spark, [world.lower(2), born_later]).transform(from_registry(plan))
+    assert df.select("value.*").collect() == [Row(ID=2, NAME="n2"), Row(ID=3, NAME="n3")]
 
 
 class TestBarrier:

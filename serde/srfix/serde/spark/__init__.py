@@ -4,6 +4,7 @@ What will happen is decided in a plan, on the driver and in plain Python; Spark 
 loads no pyspark: its functions do when they are called.
 """
 
+from srfix.serde.spark.choosing import EngineChoice, choose_engine
 from srfix.serde.spark.counts import ReadCounts, counts_of
 from srfix.serde.spark.driver_errors import clear_errors, srfix_error_of
 from srfix.serde.spark.interface import (
@@ -19,6 +20,7 @@ from srfix.serde.spark.interface import (
 )
 from srfix.serde.spark.packages import Packages, packages
 from srfix.serde.spark.plan import NEWEST, ReadPlan, plan_read
+from srfix.serde.spark.progress import JobProgress, StreamProgress, to_stderr, watch_jobs, watch_streams
 from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_stream, read_topic
 from srfix.serde.spark.session import check_session, start_session
 from srfix.serde.spark.write_plan import WritePlan, plan_write
@@ -26,7 +28,9 @@ from srfix.serde.spark.writing import to_registry, write_stream, write_topic
 
 __all__ = [
     "Engine",
+    "EngineChoice",
     "Feed",
+    "JobProgress",
     "ListedVersion",
     "NEWEST",
     "NewestSchema",
@@ -37,9 +41,11 @@ __all__ = [
     "ReadCounts",
     "ReadPlan",
     "ReasonColumns",
+    "StreamProgress",
     "WritePlan",
     "bad_rows",
     "check_session",
+    "choose_engine",
     "clear_errors",
     "counts_of",
     "from_registry",
@@ -53,6 +59,9 @@ __all__ = [
     "srfix_error_of",
     "start_session",
     "to_registry",
+    "to_stderr",
+    "watch_jobs",
+    "watch_streams",
     "write_stream",
     "write_topic",
 ]

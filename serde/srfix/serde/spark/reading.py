@@ -46,13 +46,15 @@ def from_registry(
         frame has those columns (`driver_errors.clear_errors` makes a `BadRowError` of it). `quarantine`: the struct is
         null, and `interface.reason_columns` are added: the reason (TOMBSTONE too), the message, and the bytes as they came.
         `null`: the struct is null, and `observe` alone tells such a row from a tombstone.
-    :param engine: what decodes.
+    :param engine: what decodes; `auto` is decided by `choosing.choose_engine`, when the frame is there, and logged with the
+        reason.
     :param observe: counts rows, tombstones, bad rows by reason and refused ids, under this name, or for this Observation
         (batch only); `counts.counts_of` reads them.
     :param workers_have_srfix: whether srfix is installed on the executors; None asks them, once for each session.
-    :raises EngineRefusedError: if the engine that was asked for cannot represent the plan exactly.
     :raises UsageError: if an argument is none of its words; when the frame is there, if it has no such column, or it is not
         binary, or if it has a column of the names that are to be added.
+    :raises EngineRefusedError: when the frame is there, if no engine that was asked for can represent the plan exactly; and
+        JarMissingError, WorkerPackageError as `choosing.choose_engine`.
     """
     _one_of("on_error", on_error, get_args(OnBadRow))
     _one_of("engine", engine, ENGINES)
@@ -64,7 +66,7 @@ def from_registry(
         return decode_frame(
             df,
             plan,
-            decoding_of(df, plan, engine, workers_have_srfix),
+            decoding_of(plan, df.sparkSession, engine, workers_have_srfix),
             column=column,
             on_error=on_error,
             observe=observe,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, SparkSession
 
-from srfix.serde.spark._jvm_read import jvm_read
 from srfix.serde.spark._pyspark.arrow import arrow_decoded
 from srfix.serde.spark._pyspark.jvm import jvm_decoded
+from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.plan import ReadPlan
 
@@ -26,17 +26,15 @@ class Decoding:
     """False if it is to be given none."""
 
 
-def decoding_of(df: DataFrame, plan: ReadPlan, engine: Engine, workers_have_srfix: bool | None) -> Decoding:
-    """See `reading.from_registry`."""
+def decoding_of(plan: ReadPlan, spark: SparkSession, engine: Engine, workers_have_srfix: bool | None) -> Decoding:
+    """The engine that is asked for, or the one that is picked. Errors as `choosing.choose_engine`."""
 
-    def arrow(payload: Column, headers: Column | None) -> Column:
+    def arrow(payload: Column, headers: Column | None = None) -> Column:
         return arrow_decoded(plan, payload, headers=headers)
 
-    if engine == "jvm":
-        read = jvm_read(plan)
-        fallback = (lambda payload: arrow(payload, None)) if workers_have_srfix else None
-        return Decoding(
-            decoded=lambda payload, _: jvm_decoded(read, payload, fallback=fallback),
-            reads_headers=False,
-        )
-    return Decoding(decoded=arrow, reads_headers=True)
+    choice = choose_engine(plan, spark, engine, workers_have_srfix=workers_have_srfix)
+    read = choice.read
+    if read is None:
+        return Decoding(decoded=arrow, reads_headers=True)
+    fallback = arrow if choice.fallback else None
+    return Decoding(decoded=lambda payload, _: jvm_decoded(read, payload, fallback=fallback), reads_headers=False)
