@@ -1,0 +1,154 @@
+"""The command line with `--engine spark`: the installed command with a Spark of its own, twice, and else with this one."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import SparkSession
+
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.main import main
+from srfix.fixtures.broker import ProducedRecord
+from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.jars import fetch, spark_jars
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.subjects import Role, changelog_topic, subject_for
+from srfix.serde.wire import frame_id
+from tests.cli.kept_demo import SRFIX, environment
+from tests.recovery.staging import W1, R
+from tests.spark.conftest import RELEASE
+
+TIMEOUT_S: Final = 300.0
+STORE: Final = "users-store"
+
+
+class Staged:
+    """A topic whose id 1 is not under the phantom subject of an application that has read it."""
+
+    def __init__(self, broker: KraftBroker, registry: FixtureRegistry) -> None:
+        name = str(uuid4())
+        self.topic, self.application = f"users-{name}", f"shop-{name}"
+        self.phantom = subject_for(changelog_topic(self.application, STORE), Role.VALUE)
+        self.broker, self.registry = broker, registry
+        broker.create_topic(self.topic, 2)
+        broker.produce(
+            ProducedRecord(topic=self.topic, partition=n % 2, key=b"k%d" % (n % 6), value=frame_id(1, b"\x02"))
+            for n in range(20)
+        )
+        broker.commit(self.application, {(self.topic, 0): 10, (self.topic, 1): 10})
+        registry.seed(subject_for(self.topic, Role.VALUE), W1)
+        registry.seed(self.phantom, R)
+
+    def cluster(self) -> tuple[str, ...]:
+        return ("--bootstrap-servers", self.broker.bootstrap_servers, "--registry", self.registry.url)
+
+    def store(self) -> tuple[str, ...]:
+        return ("--application", self.application, "--store", STORE, "--source", f"{STORE}={self.topic}")
+
+
+@pytest.fixture
+def staged(broker: KraftBroker, registry: FixtureRegistry) -> Staged:
+    return Staged(broker, registry)
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: ExitCode = ExitCode.OK) -> dict[str, Any]:
+    """The report of a command that runs here."""
+    done = main([*arguments, "--output", "json"])
+    said = capsys.readouterr()
+    assert done == code, said.err
+    document: dict[str, Any] = json.loads(said.out)
+    return document
+
+
+class KeptOpen:
+    """The session of the tests, which no command may stop."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self.stops = 0
+
+    def stop(self) -> None:
+        self.stops += 1
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+@pytest.fixture
+def sparks(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[KeptOpen]]:
+    """The sessions that commands have started."""
+    started: list[KeptOpen] = []
+
+    def start_session(*_: object, **__: object) -> KeptOpen:
+        started.append(KeptOpen(spark))
+        return started[-1]
+
+    monkeypatch.setattr("srfix.serde.spark.session.start_session", start_session)
+    yield started
+    assert [session.stops for session in started] == [1] * len(started)
+
+
+class TestInAProcessOfItsOwn:
+    def test_a_scan_reports_on_standard_output_what_the_local_engine_reports(
+        self, staged: Staged, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        arguments = ("scan", staged.topic, *staged.cluster())
+        jars = f"spark.jars={','.join(map(str, fetch(spark_jars(RELEASE))))}"
+        spark = ("--engine", "spark", "--master", "local[2]", "--spark-conf", jars)
+        done = subprocess.run(
+            [SRFIX, *arguments, *spark, "--output", "json"],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            env=environment(),
+        )
+        assert done.returncode == 0, done.stderr
+        counted, here = json.loads(done.stdout), told(capsys, *arguments)
+        assert counted | {"generated_at": None} == here | {"generated_at": None}
+        assert "Starting Spark (local[2]) …" in done.stderr
+
+    def test_control_c_ends_it_with_130(self, staged: Staged) -> None:
+        command = [SRFIX, "scan", staged.topic, *staged.cluster(), "--engine", "spark", "--master", "local[2]"]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+        ) as running:
+            assert running.stderr is not None
+            while "Starting Spark" not in (line := running.stderr.readline()):
+                assert line, "it ended without starting Spark"
+            running.send_signal(signal.SIGINT)
+            out, _ = running.communicate(timeout=TIMEOUT_S)
+        assert (running.returncode, out) == (ExitCode.INTERRUPTED, "")
+
+
+class TestOnOneSession:
+    def test_the_incident_is_diagnosed_repaired_and_verified(
+        self, staged: Staged, sparks: list[KeptOpen], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        spark = ("--engine", "spark", "--master", "local[2]")
+        looking = (*staged.cluster(), *staged.store())
+        found = told(capsys, "diagnose", *looking, *spark, code=ExitCode.FINDINGS)
+        here = told(capsys, "diagnose", *looking, code=ExitCode.FINDINGS)
+        assert found["findings"] == here["findings"]
+        plan = tmp_path / "plan.json"
+        assert main(["plan", *looking, "-o", str(plan)]) == ExitCode.OK
+        capsys.readouterr()
+        every_row = f"live row(s) of {staged.topic}"
+
+        before = told(capsys, "verify", str(plan), *staged.cluster(), *spark, code=ExitCode.FINDINGS)
+        (broken,) = [check["what"] for check in before["checks"] if every_row in check["what"] and not check["ok"]]
+        assert broken.startswith(f"6 of 6 {every_row} cannot be read under this subject alone, on Spark: 6 NOT_UNDER_")
+
+        assert main(["apply", str(plan), *staged.cluster(), "--yes"]) == ExitCode.OK
+        capsys.readouterr()
+        after = told(capsys, "verify", str(plan), *staged.cluster(), *spark)
+        assert after["verified"]
+        assert f"all 6 {every_row} read under this subject alone, on Spark" in [c["what"] for c in after["checks"]]
+        assert len(sparks) == 3
