@@ -1,0 +1,203 @@
+"""Streams from a real broker: schemas that are born while they run, and ends that nobody planned."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Final
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from srfix.fixtures.broker._client import ProducedRecord
+from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.jars import fetch, spark_jars
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.interface import SerdeContext
+from srfix.serde.registry import RegistryClient
+from srfix.serde.resolve import DualSubject
+from srfix.serde.serializer import AvroSerializer
+from srfix.serde.spark import ReadPlan, plan_read, read_stream
+from srfix.serde.spark.progress import StreamProgress, watch_streams
+from srfix.serde.subjects import FixedSubject, TopicSubject
+from tests.spark.conftest import RELEASE
+from tests.spark.reading_world import COLUMNS, ENGINES, LOWER, EngineCase
+
+UPPER: Final = '{"type":"record","name":"USER","fields":[{"name":"ID","type":"long"},{"name":"NAME","type":"string"}]}'
+EXTRA: Final = (
+    '{"type":"record","name":"user","fields":[{"name":"id","type":"int"},{"name":"mail","type":"string"},'
+    '{"name":"name","type":"string"}]}'
+)
+SECOND: Final = "users-elsewhere-value"
+DEADLINE_S: Final = 120.0
+ON_THE_WORKERS: Final = [case for case in ENGINES if case.workers_have_srfix]
+
+
+class Topic:
+    """A topic of two partitions, its registry, and what was sent."""
+
+    def __init__(self, broker: KraftBroker, registry: FixtureRegistry, client: RegistryClient) -> None:
+        self.name: Final = f"users-{uuid4().hex}"
+        self.broker: Final = broker
+        self.registry: Final = registry
+        self._client: Final = client
+        self._sent = 0
+        broker.create_topic(self.name, partitions=2)
+
+    def send(self, schema: str, count: int, *, subject: str | None = None) -> None:
+        """More records, under a schema that is born now if it was not there: the topic's own subject has it, or another."""
+        subject = f"{self.name}-value" if subject is None else subject
+        self.registry.seed(subject, schema)
+        write = AvroSerializer.for_schema(self._client, schema, subjects=FixedSubject(value=subject))
+        for number in range(self._sent, self._sent + count):
+            values = {"id": number, "name": f"n{number}", "mail": "m"}
+            if schema is UPPER:
+                values = {"ID": number, "NAME": f"n{number}"}
+            elif schema is LOWER:
+                del values["mail"]
+            value = write(values, SerdeContext(self.name))
+            self.broker.produce([ProducedRecord(topic=self.name, partition=number % 2, value=value)])
+        self._sent += count
+
+    @property
+    def rows(self) -> list[Row]:
+        """Every row, as it must be read."""
+        return [Row(ID=number, NAME=f"n{number}") for number in range(self._sent)]
+
+    def plan(self) -> ReadPlan:
+        """With all that is registered now."""
+        policy = DualSubject(self._client, first=TopicSubject(), second=FixedSubject(value=SECOND))
+        return plan_read(self._client, self.name, COLUMNS, policy=policy)
+
+    def stream(self, spark: SparkSession, case: EngineCase, **options: int) -> DataFrame:
+        """The topic, read by an engine."""
+        return read_stream(
+            spark,
+            self.plan(),
+            bootstrap_servers=self.broker.bootstrap_servers,
+            options=options,
+            on_error="quarantine",
+            engine=case.engine,
+            observe="users",
+            workers_have_srfix=case.workers_have_srfix,
+        )
+
+
+@pytest.fixture
+def topic(broker: KraftBroker, registry: FixtureRegistry) -> Iterator[Topic]:
+    with RegistryClient(registry.url) as client:
+        registry.seed(SECOND, '{"type":"record","name":"other","fields":[]}')
+        yield Topic(broker, registry, client)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("case", ON_THE_WORKERS, ids=str)
+def test_schemas_that_are_born_while_a_stream_runs_are_read_without_a_restart(
+    spark: SparkSession, topic: Topic, case: EngineCase
+) -> None:
+    topic.send(LOWER, 20)
+    said: list[StreamProgress] = []
+    name = f"born_{uuid4().hex}"
+    with watch_streams(spark, said.append):
+        query = topic.stream(spark, case).writeStream.format("memory").queryName(name).start()
+        try:
+            query.processAllAvailable()
+            run = query.runId
+            topic.send(UPPER, 10)
+            query.processAllAvailable()
+            topic.send(EXTRA, 10, subject=SECOND)  # the topic's own subject never hears of it
+            query.processAllAvailable()
+            assert (query.isActive, query.runId) == (True, run)
+            wait_until(lambda: sum(progress.rows for progress in said) == len(topic.rows))
+        finally:
+            query.stop()
+    table = spark.table(name).orderBy("value.ID").collect()
+    assert [(row["value"], row["_srfix_reason"]) for row in table] == [(row, None) for row in topic.rows]
+    counted = [progress.counts["users"] for progress in said if progress.rows]
+    assert (sum(counts.rows for counts in counted), sum(counts.bad for counts in counted)) == (len(topic.rows), 0)
+    assert (said[-1].query, said[-1].lag_records) == (name, 0)
+
+
+KILLED: Final = """
+    import sys
+    from srfix.serde.columns import parse_columns
+    from srfix.serde.registry import RegistryClient
+    from srfix.serde.spark import plan_read, read_stream, start_session
+    from srfix.serde.spark.progress import watch_streams
+
+    registry, servers, topic, folder, jars = sys.argv[1:]
+    config = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
+    spark = start_session("killed", master="local[1]", config=config | {"spark.jars": jars})
+    plan = plan_read(RegistryClient(registry), topic, parse_columns("ID BIGINT, NAME STRING"))
+    users = read_stream(
+        spark, plan, bootstrap_servers=servers, options={"maxOffsetsPerTrigger": 4}, on_error="quarantine", engine="jvm",
+        workers_have_srfix=False,
+    )
+    with watch_streams(spark, lambda progress: print("BATCH", flush=True)):
+        sink = users.writeStream.format("parquet").option("path", f"{folder}/rows")
+        sink.option("checkpointLocation", f"{folder}/checkpoint").start().awaitTermination()
+"""
+
+
+def killed_in_the_middle(topic: Topic, folder: Path) -> None:
+    """A driver of its own, with a batch or two behind it and many to come, ends as a crash ends it."""
+    jars = ",".join(map(str, fetch(spark_jars(RELEASE))))
+    arguments = (topic.registry.url, topic.broker.bootstrap_servers, topic.name, str(folder), jars)
+    child = subprocess.Popen(
+        [sys.executable, "-c", dedent(KILLED), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # so that one signal ends its JVM too
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    try:
+        has_begun = any(line == "BATCH\n" for line in child.stdout)
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        _, errors = child.communicate()
+    assert has_begun, errors
+
+
+def test_a_stream_that_was_killed_and_then_stopped_loses_and_doubles_nothing(
+    spark: SparkSession, topic: Topic, tmp_path: Path
+) -> None:
+    def restarted(case: EngineCase, *, to_the_end: bool) -> StreamingQuery:
+        sink = topic.stream(spark, case, maxOffsetsPerTrigger=50).writeStream.format("parquet")
+        if to_the_end:
+            sink = sink.trigger(availableNow=True)
+        return sink.option("path", f"{tmp_path}/rows").option("checkpointLocation", f"{tmp_path}/checkpoint").start()
+
+    topic.send(LOWER, 160)
+    killed_in_the_middle(topic, tmp_path)
+    before = spark.read.parquet(f"{tmp_path}/rows").count()
+    assert 0 < before < len(topic.rows)
+    fallback, arrow = ENGINES[2], ENGINES[0]
+    query = restarted(fallback, to_the_end=False)
+    try:
+        wait_until(lambda: any(progress["numInputRows"] for progress in query.recentProgress))
+    finally:
+        query.stop()
+    topic.send(UPPER, 20)
+    query = restarted(arrow, to_the_end=True)
+    assert query.awaitTermination(int(DEADLINE_S))
+    assert query.exception() is None
+
+    rows = spark.read.parquet(f"{tmp_path}/rows").orderBy("value.ID").collect()
+    assert [row["value"] for row in rows] == topic.rows
+    assert len({(row["partition"], row["offset"]) for row in rows}) == len(rows)
