@@ -14,10 +14,9 @@ from typing import Final, TypeAlias
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde._connect_coercions import incompatible, refusal
 from srfix.serde.casing import CaseRule
-from srfix.serde.errors import ColumnError, IncompatibleTypeError
+from srfix.serde.errors import IncompatibleTypeError
 from srfix.serde.formats._avro_columns import map_entry_types
 from srfix.serde.formats._avro_leaves import connect_type
-from srfix.serde.formats._avro_names import check_name
 from srfix.serde.formats._avro_plan import connect_default, place
 from srfix.serde.formats._avro_schema import AvroField, AvroNode, analyse, describe, nullable_branch
 from srfix.serde.spark._jvm_fixes import Entries, Fix, OfFields, OfItems, OfValues
@@ -166,8 +165,9 @@ class _Projection:
             why = "a union of several types is a STRUCT for the deserializer, and Spark's differs"
             raise _unfit(node, type_, path, why if len(node.branches) > 1 else "no value of it is anything but null")
         value, may_be_null = branch
+        branches = _branches(node)
         part = self._value(value, type_, path, level=level + 1)
-        writer = [part.writer if one is value else self._verbatim(one, level + 1) for one in node.branches]
+        writer = [part.writer if one is value else self._verbatim(one, level + 1) for one in branches]
         return Projected(writer=writer, reader=["null", part.reader] if may_be_null else part.reader, fix=part.fix)
 
     def _value(self, node: AvroNode, type_: ColumnType, path: str, *, level: int) -> Projected:
@@ -237,7 +237,7 @@ class _Projection:
                 fields = [(f"f{n}", self._verbatim(part.node, level + 1)) for n, part in enumerate(node.fields)]
                 return record(name, fields)
             case "enum":
-                return {"type": "enum", "name": self._name(), "symbols": _symbols(node)}
+                return {"type": "enum", "name": self._name(), "symbols": list(node.symbols)}
             case "fixed":
                 if node.size > _MAX_FIXED_BYTES:
                     raise Unrepresentable(
@@ -263,19 +263,6 @@ class _Projection:
 def record(name: str, fields: Iterable[tuple[str, Json]]) -> Json:
     """A record in Avro's JSON."""
     return {"type": "record", "name": name, "fields": [{"name": name, "type": type_} for name, type_ in fields]}
-
-
-def _symbols(node: AvroNode) -> list[str]:
-    for symbol in node.symbols:
-        try:
-            check_name(symbol, column=node.name)
-        except ColumnError as error:
-            raise Unrepresentable(
-                f"the enum {node.name} has the symbol {symbol!r}, which is no name for Java"
-            ) from error
-    if len(set(node.symbols)) < len(node.symbols):
-        raise Unrepresentable(f"the enum {node.name} has a symbol twice, which Java refuses")
-    return list(node.symbols)
 
 
 def _branches(node: AvroNode) -> tuple[AvroNode, ...]:

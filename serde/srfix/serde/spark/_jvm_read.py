@@ -52,9 +52,13 @@ UNSEEN: Final = (
     "An int of more than 32 bits: it is cut, or the body cannot be read.",
     "What is wrong within a field that no column wants, as long as its end is found.",
     "Dates and timestamps outside of the years 1 to 9999, which Python does not have: they are read.",
+    "A null key in a map, which the deserializer reads: the row is bad, as Spark's maps have none.",
     f"Bytes left over that begin with {AFTER.hex(' ')}.",
-    "A schema GUID, in front of the body or in a record header: the payload's id counts, and without one the row is bad.",
-    "An array or a map that claims more items than it has: memory is taken for them first, as far as the claim goes.",
+    "A schema GUID, in front of the body or in a record header: a row without an id is bad, unless the arrow engine reads "
+    "what this one does not know.",
+    "An array that claims more items than its body has: memory is taken for as many as it claims, and 2³⁰ of them cost the "
+    "executor. -Dorg.apache.avro.limits.collectionItems.maxLength=1000000, say, in spark.executor.extraJavaOptions (in "
+    "local mode spark.driver.extraJavaOptions) bounds it.",
 )
 """What the jvm engine cannot see, in sentences."""
 
