@@ -81,7 +81,7 @@ class EveryRowOnSpark:
         if whole:
             give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
             jobs = {None: self._job(finding, census, whole, policies)}
-            with self._topics.failures(f"reading every live row of {census.topic}"):
+            with self._topics.failures(census.topic, f"reading every live row of {census.topic}"):
                 found = next((rows for _, rows in finished(self._spark, jobs, give_up_at=give_up_at)), None)
         if found is None:
             what = f"every live row of {census.topic}: the deadline of {deadline_s:g} s (--deadline) was reached"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.census.interface import Isolation
-from srfix.serde.errors import SrfixError
+from srfix.serde.errors import AccessDeniedError, SrfixError
 from srfix.serde.kafka_client import UNUSED_GROUP, ReadOnlyClient
 from srfix.serde.kafka_java_properties import to_java
 from srfix.serde.spark.driver_errors import srfix_error_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["SparkTopics"]
 
 _NO_WORDS: Final = ("at ", "... ", "An error occurred while calling", "JVM stacktrace", "Driver stacktrace")
+_DENIED: Final = "TopicAuthorizationException"
 _MOST_LETTERS: Final = 600
 
 
@@ -62,9 +63,10 @@ class SparkTopics:
         )
 
     @contextmanager
-    def failures(self, doing: str) -> Iterator[None]:
+    def failures(self, topic: Topic, doing: str) -> Iterator[None]:
         """Turns what Spark raises into an error of ours, without secrets.
 
+        :raises AccessDeniedError: if this user may not read the topic.
         :raises JarMissingError: if Spark has no Kafka source.
         :raises ClusterError: if anything else goes wrong that is not an error of ours already.
         """
@@ -75,13 +77,21 @@ class SparkTopics:
         except Exception as error:
             if not _is_sparks(error):
                 raise
-            raise srfix_error_of(error) or self._said(doing, error) from None
+            raise srfix_error_of(error) or self._said(topic, doing, error) from None
 
-    def _said(self, doing: str, error: Exception) -> SrfixError:
+    def _said(self, topic: Topic, doing: str, error: Exception) -> SrfixError:
         text = str(error)
         for secret in self._secrets:
             text = text.replace(secret, "[hidden]")
-        return self._client.failed(f"{doing} on Spark", _gist(text))
+        said = _gist(text)
+        if _DENIED in text:
+            acl = f"Read on topic {topic!r}"
+            return AccessDeniedError(
+                f"Not allowed at the Kafka cluster at {self._client.bootstrap_servers} while {doing} on Spark: {said}. The "
+                f"ACL to ask for is {acl}.",
+                acl=acl,
+            )
+        return self._client.failed(f"{doing} on Spark", said)
 
 
 def _is_secret(name: str) -> bool:

@@ -147,7 +147,7 @@ class SparkCensus:
                 tuple(part): self._job(counting.request, part, statement)
                 for part in _parts(ranges, self._offsets_per_job)
             }
-            with self._topics.failures(f"reading {counting.request.topic}"):
+            with self._topics.failures(counting.request.topic, f"reading {counting.request.topic}"):
                 for part, groups in finished(self._spark, jobs, give_up_at=counting.give_up_at, on_tick=counting.tell):
                     counted.update(part)
                     counting.take(groups)
