@@ -11,14 +11,16 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pyspark
 import pytest
+from pyspark import cloudpickle
 from pyspark.errors import PythonException
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.pyfiles import build
@@ -28,8 +30,8 @@ from srfix.serde.interface import SerdeContext
 from srfix.serde.registry import RegistryClient
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark import plan_read
+from srfix.serde.spark._pyspark import shipping
 from srfix.serde.spark._pyspark.arrow import arrow_decoded
-from srfix.serde.spark._pyspark.shipping import probe
 from tests.spark.bare_python import SRFIX, python_without
 
 HOW_TO_SHIP = (
@@ -64,88 +66,104 @@ def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
         yield client
 
 
-def _on(spark: SparkSession, python: str, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
-    """A session whose workers run another Python."""
-    monkeypatch.setattr(spark.sparkContext, "pythonExec", python)
-    return spark.newSession()
-
-
-def _decoded(client: RegistryClient) -> tuple[bytes, Column]:
+def _payload(client: RegistryClient) -> bytes:
     payload = AvroSerializer(client, COLUMNS)({"ID": 7, "NAME": "Ada"}, USERS)
     assert payload is not None
-    return payload, arrow_decoded(plan_read(client, "users", COLUMNS), F.col("value"))
+    return payload
+
+
+def _submitted(
+    script: str, *arguments: str, driver: str, workers: str, folder: Path, options: Sequence[str] = ()
+) -> Any:
+    """What a job prints as JSON, run by the real `spark-submit`: it has a Spark of its own, since artifacts stay."""
+    job = folder / "job.py"
+    job.write_text(dedent(script))
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    local = [
+        f"--conf=spark.{key}" for key in ("ui.enabled=false", "driver.bindAddress=127.0.0.1", "driver.host=127.0.0.1")
+    ]
+    # Nothing of the tests' environment reaches the job.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK"))}
+    done = subprocess.run(
+        [str(submit), "--master", "local[1]", *local, *options, str(job), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        cwd=folder,
+        env={**kept, "PYSPARK_PYTHON": workers, "PYSPARK_DRIVER_PYTHON": driver},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 class TestAWorkerWithoutSrfix:
-    def test_says_how_srfix_gets_there(
-        self, spark: SparkSession, client: RegistryClient, without_srfix: str, monkeypatch: pytest.MonkeyPatch
+    def test_says_how_srfix_gets_there_and_reads_once_the_zip_is_there(
+        self, client: RegistryClient, registry: FixtureRegistry, without_srfix: str, zipped: Path, tmp_path: Path
     ) -> None:
-        session = _on(spark, without_srfix, monkeypatch)
-        payload, decoded = _decoded(client)
-        frame = session.createDataFrame([(payload,)], "value binary").select(decoded)
-        with pytest.raises(PythonException, match=rf"{WORKER} lacks srfix\. {HOW_TO_SHIP} {OR_JVM}"):
-            frame.collect()
+        script = """
+            import json, sys
+            from pyspark.errors import PythonException
+            from pyspark.sql import SparkSession, functions as F
+            from srfix.serde.registry import RegistryClient
+            from srfix.serde.spark import NEWEST, plan_read
+            from srfix.serde.spark._pyspark.arrow import arrow_decoded
+            from srfix.serde.spark._pyspark.shipping import probe
 
-    def test_is_found_by_the_probe_and_reads_once_the_zip_is_there(
-        self,
-        spark: SparkSession,
-        client: RegistryClient,
-        without_srfix: str,
-        zipped: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        session = _on(spark, without_srfix, monkeypatch)
-        missing = probe(session)
-        assert missing is not None
-        assert re.fullmatch(rf"{WORKER} lacks srfix\. {HOW_TO_SHIP} {OR_JVM}", missing)
+            def modules(payloads):
+                import sys
+                import pyarrow as pa
+                return pa.array([sorted({name.partition(".")[0] for name in sys.modules})] * len(payloads))
 
-        session.addArtifacts(str(zipped), pyfile=True)
-        assert probe(session) is None
-        payload, decoded = _decoded(client)
-
-        def modules(payloads):  # type: ignore[no-untyped-def]
-            import sys
-
-            import pyarrow as pa
-
-            return pa.array([sorted({name.partition(".")[0] for name in sys.modules})] * len(payloads))
-
-        loaded = F.arrow_udf(modules, "array<string>")  # type: ignore[attr-defined]
-        rows = (
-            session.createDataFrame([(payload,)], "value binary")
-            .select(decoded.alias("decoded"), loaded("value").alias("modules"))
-            .collect()
+            url, payload, zipped = sys.argv[1:]
+            spark = SparkSession.builder.getOrCreate()
+            decoded = arrow_decoded(plan_read(RegistryClient(url), "users", NEWEST), F.col("value"))
+            loaded = F.arrow_udf(modules, "array<string>")("value")
+            frame = spark.createDataFrame([(bytes.fromhex(payload),)], "value binary")
+            frame = frame.select(decoded.alias("decoded"), loaded.alias("modules"))
+            told = {"probe": probe(spark)}
+            try:
+                frame.collect()
+            except PythonException as error:
+                told["error"] = str(error)
+            spark.addArtifacts(zipped, pyfile=True)
+            told["probe with the zip"] = probe(spark)
+            told |= frame.first().asDict(recursive=True)
+            print(json.dumps(told))
+            """
+        payload = _payload(client)
+        told = _submitted(
+            *(script, registry.url, payload.hex(), str(zipped)),
+            driver=sys.executable,
+            workers=without_srfix,
+            folder=tmp_path,
         )
-        assert rows[0]["decoded"].asDict(recursive=True) == {
-            "row": {"ID": 7, "NAME": "Ada"},
-            "reason": None,
-            "message": None,
-        }
-        # One worker did both. What is heavy, and what is not on workers, it did not import.
-        assert {"srfix", "fastavro"} <= set(rows[0]["modules"])
-        assert not {"confluent_kafka", "click", "rich", "avro", "msgspec", "orjson"} & set(rows[0]["modules"])
+        message = rf"{WORKER} lacks srfix\. {HOW_TO_SHIP} {OR_JVM}"
+        assert re.fullmatch(message, told["probe"])
+        assert re.search(rf"ModuleNotFoundError: {message}", told["error"])
+        assert told["probe with the zip"] is None
+        assert told["decoded"] == {"row": {"ID": 7, "NAME": "Ada"}, "reason": None, "message": None}
+        # One worker gave both columns. What is heavy, and what workers need not have, it did not import.
+        assert {"srfix", "fastavro"} <= set(told["modules"])
+        assert not {"confluent_kafka", "click", "rich", "avro", "msgspec", "orjson"} & set(told["modules"])
 
-    def test_is_told_of_a_wheel_that_was_renamed(
-        self,
-        spark: SparkSession,
-        zipped: Path,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+    def test_is_told_of_a_wheel_that_was_renamed(self, without_srfix: str, zipped: Path, tmp_path: Path) -> None:
         renamed = tmp_path / "srfix-0.1.0-py3-none-any.zip"
         with zipfile.ZipFile(zipped) as whole, zipfile.ZipFile(renamed, "w") as archive:
             for name in whole.namelist():
                 if not name.endswith("/"):
                     archive.writestr(name, whole.read(name))
-        # A Python of its own: workers of another test's have imported srfix, and are used again.
-        session = _on(spark, python_without(tmp_path / "python", SRFIX), monkeypatch)
-        session.addArtifacts(str(renamed), pyfile=True)
-        missing = probe(session)
-        assert missing is not None
+        arrives = "import pickle, sys; sys.path.insert(0, sys.argv[1]); print(pickle.load(sys.stdin.buffer)(0))"
+        told = subprocess.run(
+            [without_srfix, "-c", arrives, str(renamed)],
+            input=cloudpickle.dumps(shipping._missing),  # type: ignore[no-untyped-call]
+            capture_output=True,
+            check=True,
+        )
         assert re.fullmatch(
             rf"{WORKER} lacks srfix\. \S+/{renamed.name} is on its path and holds srfix, but no entries for its folders, as a "
             rf"wheel that was renamed: Python finds no namespace package in it\. {HOW_TO_SHIP} {OR_JVM}",
-            missing,
+            told.stdout.decode().strip(),
         )
 
 
@@ -153,68 +171,50 @@ class TestAWorkerWithoutLibraries:
     def test_says_which(
         self, spark: SparkSession, client: RegistryClient, without_libraries: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        session = _on(spark, without_libraries, monkeypatch)
-        payload, decoded = _decoded(client)
+        monkeypatch.setattr(spark.sparkContext, "pythonExec", without_libraries)
+        payload = _payload(client)
+        decoded = arrow_decoded(plan_read(client, "users", COLUMNS), F.col("value"))
         message = (
             rf"{WORKER} lacks pyarrow, fastavro, requests\. Install it there \(pip install pyarrow fastavro requests\): a zip "
             rf"of Python files cannot bring it\. {OR_JVM}"
         )
         with pytest.raises(PythonException, match=message):
-            session.createDataFrame([(payload,)], "value binary").select(decoded).collect()
-        assert re.fullmatch(message, probe(session) or "")
+            spark.createDataFrame([(payload,)], "value binary").select(decoded).collect()
+        assert re.fullmatch(message, shipping.probe(spark) or "")
 
 
 class TestProbe:
     def test_workers_with_srfix_are_ready(self, spark: SparkSession) -> None:
-        assert probe(spark) is None
+        assert shipping.probe(spark) is None
 
 
-class TestSparkSubmit:
-    """The driver too has no srfix but what the zip brings."""
-
-    def test_the_zip_is_all_it_takes(
+class TestPyfiles:
+    def test_spark_submit_needs_nothing_else_on_driver_and_workers(
         self, client: RegistryClient, registry: FixtureRegistry, without_srfix: str, zipped: Path, tmp_path: Path
     ) -> None:
-        payload, _ = _decoded(client)
-        script = tmp_path / "job.py"
-        script.write_text(
-            dedent(
-                """
-                import json, sys
-                from pyspark.sql import SparkSession, functions as F
-                from srfix.serde.registry import RegistryClient
-                from srfix.serde.spark import NEWEST, plan_read
-                from srfix.serde.spark._pyspark.arrow import arrow_decoded
+        script = """
+            import json, sys
+            from pyspark.sql import SparkSession, functions as F
+            from srfix.serde.registry import RegistryClient
+            from srfix.serde.spark import NEWEST, plan_read
+            from srfix.serde.spark._pyspark.arrow import arrow_decoded
 
-                url, payload = sys.argv[1:]
-                plan = plan_read(RegistryClient(url), "users", NEWEST)
-                spark = SparkSession.builder.getOrCreate()
-                frame = spark.createDataFrame([(bytes.fromhex(payload),)], "value binary")
-                row = frame.select(arrow_decoded(plan, F.col("value")).alias("decoded")).first()
-                print("ROW", json.dumps(row["decoded"].asDict(recursive=True)))
-                """
-            )
+            url, payload = sys.argv[1:]
+            plan = plan_read(RegistryClient(url), "users", NEWEST)
+            spark = SparkSession.builder.getOrCreate()
+            frame = spark.createDataFrame([(bytes.fromhex(payload),)], "value binary")
+            row = frame.select(arrow_decoded(plan, F.col("value")).alias("decoded")).first()
+            print(json.dumps(row["decoded"].asDict(recursive=True)))
+            """
+        payload = _payload(client)
+        decoded = _submitted(
+            *(script, registry.url, payload.hex()),
+            driver=without_srfix,
+            workers=without_srfix,
+            folder=tmp_path,
+            options=["--py-files", str(zipped)],
         )
-        submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-        done = subprocess.run(
-            [
-                *(str(submit), "--master", "local[1]", "--py-files", str(zipped)),
-                *("--conf", "spark.ui.enabled=false", "--conf", "spark.driver.bindAddress=127.0.0.1"),
-                *("--conf", "spark.driver.host=127.0.0.1"),
-                *(str(script), registry.url, payload.hex()),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=180,
-            cwd=tmp_path,
-            env={
-                **{name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK"))},
-                "PYSPARK_PYTHON": without_srfix,
-                "PYSPARK_DRIVER_PYTHON": without_srfix,
-                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            },
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        (row,) = (json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("ROW "))
-        assert row == {"row": {"ID": 7, "NAME": "Ada"}, "reason": None, "message": None}
+        assert decoded == {"row": {"ID": 7, "NAME": "Ada"}, "reason": None, "message": None}
+
+    def test_the_same_sources_make_the_same_zip(self, tmp_path: Path) -> None:
+        assert build(tmp_path / "one").read_bytes() == build(tmp_path / "another").read_bytes()

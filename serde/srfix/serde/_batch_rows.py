@@ -43,6 +43,7 @@ __all__ = [
     "chunks_of_rows",
     "contexts_of",
     "error_at",
+    "payloads_from",
     "reason_of",
     "without_frames",
 ]
@@ -160,7 +161,7 @@ def _chunks(
     read: Callable[[bytes | None, Context], Value | BadRow] = deserialize
     contexts_left = iter(contexts)
     for start in range(0, len(payloads), ROWS_AT_A_TIME):
-        some = _payloads_from(payloads, start)
+        some = payloads_from(payloads, start)
         left = iter(some)
         rows: list[Value | BadRow] = []
         while len(rows) < len(some):
@@ -180,7 +181,7 @@ def _chunks(
         yield rows
 
 
-def _payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
+def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
     """The next 1,000 payloads as Python's bytes."""
     if isinstance(payloads, Sequence):
         return payloads[start : start + ROWS_AT_A_TIME]

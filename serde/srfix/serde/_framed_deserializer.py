@@ -85,6 +85,29 @@ class FramedDeserializer:
         except ABOUT_THE_PAYLOAD as error:
             raise read_from(error, ctx, schema_id_of(payload)) from error
 
+    def values_decode(self, payload: bytes, ctx: Context) -> Decode | None:
+        """For typed arrays: what gives the columns' values of all payloads with this one's schema id, in their order, as
+        `formats._avro_decode.values_decoder` says; None where rows are the only way.
+
+        :raises WireError: if the payload is not framed.
+        :raises ResolveError: if the resolver does not accept the schema id.
+        :raises SchemaError: if the writer schema cannot be read.
+        :raises CasingError: if letter case leaves the match between fields and columns undecided.
+        :raises RegistryError: if the registry could not be asked.
+        """
+        from srfix.serde.formats._avro_decode import values_decoder
+
+        frame, role = parse(payload), role_of(ctx.field)
+        if frame is None or frame.schema_id is None or self._columns is None or Format.AVRO not in self._formats:
+            return None
+        half = half_of(self._columns, role, self._wrap)
+        resolved = self._resolver.resolve(frame.schema_id, topic=ctx.topic, role=role)
+        if not half.wrapped or format_of(resolved.schema.schema_type) is not Format.AVRO:
+            return None
+        return values_decoder(
+            resolved.schema.text, columns=half.columns, case_rule=self._case_rule, references=resolved.references
+        )
+
     def _is_named_by_header(self, ctx: Context) -> bool:
         try:
             return header_guid(ctx.headers, role_of(ctx.field)) is not None

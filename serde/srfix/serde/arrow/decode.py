@@ -47,12 +47,12 @@ from srfix.serde.subjects import Role, role_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BatchEngine", "RowWise", "to_arrow"]
+__all__ = ["BatchEngine", "REFUSED", "RowWise", "to_arrow"]
 
 BatchEngine: TypeAlias = Callable[[Deserializer, Columns, Role], BatchDecode]
 """Makes what decodes batches, for a deserializer and the columns of its rows, which are keys or values."""
 
-_REFUSED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+REFUSED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What pyarrow raises for a value that its type does not hold: its own errors are among these."""
 
 
@@ -171,14 +171,14 @@ class RowWise:
         self._deserializer = deserializer
         # Such a deserializer gives dicts of exactly these columns, in this order, with values of their types.
         vouched = _vouched(deserializer, role)
-        self._is_vouched_for = vouched is not None and _same(vouched, columns)
+        self.is_vouched_for = vouched is not None and _same(vouched, columns)
         self._columns = columns
-        self._schema: pa.Schema = _schema_of(columns)
-        self._types = [field.type for field in self._schema]
+        self.schema: pa.Schema = _schema_of(columns)
+        self._types = [field.type for field in self.schema]
         names = [column.name for column in columns]
         self._nothing: Row = dict.fromkeys(names)
         self._values: Callable[[Row], Iterable[Value]]
-        if self._is_vouched_for:
+        if self.is_vouched_for:
             self._values = dict.values
         else:
             self._values = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
@@ -200,17 +200,17 @@ class RowWise:
                 part.append(array)
         arrays = [
             one_array(part or [pa.array([], field.type)], f"the column {field.name!r}")
-            for field, part in zip(self._schema, parts, strict=True)
+            for field, part in zip(self.schema, parts, strict=True)
         ]
         return DecodedBatch(
-            rows=pa.RecordBatch.from_arrays(arrays, schema=self._schema), bad=tuple(bad), tombstones=tuple(tombstones)
+            rows=pa.RecordBatch.from_arrays(arrays, schema=self.schema), bad=tuple(bad), tombstones=tuple(tombstones)
         )
 
     def _good(self, rows: list[Value | BadRow]) -> list[pa.Array] | None:
         """The columns of rows that are neither bad nor tombstones; None if they are not such. Of rows that are vouched
         for it is found out at no cost: others are no dicts, and refused."""
-        if self._is_vouched_for:
-            with suppress(*_REFUSED):
+        if self.is_vouched_for:
+            with suppress(*REFUSED):
                 return self._transposed(cast("list[Row]", rows))
         return None
 
@@ -219,8 +219,8 @@ class RowWise:
     ) -> tuple[list[pa.Array], list[BadRow]]:
         """The columns of some rows, and the bad ones among them."""
         bad = {row.position: row for row in read if isinstance(row, BadRow)}
-        if self._is_vouched_for:
-            with suppress(*_REFUSED):
+        if self.is_vouched_for:
+            with suppress(*REFUSED):
                 return self._transposed(self._filled(read, start, bad)), list(bad.values())
         for position, row in enumerate(read, start):
             if row is not None and position not in bad and (errors := self._errors(row)):
@@ -241,9 +241,9 @@ class RowWise:
         if errors:
             return errors
         try:
-            for value, field in zip(self._values(cast("Row", row)), self._schema, strict=True):
+            for value, field in zip(self._values(cast("Row", row)), self.schema, strict=True):
                 pa.array([value], field.type, from_pandas=False)
-        except _REFUSED as error:
+        except REFUSED as error:
             return [CoercionError(f"pyarrow refuses a value of it ({error})", path="", column_type="")]
         return []
 

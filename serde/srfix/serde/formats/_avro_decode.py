@@ -24,7 +24,7 @@ from srfix.serde.formats._avro_plan import ReadPlan, Step
 from srfix.serde.formats._avro_schema import AvroNode, load
 from srfix.serde.interface import Value
 
-__all__ = ["decoder"]
+__all__ = ["decoder", "values_decoder"]
 
 
 def decoder(
@@ -60,6 +60,33 @@ def decoder(
         step, finish = _of_columns(plan, root, columns, wrapped=wrapped)
     if root.kind == "bytes":
         return _raw_bytes(root, columns, finish)
+    return _read_by_fastavro(root, step, finish)
+
+
+def values_decoder(
+    schema_text: str, *, columns: Columns, case_rule: CaseRule, references: tuple[str, ...] = ()
+) -> Decode | None:
+    """As `decoder`, for typed arrays: what it gives is an iterable of the columns' values, in their order, of which
+
+    - an instant in a TIMESTAMP column is the number of milliseconds since 1970, or a datetime, whichever costs less;
+    - a day in a DATE column is the number of days since 1970, or a date;
+    - an INTEGER column's number may have more than 32 bits.
+
+    An array that refuses a number, or finds one beyond Python's years, has `decoder` find the words. None for a root that is
+    no record, or that cannot feed the columns.
+    """
+    root = load(schema_text, references)
+    require_string_keys(columns, "Avro")
+    if root.kind != "record":
+        return None
+    plan = ReadPlan(case_rule, for_columns=True, as_values=True)
+    step = plan.column(root, struct_of(columns), "")
+    if step.is_refusal:
+        return None
+    return _read_by_fastavro(root, step, step.finish)
+
+
+def _read_by_fastavro(root: AvroNode, step: Step, finish: Finish | None) -> Decode:
     return fastavro_decoder(
         step.schema | {"__fastavro_parsed": True, "__named_schemas": {}},
         guard=guard_of(root),

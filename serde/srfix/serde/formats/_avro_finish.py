@@ -155,6 +155,7 @@ def finish_row(
     shared: tuple[tuple[str, tuple[Target, ...]], ...],
     absent: Iterable[str],
     picks: tuple[str, ...] | None,
+    as_values: bool = False,
 ) -> Finish | None:
     """A record → a row.
 
@@ -163,10 +164,12 @@ def finish_row(
     :param shared: fields that feed several columns, or none that counts, with what makes the values.
     :param absent: columns that no field feeds.
     :param picks: the columns in their order; None if the record has just these.
+    :param as_values: the row's values in the columns' order, instead of the row.
     """
-    if picks is None and not ints and not finishes:
-        return None
     nothing: Row = dict.fromkeys(absent)
+    take = _values_of(picks) if as_values else None
+    if not ints and not finishes and (picks is None or (as_values and not shared and not nothing)):
+        return take
     pick = itemgetter(*picks) if picks is not None and len(picks) > 1 else None
 
     def finish(row: Read) -> Read:
@@ -177,7 +180,7 @@ def finish_row(
         for name, finish_field in finishes:
             row[name] = finish_field(row[name])
         if picks is None:
-            return row
+            return row if take is None else take(row)
         for name, targets in shared:
             read = row[name]
             for columns, finish_target in targets:
@@ -186,11 +189,19 @@ def finish_row(
                     row[column] = made
         if nothing:
             row.update(nothing)
+        if take is not None:
+            return take(row)
         if pick is None:
             return {name: row[name] for name in picks}
         return dict(zip(picks, pick(row), strict=True))
 
     return finish
+
+
+def _values_of(picks: tuple[str, ...] | None) -> Finish:
+    if picks is None:
+        return dict.values
+    return itemgetter(*picks) if len(picks) > 1 else lambda row: tuple(row[name] for name in picks)
 
 
 def finish_union(

@@ -6,10 +6,10 @@ into the column's by Connect's coercions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from srfix.serde._column_types import Decimal, ScalarType
+from srfix.serde._column_types import ColumnType, Decimal, ScalarType
 from srfix.serde._connect_coercions import coercion
 from srfix.serde._connect_schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
 from srfix.serde.formats._avro_connect import to_connect
@@ -18,7 +18,7 @@ from srfix.serde.formats._avro_finish import Finish, chain, check_int, decimal_o
 from srfix.serde.formats._avro_readers import TIME_MILLIS
 from srfix.serde.formats._avro_schema import AvroNode
 
-__all__ = ["BOOLEAN_SYMBOLS", "Step", "connect_type", "head", "leaf"]
+__all__ = ["BOOLEAN_SYMBOLS", "Step", "connect_type", "for_array", "head", "leaf"]
 
 # fastavro rounds a decimal to its schema's precision without a word. Far beyond any precision, it cannot.
 _NEVER_ROUND: Final = 1_000_000
@@ -84,6 +84,25 @@ def leaf(
         if finish is None
         else Step(schema=schema, finish=chain(check_int(path), finish))
     )
+
+
+def for_array(step: Step, column: ColumnType) -> Step:
+    """The step for a column that becomes a typed array, which looks at the bounds of numbers itself: an INTEGER is not
+    checked, and of DATE and TIMESTAMP the number is left."""
+    if column == ScalarType.INTEGER and step.is_int:
+        return replace(step, is_int=False)
+    if column in (ScalarType.DATE, ScalarType.TIMESTAMP) and step.finish is None:
+        return replace(step, schema=_as_number(step.schema))
+    return step
+
+
+def _as_number(schema: ParsedSchema) -> ParsedSchema:
+    """Without a logical type that fastavro reads; of a union too."""
+    return {
+        key: _as_number(cast("ParsedSchema", part)) if isinstance(part, dict) else part
+        for key, part in schema.items()
+        if key != "logicalType"
+    }
 
 
 _NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}

@@ -32,7 +32,7 @@ from srfix.serde.formats._avro_finish import (
     unless_none,
 )
 from srfix.serde.formats._avro_ints import is_plain_int
-from srfix.serde.formats._avro_leaves import BOOLEAN_SYMBOLS, Step, connect_type, head, leaf
+from srfix.serde.formats._avro_leaves import BOOLEAN_SYMBOLS, Step, connect_type, for_array, head, leaf
 from srfix.serde.formats._avro_names import avro_fields
 from srfix.serde.formats._avro_readers import INT, TIME_MICROS, TIME_MILLIS
 from srfix.serde.formats._avro_schema import AvroNode, describe, nullable_branch
@@ -50,12 +50,17 @@ class ReadPlan:
     :param for_columns: what no column takes is read as it is on the wire: a date that Python cannot hold disturbs nobody
         there.
     :param checks_ints: ints that are read as the writer has them fail where 32 bits do not hold them.
+    :param as_values: the root, a record, becomes the columns' values instead of a row, as typed arrays take them: times and
+        dates as numbers, and nobody sees to it that what feeds an INTEGER has 32 bits.
     """
 
-    def __init__(self, case_rule: CaseRule, *, for_columns: bool, checks_ints: bool = False) -> None:
+    def __init__(
+        self, case_rule: CaseRule, *, for_columns: bool, checks_ints: bool = False, as_values: bool = False
+    ) -> None:
         self._case_rule = case_rule
         self._for_columns = for_columns
         self._checks_ints = checks_ints
+        self._as_values = as_values
         self._verbatim: dict[AvroNode, ParsedSchema] = {}
 
     def verbatim(self, node: AvroNode) -> ParsedSchema:
@@ -165,6 +170,7 @@ class ReadPlan:
         finishes: list[tuple[str, Finish]] = []
         shared: list[tuple[str, tuple[Target, ...]]] = []
         direct: set[str] = set()
+        as_values = self._as_values and not path
         for number, part in enumerate(node.fields):
             targets = fed.get(part.name, ())
             # No column can have this name: it is not one that can be declared.
@@ -174,6 +180,8 @@ class ReadPlan:
             elif len(targets) == 1 and targets[0].counts:
                 name, below = targets[0].column.name, f"{path}->{targets[0].avro_name}"
                 step = self._field(part.node, targets[0].column.type, below)
+                if as_values:
+                    step = for_array(step, targets[0].column.type)
                 fields.append({"name": name, "type": shortest(step.schema)})
                 direct.add(name)
                 if step.is_int:
@@ -193,6 +201,7 @@ class ReadPlan:
             shared=tuple(shared),
             absent=tuple(name for name in names if name not in filled),
             picks=None if is_as_read else names,
+            as_values=as_values,
         )
         return Step(schema={"type": "record", "name": node.name, "fields": fields}, finish=finish)
 

@@ -20,8 +20,9 @@ from srfix.serde._batch_rows import BadRow, Contexts, Reason, without_frames
 from srfix.serde._column_types import Columns
 from srfix.serde._resolved import Identity, ResolvedSchema
 from srfix.serde.arrow._pyarrow import pyarrow
-from srfix.serde.arrow.decode import BatchEngine, RowWise
+from srfix.serde.arrow.decode import BatchEngine
 from srfix.serde.arrow.types import arrow_schema
+from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.errors import ResolveError, SrfixError
 from srfix.serde.interface import Context, SerdeContext
 from srfix.serde.resolve import Resolver
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BATCH_ENGINE", "PlanDecoder", "RememberedRefusals", "plan_decoder", "spark_type"]
 
-BATCH_ENGINE: Final[BatchEngine] = RowWise
+BATCH_ENGINE: Final[BatchEngine] = ValueWise
 """What decodes batches. A compiled kernel takes this place."""
 FORGET_REFUSALS_AFTER_S: Final = 30.0
 """For how long an id that was refused is not asked for again, in seconds."""

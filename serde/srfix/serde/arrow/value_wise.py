@@ -1,0 +1,170 @@
+"""Payloads → Arrow without rows in between, where a body's values can be had without them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+
+from srfix.serde._batch_rows import ROWS_AT_A_TIME, Contexts, Payloads, payloads_from, reason_of
+from srfix.serde._column_types import Columns
+from srfix.serde.arrow._one_array import one_array
+from srfix.serde.arrow._pyarrow import pyarrow, pyarrow_compute
+from srfix.serde.arrow.decode import REFUSED, RowWise
+from srfix.serde.engine import DecodedBatch
+from srfix.serde.errors import DecodeError, SrfixError
+from srfix.serde.interface import Context, Deserializer
+from srfix.serde.subjects import Role
+from srfix.serde.wire import PREFIX_ID_SIZE, prefix_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ValueWise"]
+
+_ValuesOf: TypeAlias = Callable[[bytes, int], Iterable[object]]
+_Plans: TypeAlias = dict[bytes, _ValuesOf]
+# The years that Python's dates and times have: 0001-01-01 to 9999-12-31.
+_DAYS: Final = (-719_162, 2_932_896)
+_MILLISECONDS: Final = (_DAYS[0] * 86_400_000, (_DAYS[1] + 1) * 86_400_000 - 1)
+
+
+class ValueWise:
+    """The `BatchDecode` for what reads Avro into columns: the same batches as `RowWise`, in two thirds of the time.
+
+    Every payload that is not plainly right goes the row-wise way: it finds the words, and what else the row may hold.
+    """
+
+    def __init__(self, deserializer: Deserializer, columns: Columns, role: Role) -> None:
+        """:raises ColumnError: if Arrow cannot hold a column."""
+        pa = pyarrow()
+        self._row_wise = RowWise(deserializer, columns, role)
+        self._deserializer = deserializer
+        self._values_decode: Callable[[bytes, Context], _ValuesOf | None] | None = (
+            getattr(deserializer, "values_decode", None) if self._row_wise.is_vouched_for else None
+        )
+        self._schema = self._row_wise.schema
+        self._plans: dict[tuple[str, str], _Plans] = {}
+        self._bounds = [
+            _MILLISECONDS if pa.types.is_timestamp(field.type) else _DAYS if pa.types.is_date(field.type) else None
+            for field in self._schema
+        ]
+
+    def __call__(self, payloads: Payloads, ctx: Contexts, /) -> DecodedBatch:
+        """See `BatchDecode`."""
+        if self._values_decode is None or isinstance(ctx, Sequence) or ctx.headers:
+            return self._row_wise(payloads, ctx)
+        pa = pyarrow()
+        plans = self._plans.setdefault((ctx.topic, ctx.field), {})
+        parts = [[pa.array([], field.type)] for field in self._schema]
+        left: list[int] = []
+        for start in range(0, len(payloads), ROWS_AT_A_TIME):
+            some = payloads_from(payloads, start)
+            values, odd = self._values(some, ctx, plans)
+            arrays = self._arrays(values)
+            if arrays is None:
+                odd = list(range(len(some)))
+                arrays = [pa.nulls(len(some), field.type) for field in self._schema]
+            left += (start + position for position in odd)
+            for part, array in zip(parts, arrays, strict=True):
+                part.append(array)
+        columns = [
+            one_array(part, f"the column {field.name!r}") for field, part in zip(self._schema, parts, strict=True)
+        ]
+        return self._with_odd(columns, left, payloads, ctx)
+
+    def _values(self, payloads: Sequence[bytes | None], ctx: Context, plans: _Plans) -> tuple[list[object], list[int]]:
+        """The values of the payloads' columns, row by row, and the positions of odd ones, which have nulls."""
+        values: list[object] = []
+        odd: list[int] = []
+        width, size = len(self._schema), PREFIX_ID_SIZE
+        extend = values.extend
+        left = iter(payloads)
+        while len(values) < len(payloads) * width:
+            try:
+                # The good rows' loop: an odd one ends it, and it is begun again behind it.
+                for payload in left:
+                    extend(plans[payload[:size]](payload, size))  # type: ignore[index, arg-type]
+            except (SrfixError, KeyError, TypeError):
+                position = len(values) // width
+                decode = self._new_plan(payloads[position], ctx, plans)
+                row: Iterable[object] = [None] * width
+                try:
+                    row = decode(payloads[position] or b"", size)
+                except SrfixError:
+                    odd.append(position)
+                extend(row)
+        return values, odd
+
+    def _new_plan(self, payload: bytes | None, ctx: Context, plans: _Plans) -> _ValuesOf:
+        """The plan for a schema id that is met for the first time; what is never right for any other payload."""
+        if payload is None or prefix_of(payload) in plans:
+            return _never
+        assert self._values_decode is not None
+        try:
+            decode = self._values_decode(payload, ctx)
+        except SrfixError as error:
+            if reason_of(error) is None:
+                raise
+            return _never
+        plans[prefix_of(payload)] = decode = decode or partial(_values_of_row, self._deserializer, ctx)
+        return decode
+
+    def _arrays(self, values: Sequence[object]) -> list[pa.Array] | None:
+        """The columns; None if a value is none of its column's."""
+        pa = pyarrow()
+        width = len(self._schema)
+        arrays = []
+        try:
+            for number, (field, bounds) in enumerate(zip(self._schema, self._bounds, strict=True)):
+                array = pa.array(values[number::width], field.type, from_pandas=False)
+                if bounds is not None and not _is_within(array, *bounds):
+                    return None
+                arrays.append(array)
+        except REFUSED:
+            return None
+        return arrays
+
+    def _with_odd(
+        self, columns: Sequence[pa.Array], odd: Sequence[int], payloads: Payloads, ctx: Context
+    ) -> DecodedBatch:
+        """The batch, with the odd rows as the row-wise way has them."""
+        pa = pyarrow()
+        rows = pa.RecordBatch.from_arrays(list(columns), schema=self._schema)
+        if not odd:
+            return DecodedBatch(rows=rows, bad=(), tombstones=())
+        some = (
+            [payloads[position] for position in odd] if isinstance(payloads, Sequence) else payloads.take(pa.array(odd))
+        )
+        read = self._row_wise(some, ctx)
+        if len(read.bad) + len(read.tombstones) < len(odd):
+            places = list(range(len(payloads)))
+            for number, position in enumerate(odd, len(payloads)):
+                places[position] = number
+            both = [
+                one_array([column, part], f"the column {field.name!r}").take(pa.array(places))
+                for column, part, field in zip(rows.columns, read.rows.columns, self._schema, strict=True)
+            ]
+            rows = pa.RecordBatch.from_arrays(both, schema=self._schema)
+        return DecodedBatch(
+            rows=rows,
+            bad=tuple(replace(row, position=odd[row.position]) for row in read.bad),
+            tombstones=tuple(odd[position] for position in read.tombstones),
+        )
+
+
+def _never(_payload: bytes, _offset: int) -> NoReturn:
+    raise DecodeError("Only the row-wise way reads it.")
+
+
+def _values_of_row(deserialize: Deserializer, ctx: Context, payload: bytes, _offset: int) -> Iterable[object]:
+    row = deserialize(payload, ctx)
+    return row.values() if isinstance(row, dict) else _never(payload, 0)
+
+
+def _is_within(array: pa.Array, least: int, most: int) -> bool:
+    pa = pyarrow()
+    numbers = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
+    found = pyarrow_compute().min_max(numbers).as_py()
+    return found["min"] is None or (least <= found["min"] and found["max"] <= most)
