@@ -277,7 +277,7 @@ class SparkError(SrfixError):
 
 
 class BadRowError(SparkError):
-    """A row that could not be read, where that fails the job."""
+    """A row that could not be read, or written, where that fails the job."""
 
     topic: str | None
     """The topic; None if the frame does not say it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.serde._columns_from_spark import SparkSchema
 from srfix.serde.batches import Reason
@@ -13,8 +13,11 @@ from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.formats.avro import field_names
 from srfix.serde.formats.table import Format
 from srfix.serde.spark._frame_types import FrameField, ddl, fields_of, frame_fields, quoted, sql_text, word_of
-from srfix.serde.spark.write_plan import WritePlan
+from srfix.serde.spark.driver_errors import UNWRITTEN_END
 from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    from srfix.serde.spark.write_plan import WritePlan
 
 __all__ = ["FrameRow", "bad_row_words", "frame_row"]
 
@@ -133,9 +136,9 @@ def _place(frame: tuple[FrameField, ...], role: Role) -> str:
     return parts[0] if len(parts) == 1 else f"concat({', '.join(parts[1:])})"
 
 
-def bad_row_words(plan: WritePlan, place: str, why: str) -> str:
-    """The words for a row that cannot be written, in Spark's SQL; `place` and `why` are in it too."""
-    front = sql_text(f"srfix: a {plan.role.value} for topic ")
-    topic = sql_text(repr(plan.topic))
+def bad_row_words(plan: WritePlan, place: str) -> tuple[str, str]:
+    """What stands before and behind the reason why a row cannot be written, in Spark's SQL, as `place` is.
+    `driver_errors` reads it."""
+    front = sql_text(f"srfix: a {plan.role.value} for topic {plan.topic!r}")
     middle = sql_text(f" cannot be written. {Reason.ENCODE_FAILED.value}: ")
-    return f"concat({front}, {topic}, {place}, {middle}, {why})"
+    return f"concat({front}, {place}, {middle})", sql_text(UNWRITTEN_END)

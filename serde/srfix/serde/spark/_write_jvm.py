@@ -12,21 +12,24 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from srfix.serde._column_halves import only_column
 from srfix.serde._column_types import Array, ColumnType, Map, Struct
 from srfix.serde.casing import are_distinct, match_fields
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.formats._avro_columns import map_entry_types
-from srfix.serde.formats._avro_schema import AvroNode, analyse, describe, load, nullable_branch
+from srfix.serde.formats._avro_schema import MISSING, AvroNode, analyse, describe, load, nullable_branch
 from srfix.serde.formats.table import Format
 from srfix.serde.spark._frame_rows import FrameRow, bad_row_words
 from srfix.serde.spark._frame_types import FrameField, FrameType, ddl, fields_of, quoted, sql_text, word_of
 from srfix.serde.spark._write_scalars import Piece, Refusal, SchemaJson, missing, scalar
-from srfix.serde.spark.write_plan import WritePlan
+from srfix.serde.spark.interface import Feed
 
-__all__ = ["JvmWrite", "jvm_write"]
+if TYPE_CHECKING:
+    from srfix.serde.spark.write_plan import WritePlan
+
+__all__ = ["JvmWrite", "jvm_write", "write_feeds"]
 
 _LEGAL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NOTHING: Final = Piece(schema="null", sql="NULL")
@@ -56,15 +59,7 @@ def jvm_write(plan: WritePlan, row: FrameRow) -> JvmWrite:
     :raises CasingError: if letter case leaves the match between them and the plan's columns undecided.
     :raises EngineRefusedError: if Spark cannot write them exactly, with every reason.
     """
-    if plan.format is not Format.AVRO or plan.settled is None:
-        raise _refused(plan, [f"bodies are {plan.format.name}, and Spark writes Avro"])
-    if plan.is_given:
-        raise _refused(plan, ["columns are written under a schema that was not made of them, by Connect's rules"])
-    root = load(plan.settled.schema.text, plan.settled.references)
-    if analyse(root).is_recursive:
-        raise _refused(plan, ["the schema is recursive"])
-    writer = _Writer(plan, row)
-    made = writer.row(root) if plan.wrapped else writer.bare(root)
+    writer, made = _walked(plan, row)
     wrong = [refusal.why for refusal in writer.refusals if refusal.is_final]
     if wrong:
         raise ColumnError(
@@ -74,6 +69,27 @@ def jvm_write(plan: WritePlan, row: FrameRow) -> JvmWrite:
     if writer.refusals:
         raise _refused(plan, [refusal.why for refusal in writer.refusals])
     return made
+
+
+def write_feeds(plan: WritePlan, row: FrameRow) -> tuple[Feed, ...]:
+    """Which of the frame's columns and fields feed which of the plan's, whether Spark can write them or not.
+
+    :raises CasingError: if letter case leaves that undecided.
+    :raises EngineRefusedError: if Spark could not write such a schema at all.
+    """
+    return tuple(_walked(plan, row)[0].feeds)
+
+
+def _walked(plan: WritePlan, row: FrameRow) -> tuple[_Writer, JvmWrite]:
+    if plan.format is not Format.AVRO or plan.settled is None:
+        raise _refused(plan, [f"bodies are {plan.format.name}, and Spark writes Avro"])
+    if plan.is_given:
+        raise _refused(plan, ["columns are written under a schema that was not made of them, by Connect's rules"])
+    root = load(plan.settled.schema.text, plan.settled.references)
+    if analyse(root).is_recursive:
+        raise _refused(plan, ["the schema is recursive"])
+    writer = _Writer(plan, row)
+    return writer, writer.row(root) if plan.wrapped else writer.bare(root)
 
 
 def _refused(plan: WritePlan, reasons: list[str]) -> EngineRefusedError:
@@ -90,6 +106,7 @@ class _Writer:
         self._row = row
         self._numbers = 0
         self.refusals: list[Refusal] = []
+        self.feeds: list[Feed] = []
 
     def row(self, root: AvroNode) -> JvmWrite:
         """Rows that are records."""
@@ -110,6 +127,7 @@ class _Writer:
         if field is None:
             self._refuse(f"->{column.name}", "is missing, and it is the only column", is_final=True)
             field = FrameField(name=column.name, type="void")
+        self._feed(column.name, field.name, ddl(field.type))
         sql = quoted(field.name) if struct is None else f"{quoted(struct)}.{quoted(field.name)}"
         piece = self._value(root, column.type, field.type, sql, f"->{column.name}")
         is_null = f"{sql} IS NULL"
@@ -207,9 +225,12 @@ class _Writer:
             field = matched.get(name)
             if field is None:
                 pieces.append(self._made(missing(part), where))
+                default = None if part.default is MISSING else part.default
+                self._feed(where, None, f"not in the frame: {json.dumps(default)}")
                 continue
             spelt = quoted(field.name) if is_clear else f"c{fields.index(field)}"
             source = spelt if inner is None else f"{inner}.{spelt}"
+            self._feed(where, field.name, ddl(field.type))
             pieces.append(self._any(part.node, None if column is None else column.type, field.type, source, where))
         given = [matched[name].name if name in matched else "" for name in names]
         # Columns, or a struct with other names than its record's, are put together; a struct may be right as it is.
@@ -254,8 +275,12 @@ class _Writer:
 
     def _error(self, why: str, *more: str) -> str:
         """What fails the job, in Spark's SQL; so is `more`."""
-        words = f"concat({', '.join([sql_text(why), *more])})" if more else sql_text(why)
-        return f"raise_error({bad_row_words(self._plan, self._row.place, words)})"
+        before, behind = bad_row_words(self._plan, self._row.place)
+        words = [before, sql_text(why), *more, sql_text("."), behind] if more else [before, sql_text(why), behind]
+        return f"raise_error(concat({', '.join(words)}))"
+
+    def _feed(self, where: str, field: str | None, detail: str) -> None:
+        self.feeds.append(Feed(column=where.removeprefix("->"), field=field, detail=detail))
 
     def _name(self, letter: str) -> str:
         self._numbers += 1

@@ -20,15 +20,23 @@ from srfix.serde.errors import BadRowError, SrfixError, WorkerPackageError
 from srfix.serde.registry import errors as registry_errors
 from srfix.serde.spark._missing_jars import missing_jar
 
-__all__ = ["BAD_ROW_END", "clear_errors", "srfix_error_of"]
+__all__ = ["BAD_ROW_END", "UNWRITTEN_END", "clear_errors", "srfix_error_of"]
 
 BAD_ROW_END: Final = " To keep such rows apart, read with on_error='quarantine'."
 """The last words of what a bad row fails a job with. `_pyspark.frames` writes the others, `_BAD_ROW` reads them."""
+UNWRITTEN_END: Final = " To keep such rows apart, write with on_error='quarantine'."
+"""The same for a row that cannot be written: `_frame_rows` writes the others, `_UNWRITTEN` reads them."""
 
 
 _BAD_ROW: Final = re.compile(
     r"srfix: the (?P<role>key|value)(?: of topic '(?P<topic>[^']*)')?(?:, partition (?P<partition>\d+))?"
     r"(?:, offset (?P<offset>\d+))? cannot be read\. (?P<reason>[A-Z_]+): .*?(?=" + re.escape(BAD_ROW_END) + ")",
+    re.DOTALL,
+)
+_UNWRITTEN: Final = re.compile(
+    r"srfix: a (?:key|value) for topic '(?P<topic>[^']*)'.*? cannot be written\. (?P<reason>[A-Z_]+): .*?(?="
+    + re.escape(UNWRITTEN_END)
+    + ")",
     re.DOTALL,
 )
 _RAISED: Final = re.compile(
@@ -53,6 +61,14 @@ def srfix_error_of(error: BaseException) -> SrfixError | None:
     text = str(error)
     if found := _BAD_ROW.search(text):
         return _bad_row(found)
+    if found := _UNWRITTEN.search(text):
+        return BadRowError(
+            found[0] + UNWRITTEN_END,
+            topic=found["topic"],
+            partition=None,
+            offset=None,
+            reason=Reason(found["reason"]),
+        )
     raised = _RAISED.findall(text)
     if raised:
         name, message = raised[-1]

@@ -6,10 +6,10 @@ A plan's schema is under its subject before any job starts: no worker ever asks 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from srfix.serde._column_text import print_type
 from srfix.serde._column_types import Columns
 from srfix.serde._columns_from_spark import SparkSchema, columns_from_spark
 from srfix.serde._connect_columns import NameRule
@@ -25,6 +25,7 @@ from srfix.serde.interface import SchemaLookup, SchemaRegistrar, SerdeContext, S
 from srfix.serde.record_name import record_name
 from srfix.serde.registry.models import Schema
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
+from srfix.serde.spark._write_explain import explanation
 from srfix.serde.subjects import Role, Subject, SubjectStrategy, subject_of
 from srfix.serde.wire import Framing, SchemaId, frame_guid, prefix_id_bytes, schema_id_header
 
@@ -105,23 +106,16 @@ class WritePlan:
         """What the serializer is called with, beside a row."""
         return SerdeContext(self.topic, self.role, [] if self.framing is Framing.HEADER_GUID else None)
 
-    def explain(self) -> str:
-        """The plan in words, several lines."""
-        lines = [f"{self.role.value}s of topic {self.topic!r}, written in {self.format.name}"]
-        if self.settled is not None:
-            published = self.settled.published
-            identity = f"id {published.schema_id}" + ("" if published.guid is None else f", GUID {published.guid}")
-            lines += [
-                f"  schema: {identity}, under subject {self.subject!r}, in the framing {self.framing.value!r}",
-                f"  {self.settled.schema.text}",
-            ]
-        if self.columns is None:
-            lines.append("  rows: as the schema has them, by its exact names" if self.settled else "  rows: any")
-        else:
-            how = "" if self.wrapped else ", bare"
-            lines.append(f"  columns, matched by the case rule {self.case_rule.value!r}{how}:")
-            lines += [f"    {column.name} {print_type(column.type)}" for column in self.columns]
-        return "\n".join(lines)
+    def explain(self, frame: SparkSchema | None = None, *, from_: str | Sequence[str] | None = None) -> str:
+        """The plan in words, several lines.
+
+        :param frame: a frame's schema, to be told which of its columns feed which, what is written for those that it has
+            not, and which engine writes it.
+        :param from_: as of `to_registry`.
+        :raises CasingError: if letter case leaves the match between frame and plan undecided.
+        :raises UsageError: if it is not clear which of the frame's columns make the row.
+        """
+        return explanation(self, frame, from_)
 
 
 def plan_write(

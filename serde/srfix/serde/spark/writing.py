@@ -9,7 +9,8 @@
 | `jvm` | Spark's own Avro, with the schema id in front | Avro, of what can be cast without a loss |
 | `arrow` | the plan's serializer, in Arrow batches | all that the serializer takes: each value is looked at |
 
-Both write the bytes that the plan's serializer writes. Times finer than milliseconds are cut down where TIME and TIMESTAMP
+Both write the bytes that the plan's serializer writes, of text that is UTF-8 and maps without a key twice: Spark looks at
+neither. Times finer than milliseconds are cut down where TIME and TIMESTAMP
 hold milliseconds, as the serializers do.
 """
 
@@ -19,7 +20,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
-from srfix.serde.errors import EngineRefusedError, UsageError
+from srfix.serde.errors import EngineRefusedError, JarMissingError, UsageError, WorkerPackageError
 from srfix.serde.spark._frame_rows import FrameRow, frame_row
 from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark._write_jvm import JvmWrite, jvm_write
@@ -48,6 +49,7 @@ def to_registry(
     null_rows: NullRows = "refuse",
     on_error: OnUnwritable = "fail",
     engine: Engine = "auto",
+    workers_have_srfix: bool | None = None,
 ) -> Callable[[DataFrame], DataFrame]:
     """For `df.transform`, batch or streaming: a column of payloads, ready for Kafka.
 
@@ -62,7 +64,9 @@ def to_registry(
     :param on_error: what a row that cannot be written does. `quarantine` adds `interface.reason_columns` (reason and
         message) and leaves the payload null: **keep such rows from Kafka** (`good_rows`), where a null is a tombstone. Only
         the arrow engine can.
-    :param engine: what encodes.
+    :param engine: what encodes; `auto` is jvm where that is exact, and Spark has its Avro.
+    :param workers_have_srfix: False if the executors lack srfix: the arrow engine is refused then. Nobody asks them: those
+        that lack it say so, and fail the job.
     :raises UsageError: if an argument is none of its words.
 
     The transformation raises, before any job:
@@ -71,6 +75,7 @@ def to_registry(
     :raises CasingError: if letter case leaves the match between frame and plan undecided.
     :raises EngineRefusedError: if the engine that was asked for cannot write the rows exactly; names every reason.
     :raises JarMissingError: if the jvm engine was asked for, and Spark has no Avro.
+    :raises WorkerPackageError: if the arrow engine is needed, and `workers_have_srfix` is False.
     :raises UsageError: if the frame has no such columns, or it is not clear which make the row.
     """
     _one_of("null_rows", null_rows, get_args(NullRows))
@@ -81,7 +86,7 @@ def to_registry(
     def transform(df: DataFrame) -> DataFrame:
         row = frame_row(plan, df.schema, from_, column)
         is_quarantine = on_error == "quarantine"
-        write = _engine(df, plan, row, engine, is_quarantine=is_quarantine)
+        write = _engine(df, plan, row, engine, workers_have_srfix, is_quarantine=is_quarantine)
         names = reason_columns(plan.role)
         if is_quarantine and (taken := [name for name in (names.reason, names.message) if name in df.columns]):
             raise UsageError(
@@ -178,50 +183,44 @@ def _options(plan: WritePlan, bootstrap_servers: str, options: Mapping[str, str]
     return {**(options or {}), **ours}
 
 
-def _engine(df: DataFrame, plan: WritePlan, row: FrameRow, engine: Engine, *, is_quarantine: bool) -> JvmWrite | None:
-    """How Spark writes; None for the arrow engine."""
-    what = f"The {plan.role.value}s of topic {plan.topic!r} are written by the engine"
+def _engine(
+    df: DataFrame, plan: WritePlan, row: FrameRow, engine: Engine, told: bool | None, *, is_quarantine: bool
+) -> JvmWrite | None:
+    """How Spark writes; None for the arrow engine. What was chosen, and why, is logged as information."""
+    write: JvmWrite | None = None
     try:
         write = jvm_write(plan, row)
-    except EngineRefusedError as refusal:
+        why = ["it was asked for"]
+        if engine != "arrow":
+            _require_jvm(df, is_quarantine=is_quarantine)
+            why = why if engine == "jvm" else ["every cast is exact"]
+    except (EngineRefusedError, JarMissingError) as error:
         if engine == "jvm":
             raise
-        _LOG.info("%s arrow: %s.", what, "as asked" if engine == "arrow" else "; ".join(refusal.reasons))
-        return None
-    if engine == "arrow":
-        _LOG.info("%s arrow: as asked.", what)
-        return None
-    missing = _missing_avro(df)
-    if missing is not None:
-        if engine == "jvm":
-            raise missing
-        _LOG.info("%s arrow: Spark has no jar spark-avro.", what)
-        return None
+        reasons = error.reasons if isinstance(error, EngineRefusedError) else (error.message,)
+        why = ["it was asked for"] if engine == "arrow" else list(reasons)
+        write = None
+    chosen = "arrow" if write is None or engine == "arrow" else "jvm"
+    if chosen == "arrow" and told is False:
+        raise WorkerPackageError(
+            f"The {plan.role.value}s of topic {plan.topic!r} are for the arrow engine ({'; '.join(why)}), which runs on the "
+            "workers, and workers_have_srfix=False says that they lack srfix. Bring it there (make pyfiles, or pip install)."
+        )
+    _LOG.info(
+        "The %ss of topic %r are written by the engine %s: %s.", plan.role.value, plan.topic, chosen, "; ".join(why)
+    )
+    return write if chosen == "jvm" else None
+
+
+def _require_jvm(df: DataFrame, *, is_quarantine: bool) -> None:
+    from srfix.serde.spark._pyspark.jvm import require_avro
+
     if is_quarantine:
-        if engine == "jvm":
-            raise EngineRefusedError(
-                "Spark's own Avro fails the job of a row that it cannot write: for quarantine use the engine 'arrow'.",
-                reasons=("a row that cannot be written fails the job",),
-            )
-        _LOG.info("%s arrow: the jvm engine has no quarantine.", what)
-        return None
-    _LOG.info("%s jvm: every cast is exact.", what)
-    return write
-
-
-def _missing_avro(df: DataFrame) -> Exception | None:
-    from pyspark.sql import functions as F
-    from pyspark.sql.avro.functions import to_avro
-
-    spark = df.sparkSession
-    try:
-        spark.range(0).select(to_avro(F.col("id"), '"long"')).schema  # noqa: B018 - Spark Connect finds out only now
-    except Exception as error:
-        missing = missing_jar(str(error), spark.version)
-        if missing is None:
-            raise
-        return missing
-    return None
+        raise EngineRefusedError(
+            "Spark's own Avro fails the job of a row that it cannot write: for quarantine use the engine 'arrow'.",
+            reasons=("a row that cannot be written fails the job, and is not kept",),
+        )
+    require_avro(df.sparkSession)
 
 
 def _one_of(name: str, given: str, words: tuple[str, ...]) -> None:

@@ -76,7 +76,8 @@ def encode_frame(
         reason = F.when(message.isNotNull(), F.lit(Reason.ENCODE_FAILED.value))
         out = df.withColumns({into: payload, names.reason: reason, names.message: message})
     else:
-        failure = F.raise_error(F.concat(F.expr(bad_row_words(plan, row.place, "''")), message)).cast("binary")
+        before, behind = (F.expr(words) for words in bad_row_words(plan, row.place))
+        failure = F.raise_error(F.concat(before, message, behind)).cast("binary")
         out = df.withColumn(into, F.when(message.isNotNull(), failure).otherwise(payload))
     return out if plan.record_header is None else _with_header(out, plan, into)
 
