@@ -1,0 +1,212 @@
+"""Both engines on Spark beside what is written by hand, and the census of both beside a bare read.
+
+    make bench-spark        (python -m tests.bench.bench_spark [--records N] [--rounds R])
+
+CPU time of the JVM and its Python workers together, the least of the rounds, in one session of two cores; the routes take
+turns. Wall times stand beside and are only told. Every route's rows are counted and summed before it is measured.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+
+from srfix.fixtures.jars import fetch, spark_jars
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.registry import RegistryClient
+from srfix.serde.spark import Engine, from_registry, plan_read, plan_write, to_registry
+from tests.bench.measuring import Figures, arguments, gate, table
+from tests.bench.spark_by_hand import (
+    decode_with_fastavro,
+    decode_with_from_avro,
+    encode_with_fastavro,
+    encode_with_to_avro,
+)
+from tests.bench.spark_data import COLUMNS, SCHEMAS, TOPIC, lower_schema, write_topic
+
+Transform: TypeAlias = Callable[[DataFrame], DataFrame]
+
+_TICK: Final = os.sysconf("SC_CLK_TCK")
+_BINARY: Final = "binary only"
+_ONE_ID: Final = "from_avro, one id"
+_BRANCHES: Final = "by hand: when + from_avro"
+_FASTAVRO: Final = "by hand: mapInArrow + fastavro"
+_JVM: Final = "srfix, jvm"
+_ARROW: Final = "srfix, arrow"
+_ENGINES: Final[Mapping[str, Engine]] = {_JVM: "jvm", _ARROW: "arrow"}
+_TO_AVRO: Final = "by hand: to_avro"
+
+
+def cpu_seconds() -> float:
+    """User and system time of this process's descendants: the JVM, the Python daemon and its workers, living and reaped."""
+    parents: dict[int, int] = {}
+    spent: dict[int, float] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        process = int(stat.parent.name)
+        parents[process] = int(fields[1])
+        spent[process] = sum(map(int, fields[11:15])) / _TICK
+    total = 0.0
+    for process, seconds in spent.items():
+        ancestor = parents.get(process)
+        while ancestor not in (None, 0, os.getpid()):
+            ancestor = parents.get(ancestor)
+        if ancestor == os.getpid():
+            total += seconds
+    return total
+
+
+def run(frame: DataFrame) -> None:
+    """Every row and column, nowhere."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def measured(routes: Mapping[str, DataFrame], *, records: int, rounds: int) -> tuple[Figures, Figures]:
+    """CPU and wall nanoseconds a record, each route once a round, after a turn to warm up."""
+    cpu: dict[str, list[float]] = {name: [] for name in routes}
+    wall: dict[str, list[float]] = {name: [] for name in routes}
+    for frame in routes.values():
+        run(frame)
+    for number in range(rounds):
+        for name in list(routes)[:: 1 if number % 2 else -1]:
+            cpu_before, wall_before = cpu_seconds(), time.perf_counter()
+            run(routes[name])
+            wall[name].append((time.perf_counter() - wall_before) * 1e9 / records)
+            cpu[name].append((cpu_seconds() - cpu_before) * 1e9 / records)
+    return Figures(spent=cpu, of_batches=True), Figures(spent=wall, of_batches=True)
+
+
+@contextmanager
+def session(scratch: Path) -> Iterator[SparkSession]:
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    import pyspark
+
+    release = ".".join(pyspark.__version__.split(".")[:2])
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.jars", ",".join(map(str, fetch(spark_jars(release)))))
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", "3g")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _same_rows(routes: Mapping[str, DataFrame], names: list[str]) -> None:
+    sums = {
+        name: frame.select(F.sum(F.xxhash64(*names).cast("decimal(20)")), F.count("*")).collect()
+        for name, frame in routes.items()
+    }
+    assert len(set(map(str, sums.values()))) == 1, f"the routes do not agree: {sums}"
+
+
+def _one_id() -> Column:
+    """Every payload under the one schema: half of them are not of it, and cost what a broken one costs."""
+    return F.inline(F.array(from_avro(F.expr("substring(value, 6)"), SCHEMAS[3], {"mode": "PERMISSIVE"})))
+
+
+def decoding(topic: DataFrame, client: RegistryClient, *, records: int, rounds: int) -> bool:
+    plan = plan_read(client, TOPIC, COLUMNS, ids=SCHEMAS)
+    engines: dict[str, DataFrame] = {
+        name: topic.transform(
+            from_registry(plan, engine=engine, on_error="quarantine", workers_have_srfix=engine == "arrow")
+        )
+        for name, engine in _ENGINES.items()
+    }
+    by_hand = {_BRANCHES: decode_with_from_avro(topic), _FASTAVRO: decode_with_fastavro(topic)}
+    names = [column.name for column in plan.columns]
+    flat = {name: frame.select("value.*") for name, frame in engines.items()}
+    _same_rows({**flat, **{name: frame.select(*names) for name, frame in by_hand.items()}}, names)
+    routes = {
+        _BINARY: topic,
+        _ONE_ID: topic.select(_one_id()),
+        **by_hand,
+        **engines,
+    }
+    cpu, wall = measured(routes, records=records, rounds=rounds)
+    table("decode, CPU a record", cpu, _BRANCHES, _FASTAVRO)
+    table("decode, wall a record", wall, _BRANCHES, _FASTAVRO)
+    return all(
+        [
+            gate("jvm beside branches by hand", cpu.ratio(_JVM, _BRANCHES), at_most=1.25),
+            gate("fastavro in mapInArrow beside jvm", cpu.ratio(_FASTAVRO, _JVM), at_least=6),
+            gate("arrow beside fastavro in mapInArrow", cpu.ratio(_ARROW, _FASTAVRO), at_most=1.1),
+        ]
+    )
+
+
+def encoding(rows: DataFrame, client: RegistryClient, *, records: int, rounds: int) -> bool:
+    plan = plan_write(client, "bench-written", schema=lower_schema())
+    routes = {
+        _TO_AVRO: encode_with_to_avro(rows),
+        _FASTAVRO: encode_with_fastavro(rows),
+        _JVM: rows.transform(to_registry(plan, engine="jvm")),
+        _ARROW: rows.transform(to_registry(plan, engine="arrow")),
+    }
+    bodies = {name: frame.select(F.expr("substring(value, 6)").alias("body")) for name, frame in routes.items()}
+    _same_rows(bodies, ["body"])
+    cpu, wall = measured(routes, records=records, rounds=rounds)
+    table("encode, CPU a record", cpu, _TO_AVRO, _FASTAVRO)
+    table("encode, wall a record", wall, _TO_AVRO, _FASTAVRO)
+    return gate("fastavro in mapInArrow beside jvm", cpu.ratio(_FASTAVRO, _JVM), at_least=5)
+
+
+def seed(registry: FixtureRegistry) -> None:
+    """The topic's schemas, under the ids that its payloads carry."""
+    for schema_id in range(1, max(SCHEMAS) + 1):
+        other = f'{{"type": "fixed", "size": {schema_id}, "name": "Other"}}'
+        given = registry.seed(*((f"{TOPIC}-value", SCHEMAS[schema_id]) if schema_id in SCHEMAS else ("other", other)))
+        assert given == schema_id
+
+
+def rows_of(topic: DataFrame, folder: Path) -> str:
+    """Where the rows of id 3 are, as a frame of its fields, as often as the topic has payloads."""
+    is_three = topic.where(F.substring("value", 2, 4) == F.lit((3).to_bytes(4, "big")))
+    rows = is_three.select(from_avro(F.expr("substring(value, 6)"), lower_schema()).alias("row")).select("row.*")
+    rows.union(rows).write.parquet(str(folder))
+    return str(folder)
+
+
+def main() -> int:
+    options = arguments(__doc__, records=1_000_000, rounds=5)
+    with (
+        tempfile.TemporaryDirectory(prefix="srfix-bench-") as scratch,
+        FixtureRegistry() as registry,
+        session(Path(scratch)) as spark,
+    ):
+        folder = Path(scratch) / "topic"
+        folder.mkdir()
+        write_topic(folder, options.records)
+        seed(registry)
+        client = RegistryClient(registry.url)
+        topic = spark.read.parquet(str(folder))
+        rows = spark.read.parquet(rows_of(topic, Path(scratch) / "rows"))
+        held = [
+            decoding(topic, client, records=options.records, rounds=options.rounds),
+            encoding(rows, client, records=options.records, rounds=options.rounds),
+        ]
+    return 0 if all(held) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

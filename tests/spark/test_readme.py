@@ -1,0 +1,42 @@
+"""README's Python on Spark is run, from top to bottom, on a topic of the incident."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from srfix.fixtures.broker import ProducedRecord
+from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.columns import parse_columns
+from srfix.serde.interface import SerdeContext
+from srfix.serde.registry import RegistryClient
+from srfix.serde.serializer import AvroSerializer
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def test_the_python_of_the_readme_runs_on_spark(
+    spark: SparkSession, broker: KraftBroker, registry: FixtureRegistry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocks = re.findall(r"^```python spark\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert blocks
+    write = AvroSerializer(RegistryClient(registry.url), parse_columns("id BIGINT, name STRING"))
+    payloads = [write({"id": 7, "name": "Ada"}, SerdeContext("users")), b"no frame", None]
+    for topic in ("users", "users-clean"):
+        broker.create_topic(topic)
+    broker.produce(ProducedRecord(topic="users", partition=0, key=b"k%d" % n, value=v) for n, v in enumerate(payloads))
+    session: dict[str, object] = {}
+    for block in blocks:
+        block = block.replace("http://registry:8081", registry.url).replace("broker:9092", broker.bootstrap_servers)
+        exec(compile(block, str(README), "exec"), session)
+    shown = capsys.readouterr().out
+    assert "my-app-users-store-changelog-value" in shown
+    assert re.search(r"\| +0\| +7\| +Ada\|", shown)
+    assert "BAD_MAGIC" in shown
+    copied = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
+    rows = copied.option("subscribe", "users-clean").load().orderBy("offset").collect()
+    assert [row["value"] is None for row in rows] == [False, True]
