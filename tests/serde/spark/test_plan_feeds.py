@@ -164,7 +164,7 @@ class TestCaseRules:
         assert _lines(feeds) == [("USERID", "userid", "overrides userId, USERID")]
 
     def test_ksqldb_looks_at_the_types_of_those_before_too(self) -> None:
-        feeds = _feeds(self.WRITER, "USERID BIGINT", rule=CaseRule.KSQLDB)
+        feeds = _feeds(_record(("userId", "string"), ("USERID", "long")), "USERID BIGINT", rule=CaseRule.KSQLDB)
         assert isinstance(feeds.problem, IncompatibleTypeError)
 
     def test_ksqldb_2020_feeds_several_columns_from_one_field(self) -> None:

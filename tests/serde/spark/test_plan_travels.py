@@ -189,7 +189,9 @@ class TestDigestOf:
         assert len({digest_of(value) for value in values}) == len(values)
 
     def test_sets_have_no_order(self) -> None:
-        assert digest_of({0, 8, 16}) == digest_of({16, 8, 0})
+        one, other = {0, 8}, {8, 0}
+        assert (list(one), one) == (list(other)[::-1], other)
+        assert digest_of(one) == digest_of(other)
 
     def test_what_does_not_travel_has_no_address_in_it(self) -> None:
         assert digest_of(threading.Lock()) == digest_of(threading.Lock())
