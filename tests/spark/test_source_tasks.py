@@ -1,0 +1,387 @@
+"""What `format("srfix")` asks a real broker, plans and sends to the workers, without a session of Spark.
+
+| trap of Python data sources | test |
+|---|---|
+| the first batch must be of exactly the declared schema | `test_every_type_is_exactly_what_spark_declares` |
+| a second batch that deviates is a raw error | `test_every_batch_is_of_the_same_schema` |
+| batches are used as they are yielded | `test_a_batch_has_as_many_records_as_was_asked_for` |
+| overriding `pushFilters` makes the read fail | `test_filters_are_not_pushed` |
+| an empty list of partitions becomes one of None | `test_an_empty_topic_is_read_by_one_task_of_nothing` |
+| every `pyspark_…` module is imported at the first look-up | `test_the_module_that_spark_looks_up_loads_nothing_of_srfix` |
+| the last AvailableNow batch's commit is never called | `test_nothing_depends_on_commit` |
+| task retries write twice | `test_a_record_that_is_not_taken_fails_the_task` |
+| readers are pickled to workers | `test_a_worker_without_srfix_says_how_to_bring_it_there` |
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from pyspark import cloudpickle
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+import pyspark_srfix
+from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.errors import ClusterError, DataLossError, EncodeError, SecretError, UsageError
+from srfix.serde.spark._pyspark import source, source_writing
+from srfix.serde.spark._source_frame import frame_of, spark_json
+from srfix.serde.spark._source_options import Use, source_options
+from srfix.serde.spark._source_reads import BatchRead, StreamRead
+from srfix.serde.spark._source_task import ReadTask, task_reader
+from srfix.serde.spark._source_write import planned_write, task_writer
+from tests.spark.bare_python import SRFIX, python_without
+from tests.spark.source_world import COLUMNS, Topic
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def topic(broker: KraftBroker, registry: FixtureRegistry) -> Topic:
+    return Topic.created(broker, registry)
+
+
+def planned(topic: Topic, **given: str) -> BatchRead:
+    options = source_options(topic.least | {name.replace("__", "."): value for name, value in given.items()}, Use.BATCH)
+    return BatchRead.planned(options, frame_of(options))
+
+
+def batches(read: BatchRead) -> list[pa.RecordBatch]:
+    return [batch for part in read.parts for batch in task_reader(read.task)(part)]
+
+
+def rows(read: BatchRead) -> list[dict[str, Any]]:
+    return [row for batch in batches(read) for row in batch.to_pylist()]
+
+
+def streamed(topic: Topic, **given: str) -> StreamRead:
+    options = source_options(topic.least | {"columns": COLUMNS, "startingOffsets": "earliest", **given}, Use.STREAM)
+    return StreamRead(options, frame_of(options))
+
+
+def at(offset: Mapping[str, object]) -> dict[str, int]:
+    return cast("dict[str, int]", offset["offsets"])
+
+
+def delete_topic(topic: Topic) -> None:
+    admin = AdminClient({"bootstrap.servers": topic.broker.bootstrap_servers})
+    admin.delete_topics([topic.name])[topic.name].result(30)
+    while topic.name in topic.broker.topics:
+        pass
+
+
+class TestBatches:
+    def test_every_type_is_exactly_what_spark_declares(self, topic: Topic) -> None:
+        columns = (
+            "B BOOLEAN, I INT, L BIGINT, D DOUBLE, S STRING, Y BYTES, N DECIMAL(10, 2), T TIMESTAMP, X DATE, "
+            "A ARRAY<TIMESTAMP>, M MAP<STRING, ARRAY<DECIMAL(4, 1)>>, R STRUCT<U TIMESTAMP, V STRUCT<W BIGINT>>"
+        )
+        topic.fill([None, b"bad"])
+        given = {"columns": columns, "metadata": "all", "on__error": "quarantine"}
+        options = source_options(
+            topic.least | {name.replace("__", "."): text for name, text in given.items()}, Use.SCHEMA
+        )
+        declared = StructType.fromJson(json.loads(spark_json(frame_of(options))))
+        try:
+            expected = to_arrow_schema(declared, timezone="UTC")
+        except TypeError:  # PySpark 4.1
+            expected = to_arrow_schema(declared)
+        found = batches(planned(topic, **given))
+        assert len(found) == 2
+        assert all(batch.schema.equals(expected) for batch in found)
+
+    def test_every_batch_is_of_the_same_schema(self, topic: Topic) -> None:
+        topic.fill([*topic.payloads(range(9)), None, None])
+        found = batches(planned(topic, columns=COLUMNS, maxRecordsPerBatch="2"))
+        assert len({batch.schema.to_string() for batch in found}) == 1
+
+    def test_a_batch_has_as_many_records_as_was_asked_for(self, topic: Topic) -> None:
+        topic.fill([b"x"] * 11)
+        found = batches(planned(topic, format="raw", maxRecordsPerBatch="4", maxRecordsPerPartition="5"))
+        assert all(batch.num_rows <= 4 for batch in found)
+        assert sum(batch.num_rows for batch in found) == 11
+
+    def test_an_empty_topic_is_read_by_one_task_of_nothing(self, topic: Topic) -> None:
+        read = planned(topic, columns=COLUMNS)
+        assert read.parts == (None,)
+        assert batches(read) == []
+
+    def test_tombstones_are_dropped_where_that_was_asked_for(self, topic: Topic) -> None:
+        topic.fill([*topic.payloads([1]), None])
+        assert rows(planned(topic, columns=COLUMNS, tombstones="drop")) == [
+            {"ID": 1, "NAME": "n1", "_srfix_reason": None}
+        ]
+
+    def test_keys_are_read_as_values_are(self, topic: Topic) -> None:
+        topic.fill([b"x"])
+        (row,) = rows(planned(topic, columns="ID BIGINT", role="key", on__error="quarantine", metadata="value"))
+        assert (row["_srfix_reason"], row["_srfix_payload"], row["value"]) == ("BAD_MAGIC", b"k0", b"x")
+
+    def test_a_topic_that_is_not_there_is_not_created(self, topic: Topic) -> None:
+        with pytest.raises(ClusterError, match=r"^There is no topic 'nowhere' on the Kafka cluster at "):
+            planned(replace(topic, name="nowhere"), format="raw")
+        assert "nowhere" not in topic.broker.topics
+
+    def test_a_read_leaves_no_group_behind(self, topic: Topic) -> None:
+        topic.fill([b"x"])
+        batches(planned(topic, format="raw"))
+        admin = AdminClient({"bootstrap.servers": topic.broker.bootstrap_servers})
+        listed = admin.list_consumer_groups(request_timeout=30).result()
+        assert not [group.group_id for group in listed.valid if group.group_id.startswith("srfix")]
+
+    def test_records_that_go_between_planning_and_reading_are_an_error(self, topic: Topic) -> None:
+        topic.fill([b"x"] * 8)
+        strict, lenient = planned(topic, format="raw"), planned(topic, format="raw", failOnDataLoss="false")
+        admin = AdminClient({"bootstrap.servers": topic.broker.bootstrap_servers})
+        for future in admin.delete_records([TopicPartition(topic.name, 0, 3)]).values():
+            future.result()
+        with pytest.raises(
+            DataLossError, match=r"^Records were lost before they were read: the offset 0 of .*\[0\] is gone"
+        ):
+            batches(strict)
+        assert sum(batch.num_rows for batch in batches(lenient)) == 5
+
+    def test_a_registrys_password_does_not_travel_in_clear(self, topic: Topic) -> None:
+        url = topic.registry.url.replace("http://", "http://me:hush@")
+        with pytest.raises(
+            SecretError, match=r"As an option: registry\.basic\.auth\.user\.info=USER:env:NAME"
+        ) as caught:
+            planned(topic, columns=COLUMNS, registry=url)
+        assert "hush" not in str(caught.value)
+
+    def test_a_reference_does(self, topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("REGISTRY_PASSWORD", "hush")
+        topic.fill(topic.payloads([1]))
+        read = planned(topic, columns=COLUMNS, registry__basic__auth__user__info="me:env:REGISTRY_PASSWORD")
+        assert b"hush" not in read.task
+        assert [row["ID"] for row in rows(read)] == [1]
+
+    def test_a_dual_policy_reads_what_only_its_second_subject_holds(self, topic: Topic) -> None:
+        topic.fill(topic.payloads([1]))
+        policy = {"policy": "dual", "subject__first": "phantom-value", "subject__second": f"{topic.name}-value"}
+        assert [row["ID"] for row in rows(planned(topic, columns=COLUMNS, **policy))] == [1]
+        (row,) = rows(
+            planned(topic, columns=COLUMNS, policy="under-one-subject", subject="phantom-value", on__error="null")
+        )
+        assert row["_srfix_reason"] == "NOT_UNDER_SUBJECT"
+
+
+class TestStreams:
+    def test_no_micro_batch_reads_more_than_the_limit(self, topic: Topic) -> None:
+        topic.fill(topic.payloads(range(10)))
+        stream = streamed(topic)
+        start = stream.initial()
+        first = stream.latest(start, 4)
+        assert (at(start), at(first)) == ({"0": 0, "1": 0}, {"0": 2, "1": 2})
+        assert stream.parts(start, first) == ((0, 0, 2), (1, 0, 2))
+        assert at(stream.latest(first, 100)) == {"0": 5, "1": 5}
+        assert at(stream.behind()) == {"0": 5, "1": 5}
+
+    def test_a_stream_begins_at_latest_unless_told_otherwise(self, topic: Topic) -> None:
+        topic.fill(topic.payloads(range(4)))
+        assert at(streamed(topic, startingOffsets="latest").initial()) == {"0": 2, "1": 2}
+
+    def test_available_now_ends_at_what_there_was(self, topic: Topic) -> None:
+        topic.fill(topic.payloads(range(4)))
+        stream = streamed(topic)
+        start = stream.initial()
+        stream.until_now()
+        topic.fill(topic.payloads(range(6)))
+        end = stream.latest(start)
+        assert at(end) == {"0": 2, "1": 2}
+        assert stream.latest(end) == end
+
+    def test_a_topic_that_was_created_anew_is_an_error_or_read_from_its_start(self, topic: Topic) -> None:
+        topic.fill([b"x"] * 6)
+        begun = streamed(topic).latest()
+        delete_topic(topic)
+        topic.broker.create_topic(topic.name, 2)
+        topic.fill([b"x"] * 20)
+        with pytest.raises(DataLossError, match=r"was deleted and created anew \(its id is another\)"):
+            streamed(topic).latest(begun)
+        lenient = streamed(topic, failOnDataLoss="false")
+        end = lenient.latest(begun, 6)
+        assert at(end) == {"0": 3, "1": 3}
+        assert lenient.parts(begun, end) == ((0, 0, 3), (1, 0, 3))
+
+    def test_nothing_depends_on_commit(self) -> None:
+        kinds: list[type[DataSourceStreamReader]] = [source.AnyStreamReader, *source.AnyStreamReader.__subclasses__()]
+        for kind in kinds:
+            assert kind.commit is DataSourceStreamReader.commit
+            assert kind.stop is DataSourceStreamReader.stop
+
+
+class TestWorkers:
+    def test_filters_are_not_pushed(self) -> None:
+        assert source.BatchReader.pushFilters is DataSourceReader.pushFilters
+
+    def test_a_worker_without_srfix_says_how_to_bring_it_there(self, topic: Topic, tmp_path: Path) -> None:
+        options = {**topic.least, "columns": COLUMNS}
+        schema = StructType.fromJson(json.loads(spark_json(frame_of(source_options(options, Use.SCHEMA)))))
+        frame = pyspark_srfix.DefaultSource(options)
+        reader = frame.reader(schema)
+        writer = frame.writer(StructType().add("ID", "long"), False)
+        python = python_without(tmp_path, SRFIX)
+        for sent in (reader, frame.streamReader(schema), writer):
+            # As Spark sends them: in a closure, with what gave them.
+            pickled = tmp_path / "sent"
+            pickled.write_bytes(cloudpickle.dumps((frame, sent)))  # type: ignore[no-untyped-call]
+            code = f"import pickle; pickle.load(open({str(pickled)!r}, 'rb'))"
+            ran = subprocess.run([python, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+            assert "ModuleNotFoundError: The Spark worker on " in ran.stderr
+            assert " lacks srfix. Install srfix there" in ran.stderr
+
+    def test_what_a_task_reads_unpickles_without_srfix(self, topic: Topic) -> None:
+        topic.fill([b"x"])
+        (part,) = planned(topic, format="raw").parts
+        assert b"srfix" not in pickle.dumps(InputPartition(part)).replace(topic.name.encode(), b"")
+
+    def test_the_module_that_spark_looks_up_loads_nothing_of_srfix(self) -> None:
+        code = "import sys, pyspark_srfix; print([name for name in sys.modules if name.startswith('srfix')])"
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        assert ran.stdout.strip() == "[]"
+
+    def test_the_installed_module_is_the_one_of_this_tree(self) -> None:
+        assert pyspark_srfix.__file__ is not None
+        assert Path(pyspark_srfix.__file__).read_text() == (ROOT / "serde" / "pyspark_srfix.py").read_text()
+        assert pyspark_srfix.DefaultSource.name() == "srfix"
+
+
+def struct(**fields: object) -> dict[str, Any]:
+    """Spark's JSON form of a schema."""
+    return {
+        "type": "struct",
+        "fields": [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in fields.items()],
+    }
+
+
+HEADERS = {
+    "type": "array",
+    "elementType": struct(key="string", value="binary"),
+    "containsNull": True,
+}
+
+
+def write(topic: Topic, batch: pa.RecordBatch, schema: dict[str, Any], **given: str) -> int:
+    options = source_options(topic.least | {name.replace("__", "."): value for name, value in given.items()}, Use.WRITE)
+    return task_writer(planned_write(options, schema, overwrite=False))(iter([batch]))
+
+
+class TestWriting:
+    SCHEMA = struct(ID="long", NAME="string", _srfix_reason="string", key="string")
+
+    def batch(self, *reasons: str | None) -> pa.RecordBatch:
+        count = len(reasons)
+        return pa.RecordBatch.from_pydict(
+            {"ID": [None] * count, "NAME": [None] * count, "_srfix_reason": list(reasons), "key": ["k"] * count},
+            schema=pa.schema(
+                [("ID", pa.int64()), ("NAME", pa.string()), ("_srfix_reason", pa.string()), ("key", pa.string())]
+            ),
+        )
+
+    def test_a_tombstone_is_refused_unless_asked_for(self, topic: Topic) -> None:
+        with pytest.raises(
+            EncodeError, match=r"^Row 1 of the batch: _srfix_reason says TOMBSTONE\. Written, it would delete"
+        ):
+            write(topic, self.batch(None, "TOMBSTONE"), self.SCHEMA, metadata="key")
+        assert write(topic, self.batch(None, "TOMBSTONE"), self.SCHEMA, metadata="key", tombstones="write") == 2
+        found = rows(planned(topic, columns=COLUMNS, metadata="key"))
+        assert sorted((row["key"], row["_srfix_reason"] or "") for row in found) == [(b"k", ""), (b"k", "TOMBSTONE")]
+
+    def test_a_row_of_nulls_is_not_taken_for_one_by_accident(self, topic: Topic) -> None:
+        batch, schema = self.batch(None).select(["ID", "NAME"]), struct(ID="long", NAME="string")
+        with pytest.raises(
+            EncodeError, match=r"^Row 0 of the batch: every column is NULL\. .* add a column _srfix_reason"
+        ):
+            write(topic, batch, schema)
+
+    def test_a_bad_row_is_not_written_back(self, topic: Topic) -> None:
+        with pytest.raises(
+            EncodeError, match=r"^Row 0 of the batch could not be read \(_srfix_reason says TRUNCATED\)"
+        ):
+            write(topic, self.batch("TRUNCATED"), self.SCHEMA, metadata="key", tombstones="write")
+
+    def test_raw_records_are_written_as_they_are(self, topic: Topic) -> None:
+        topic.fill([b"a", b"b", b"c"])
+        sink = Topic.created(topic.broker, topic.registry)
+        names = ["key", "value", "partition", "timestamp", "headers"]
+        schema = struct(key="binary", value="binary", partition="integer", timestamp="timestamp", headers=HEADERS)
+        read = batches(planned(topic, format="raw", includeHeaders="true"))
+        for batch in read:
+            write(sink, batch.select(names), schema, format="raw")
+        written = batches(planned(sink, format="raw", includeHeaders="true"))
+        assert [batch.select(names).to_pylist() for batch in written] == [
+            batch.select(names).to_pylist() for batch in read
+        ]
+
+    def test_a_raw_null_is_not_written_by_accident(self, topic: Topic) -> None:
+        batch = pa.RecordBatch.from_pydict({"value": pa.array([None], pa.binary())})
+        with pytest.raises(
+            EncodeError, match=r"^Row 0 of the batch: the value is NULL\. Written, it would delete its key"
+        ):
+            write(topic, batch, struct(value="binary"), format="raw")
+        assert write(topic, batch, struct(value="binary"), format="raw", tombstones="write") == 1
+
+    def test_a_record_that_is_not_taken_fails_the_task(self, broker: KraftBroker, registry: FixtureRegistry) -> None:
+        small = Topic.created(broker, registry, 1, max_message_bytes="200")
+        batch = pa.RecordBatch.from_pydict({"NAME": ["x" * 1000]})
+        with pytest.raises(
+            ClusterError, match=r"^1 of 1 records were not written to the topic .*: partition 0: .*too large"
+        ):
+            write(small, batch, struct(NAME="string"))
+
+    @pytest.mark.parametrize(
+        ("schema", "given", "message"),
+        [
+            (
+                {"ID": "long", "offset": "long"},
+                {"metadata": "offset"},
+                r"^A record's offset is not written; of metadata, headers, key, partition, timestamp are\.",
+            ),
+            (
+                {"ID": "long"},
+                {"metadata": "key"},
+                r"^The frame has no column 'key', which metadata says\. It has ID\.$",
+            ),
+            (
+                {"ID": "long", "key": "long"},
+                {"metadata": "key"},
+                r"^The column 'key' must be binary or string, to be the record's key\. Cast it\.$",
+            ),
+            ({"ID": "long"}, {"role": "key"}, r"^Written by its key alone, a record would be a tombstone\. Name value"),
+            (
+                {"value": "binary", "topic": "string"},
+                {"format": "raw"},
+                r"^A raw record is written of the columns .* has topic besides\.",
+            ),
+            ({"key": "binary"}, {"format": "raw"}, r"^A raw record is written .* the frame lacks value\."),
+            ({"key": "binary"}, {"metadata": "key"}, r"^The frame has no column of a row\."),
+        ],
+    )
+    def test_a_frame_that_does_not_fit_is_refused(
+        self, topic: Topic, schema: dict[str, str], given: dict[str, str], message: str
+    ) -> None:
+        with pytest.raises(UsageError, match=message):
+            planned_write(source_options({**topic.least, **given}, Use.WRITE), struct(**schema), overwrite=False)
+        assert topic.registry.writes == 0
+
+    def test_writers_travel_by_value(self) -> None:
+        assert source_writing.__name__ in cloudpickle.list_registry_pickle_by_value()  # type: ignore[no-untyped-call]
+
+
+def test_a_task_is_picklable(topic: Topic) -> None:
+    task = pickle.loads(planned(topic, columns=COLUMNS).task)
+    assert isinstance(task, ReadTask)
