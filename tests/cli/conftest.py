@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cli.forked import end_forking
 from tests.cli.kept_demo import Parts, staged_parts
 
 
@@ -15,6 +16,13 @@ def interrupts_arrive() -> None:
     """Who runs the tests in the background of a shell has SIGINT ignored, and what they start would ignore it too."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forking_ends() -> Iterator[None]:
+    """What commands are forked off ends with the tests."""
+    yield
+    end_forking()
 
 
 @pytest.fixture(scope="session")

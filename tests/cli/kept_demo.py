@@ -22,6 +22,7 @@ from srfix.fixtures.broker import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.registry import RegistryClient
+from tests.cli.forked import run_forked
 
 SRFIX = str(Path(sys.executable).with_name("srfix"))
 TIMEOUT_S = 60.0
@@ -44,7 +45,19 @@ def srfix(
     timeout_s: float = TIMEOUT_S,
     stdin: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the installed command without a terminal, `env` added to the environment, `stdin` piped in."""
+    """Runs the command without a terminal, `env` added to the environment, `stdin` piped in; see `forked`."""
+    command = [SRFIX, *map(str, arguments)]
+    return run_forked(command, stdin=stdin, timeout_s=timeout_s, env=environment(env), cwd=cwd)
+
+
+def started(
+    *arguments: str | Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout_s: float = TIMEOUT_S,
+    stdin: str = "",
+) -> subprocess.CompletedProcess[str]:
+    """The same by starting the installed command."""
     return subprocess.run(
         [SRFIX, *map(str, arguments)],
         input=stdin,

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from srfix.serde.registry import RegistryClient
-from tests.cli.kept_demo import SRFIX, KeptDemo, environment, kept_demo, srfix
+from tests.cli.kept_demo import SRFIX, KeptDemo, environment, kept_demo
+from tests.cli.kept_demo import started as srfix
 
 
 @pytest.fixture(scope="module")
