@@ -180,7 +180,7 @@ def generated(random: Random) -> tuple[bytes | None, Headers | None]:
 class TestPeekSql:
     def test_what_counts_as_framed_is_what_wire_peek_says(self, spark: SparkSession) -> None:
         random = Random(11)
-        rows = [generated(random) for _ in range(4_000)]
+        rows = [generated(random) for _ in range(2_000)]
         peeked = SchemaIdPeek()([payload for payload, _ in rows])
         expected = peek_headers([headers for _, headers in rows], peeked, Role.VALUE)
         assert {NO_PAYLOAD, BY_GUID, UNFRAMED, 1, 2**31 - 1} < set(expected)
