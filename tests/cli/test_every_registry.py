@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import pytest
 import trustme
 
-from srfix.cli.connection import Connection
 from srfix.cli.main import main
 from srfix.fixtures.registry import APICURIO, AXONOPS, KARAPACE, FixtureRegistry, Habits, Release
 from srfix.recovery.journal import Journal
 from srfix.recovery.subject_state import SubjectState
+from srfix.serde import registry_properties
 from srfix.serde.registry import RetryPolicy
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import Parts
@@ -135,7 +135,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(Connection, "_retry_policy", lambda _: RetryPolicy(sleep=made.sleep))
+    monkeypatch.setattr(registry_properties, "_retry_policy", lambda _: RetryPolicy(sleep=made.sleep))
     return made
 
 

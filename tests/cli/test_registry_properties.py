@@ -10,7 +10,7 @@ import trustme
 from srfix.cli.connection import Connection
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import BearerAuth, ClientCertificate, RetryPolicy, Secret
-from srfix.serde.registry.properties import RegistrySettings, registry_settings
+from srfix.serde.registry_properties import RegistrySettings, registry_settings
 
 URL = "http://registry:8081"
 

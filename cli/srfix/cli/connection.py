@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from srfix.serde.errors import UsageError
-from srfix.serde.registry.properties import RegistrySettings, open_registry
-from srfix.serde.registry.secret import revealed
+from srfix.serde.registry_properties import RegistrySettings, open_registry
 
 if TYPE_CHECKING:
     from srfix.serde.registry import RegistryClient
@@ -49,6 +48,8 @@ class Connection:
                 "No Kafka cluster was named. Give --bootstrap-servers HOST:9092, or "
                 "SRFIX_BOOTSTRAP_SERVERS, or `bootstrap-servers` in the --config file."
             )
+        from srfix.serde.registry.secret import revealed
+
         return {name: revealed(value) for name, value in self.kafka.items()}
 
     def registry_client(self) -> RegistryClient:

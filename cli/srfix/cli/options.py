@@ -28,7 +28,7 @@ from srfix.cli.properties import parse_property, read_properties
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
 from srfix.serde.kafka_properties import to_librdkafka
-from srfix.serde.registry.properties import is_registry_property, registry_settings, short_names
+from srfix.serde.registry_properties import is_registry_property, registry_settings, short_names
 from srfix.serde.subjects import Topic
 
 __all__ = [

@@ -13,7 +13,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.kafka_client import DECIDED_HERE
 from srfix.serde.kafka_properties import to_librdkafka
-from srfix.serde.registry.properties import RegistrySettings, is_registry_property, registry_settings
+from srfix.serde.registry_properties import RegistrySettings, is_registry_property, registry_settings
 from srfix.serde.spark.interface import OnBadRow
 from srfix.serde.subjects import Role
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.formats.table import Format
-from srfix.serde.registry.properties import open_registry
+from srfix.serde.registry_properties import open_registry
 from srfix.serde.resolve import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.spark._source_files import captured_topic
 from srfix.serde.spark._source_frame import Frame

@@ -1,5 +1,6 @@
 """Client properties for the schema registry: Confluent's names, with or without `schema.registry.` before; and the client
-that they make."""
+that they make. Importing this loads no HTTP client.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from srfix.serde.errors import UsageError
-from srfix.serde.registry.secret import Secret, revealed
 
 if TYPE_CHECKING:
     from srfix.serde.registry import Auth, BasicAuth, ClientCertificate, RegistryClient, RetryPolicy
@@ -190,6 +190,7 @@ def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, 
     :raises SecretError: if the user information, the proxy or the key's password is a reference that cannot be read.
     """
     from srfix.serde.registry import RegistryClient
+    from srfix.serde.registry.secret import revealed
 
     return RegistryClient(
         urls,
@@ -215,7 +216,7 @@ def _retry_policy(settings: RegistrySettings) -> RetryPolicy:
 
 
 def _client_certificate(settings: RegistrySettings) -> ClientCertificate | None:
-    from srfix.serde.registry import ClientCertificate
+    from srfix.serde.registry import ClientCertificate, Secret
 
     if settings.certificate_file is None:
         return None
@@ -227,7 +228,7 @@ def _client_certificate(settings: RegistrySettings) -> ClientCertificate | None:
 
 
 def _auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> Auth | None:
-    from srfix.serde.registry import BearerAuth
+    from srfix.serde.registry import BearerAuth, Secret
 
     if settings.bearer_token is None:
         return _basic_auth(settings, kafka)
@@ -239,7 +240,8 @@ def _auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> Auth | None:
 
 
 def _basic_auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> BasicAuth | None:
-    from srfix.serde.registry import BasicAuth
+    from srfix.serde.registry import BasicAuth, Secret
+    from srfix.serde.registry.secret import revealed
 
     if settings.credentials_source == "SASL_INHERIT":
         try:
