@@ -20,6 +20,7 @@ from srfix.recovery.verify_on_spark import EveryRowOnSpark
 from srfix.serde.errors import UsageError
 from srfix.serde.kafka_java_properties import to_java
 from srfix.serde.registry import RegistryClient
+from srfix.serde.spark.progress import JobProgress, watch_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +32,7 @@ _QUIET: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+_SAY_EVERY_S: Final = 2.0
 _STDOUT, _STDERR = 1, 2
 
 
@@ -56,17 +58,25 @@ class OnSpark:
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
         """See `CensusEngine.count`."""
-        engine = SparkCensus(self._session(), self._kafka, timeout_s=self._timeout_s)
-        return engine.count(request, on_progress=on_progress)
+        spark = self._session()
+        engine = SparkCensus(spark, self._kafka, timeout_s=self._timeout_s)
+
+        def tell(progress: CensusProgress) -> None:
+            # Until a first job is done nothing is known of records; tasks tell.
+            if on_progress is not None and progress.records_done:
+                on_progress(progress)
+
+        with watch_jobs(spark, _say, every_s=_SAY_EVERY_S):
+            return engine.count(request, on_progress=tell)
 
     def events(
         self, finding: PlannedFinding, census: Census, registry: RegistryClient, *, deadline_s: float | None = None
     ) -> Iterator[Event]:
         """See `EveryRow.events`."""
         click.echo(f"Reading every live row of {census.topic} on Spark.", err=True)
-        yield from EveryRowOnSpark(self._session(), self._kafka).events(
-            finding, census, registry, deadline_s=deadline_s
-        )
+        spark = self._session()
+        with watch_jobs(spark, _say, every_s=_SAY_EVERY_S):
+            yield from EveryRowOnSpark(spark, self._kafka).events(finding, census, registry, deadline_s=deadline_s)
 
     def _session(self) -> SparkSession:
         """
@@ -87,6 +97,10 @@ class OnSpark:
                 self._started = start_session("srfix", master=master, config=config)
             self._stack.callback(self._started.stop)
         return self._started
+
+
+def _say(progress: JobProgress) -> None:
+    click.echo(f"Spark: {progress}.", err=True)
 
 
 @contextmanager
