@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -17,17 +18,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.columns import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
-from srfix.serde.errors import ColumnError, EngineRefusedError, UsageError
+from srfix.serde.errors import BadRowError, ColumnError, EngineRefusedError, UsageError, WorkerPackageError
 from srfix.serde.formats.table import Format
 from srfix.serde.registry import RegistryClient
-from srfix.serde.spark import from_registry, plan_read, plan_write, to_registry, write_topic
+from srfix.serde.spark import clear_errors, from_registry, plan_read, plan_write, to_registry, write_stream, write_topic
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.write_plan import WritePlan
 from srfix.serde.subjects import Role
@@ -347,11 +347,15 @@ class TestNullRows:
             "SELECT 'k1' AS key, struct(1 AS id) AS value, 0 AS partition, 5L AS offset"
             " UNION ALL SELECT 'k2', NULL, 3, 9L"
         )
-        with pytest.raises(
-            PySparkException,
-            match=r"srfix: a value for topic 'users', key k2, partition 3, offset 9 cannot be written\. ENCODE_FAILED: The row "
-            r"is null, and written it would delete its key\. If it is to, say null_rows='tombstone'; if not, leave the row "
-            r"out\.",
+        with (
+            pytest.raises(
+                BadRowError,
+                match=r"^srfix: a value for topic 'users', key k2, partition 3, offset 9 cannot be written\. "
+                r"ENCODE_FAILED: The row "
+                r"is null, and written it would delete its key\. If it is to, say null_rows='tombstone'; if not, leave the row "
+                r"out\. To keep such rows apart, write with on_error='quarantine'\.$",
+            ),
+            clear_errors(),
         ):
             df.transform(to_registry(plan, engine=engine)).select("value").collect()
         written = payloads(df.transform(to_registry(plan, engine=engine, null_rows="tombstone")))
@@ -361,7 +365,10 @@ class TestNullRows:
     def test_a_bare_null_is_one_in_a_value(self, spark: SparkSession, engine: Engine) -> None:
         plan = plan_write(MemoryRegistry(), "users", "ID INT", wrap=False)
         df = spark.sql("SELECT 1 AS id UNION ALL SELECT NULL")
-        with pytest.raises(PySparkException, match=r"The row is null, and written it would delete its key\."):
+        with (
+            pytest.raises(BadRowError, match=r"The row is null, and written it would delete its key\."),
+            clear_errors(),
+        ):
             df.transform(to_registry(plan, engine=engine)).select("value").collect()
         written = payloads(df.transform(to_registry(plan, engine=engine, null_rows="tombstone")))
         assert written == [b"\0\0\0\0\1\2", None]
@@ -387,29 +394,38 @@ class TestBadRows:
         }
     )
 
-    @pytest.mark.parametrize(
-        ("sql", "jvm", "arrow"),
-        [
-            ("array(1, NULL), X'0102', 'RED', struct(1)", "->items->ARRAY is null", "->items[1] needs an integer"),
-            ("NULL, X'0102', 'RED', struct(1)", "->items is null", "->items needs a list"),
-            ("array(), X'01', 'RED', struct(1)", "->two needs 2 bytes, got 1", "->two needs 2 bytes, got bytes b'\\x01'"),
-            ("array(), X'0102', 'red', struct(1)", "->color needs one of RED, GREEN, got red", "->color needs one of RED"),
-            ("array(), X'0102', 'RED', NULL", "->in is null", "->in needs a mapping"),
-            ("array(), X'0102', 'RED', struct(NULL)", "->in->a is null", "->in->a needs an integer"),
-        ],
-    )  # fmt: skip
-    def test_what_the_schema_does_not_allow_fails_in_our_words(
-        self, spark: SparkSession, sql: str, jvm: str, arrow: str
-    ) -> None:
+    ROWS: Final = (
+        ("array(1, NULL), X'0102', 'RED', struct(1)", "->items->ARRAY is null", "->items[1] needs an integer"),
+        ("NULL, X'0102', 'RED', struct(1)", "->items is null", "->items needs a list"),
+        ("array(), X'01', 'RED', struct(1)", "->two needs 2 bytes, got 1.", "->two needs 2 bytes, got bytes b'\\x01'"),
+        ("array(), X'0102', 'red', struct(1)", "->color needs one of RED, GREEN, got red.", "->color needs one of RED"),
+        ("array(), X'0102', 'RED', NULL", "->in is null", "->in needs a mapping"),
+        ("array(), X'0102', 'RED', struct(NULL)", "->in->a is null", "->in->a needs an integer"),
+    )
+    """What the schema does not allow, in SQL, and what each engine says."""
+    CASTS: Final = "CAST(items AS ARRAY<INT>) AS items, two, color, CAST(in AS STRUCT<a: INT>) AS in"
+
+    @pytest.mark.parametrize(("sql", "said", "_"), ROWS, ids=[said for _, said, _ in ROWS])
+    def test_the_jvm_engine_fails_in_our_words(self, spark: SparkSession, sql: str, said: str, _: str) -> None:
         plan = plan_write(MemoryRegistry(), "users", schema=self.SCHEMA)
-        casts = "CAST(items AS ARRAY<INT>) AS items, two, color, CAST(in AS STRUCT<a: INT>) AS in"
-        df = spark.sql(f"SELECT 'k' AS key, {casts} FROM VALUES ({sql}) AS t(items, two, color, in)")
-        for engine, words in (("jvm", jvm), ("arrow", arrow)):
-            expected = (
-                rf"srfix: a value for topic 'users', key k cannot be written\. ENCODE_FAILED: .*{re.escape(words)}"
-            )
-            with pytest.raises(PySparkException, match=expected):
-                df.transform(to_registry(plan, engine=engine)).select("value").collect()  # type: ignore[arg-type]
+        df = spark.sql(f"SELECT X'6B' AS key, {self.CASTS} FROM VALUES ({sql}) AS t(items, two, color, in)")
+        words = f"srfix: a value for topic 'users', key X'6B' cannot be written. ENCODE_FAILED: {said}"
+        with pytest.raises(BadRowError, match=f"^{re.escape(words)}"), clear_errors():
+            df.transform(to_registry(plan, engine="jvm")).select("value").collect()
+
+    def test_the_arrow_engine_says_what_the_serializer_says(self, spark: SparkSession) -> None:
+        plan = plan_write(MemoryRegistry(), "users", schema=self.SCHEMA)
+        rows = ", ".join(f"({sql})" for sql, _, _ in self.ROWS)
+        df = spark.sql(f"SELECT 'k' AS key, {self.CASTS} FROM VALUES {rows} AS t(items, two, color, in)")
+        kept = df.transform(to_registry(plan, on_error="quarantine"))
+        for row, (_, _, said) in zip(kept.collect(), self.ROWS, strict=True):
+            assert row["value"] is None
+            assert said in row["_srfix_message"]
+        with (
+            pytest.raises(BadRowError, match=r"^srfix: a value for topic 'users', key k cannot be written\."),
+            clear_errors(),
+        ):
+            df.transform(to_registry(plan, engine="arrow")).select("value").collect()
 
     def test_quarantine_keeps_them_and_the_others_are_written(self, spark: SparkSession) -> None:
         plan = plan_write(MemoryRegistry(), "users", "ID INT, N STRING")
@@ -474,6 +490,16 @@ class TestRefusals:
         with pytest.raises(ColumnError, match=f"^{re.escape(words)}.*. Cast, rename, add or drop columns first.$"):
             spark.sql(f"SELECT {frame}").transform(to_registry(plan, engine=engine))
 
+    def test_workers_without_srfix_are_not_sent_any(self, spark: SparkSession) -> None:
+        plan = plan_write(MemoryRegistry(), "t", "A INT")
+        spark.sql("SELECT 1 AS a").transform(to_registry(plan, workers_have_srfix=False))
+        with pytest.raises(
+            WorkerPackageError,
+            match=r"^The values of topic 't' are for the arrow engine \(->A is bigint, of which not every value fits int\), "
+            r"which runs on the workers, and workers_have_srfix=False says that they lack srfix\. ",
+        ):
+            spark.sql("SELECT 1L AS a").transform(to_registry(plan, workers_have_srfix=False))
+
     def test_a_required_field_that_is_missing(self, spark: SparkSession) -> None:
         plan = plan_write(MemoryRegistry(), "t", schema=TestBadRows.SCHEMA)
         with pytest.raises(
@@ -536,6 +562,24 @@ class TestTopics:
                 .collect()
             )
         assert [tuple(row) for row in rows] == [(7, "Ada", -1000)]
+
+    def test_a_stream_is_written_too(self, spark: SparkSession, broker: KraftBroker, tmp_path: Path) -> None:
+        topic = f"streamed-{uuid.uuid4().hex[:8]}"
+        broker.create_topic(topic, partitions=1)
+        (tmp_path / "in").mkdir()
+        (tmp_path / "in" / "rows.json").write_text('{"id": 1}\n{"id": 2}\n')
+        plan = plan_write(MemoryRegistry(), topic, "ID BIGINT")
+        df = spark.readStream.schema("id bigint").json(str(tmp_path / "in"))
+        writer = write_stream(df, plan, bootstrap_servers=broker.bootstrap_servers)
+        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+        assert query.awaitTermination(60)
+        frame = (
+            spark.read.format("kafka")
+            .option("kafka.bootstrap.servers", broker.bootstrap_servers)
+            .option("subscribe", topic)
+            .load()
+        )
+        assert sorted(map(bytes, (row["value"] for row in frame.collect()))) == [b"\0\0\0\0\1\2\2", b"\0\0\0\0\1\2\4"]
 
     def test_an_option_that_the_plan_says(self, spark: SparkSession) -> None:
         plan: WritePlan = plan_write(MemoryRegistry(), "t", "A INT")

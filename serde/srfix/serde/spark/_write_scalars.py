@@ -169,8 +169,6 @@ def _decimal(node: AvroNode, given: FrameType, sql: str) -> Piece | Refusal:
     have_precision, have_scale = int(found[1]), int(found[2])
     if have_scale > scale or have_precision - have_scale > precision - scale:
         return Refusal(why=f"is {ddl(given)}, of which not every value fits {describe(node)}")
-    if node.kind == "fixed" and 10**precision > 2 ** (8 * node.size - 1):
-        return Refusal(why=f"is written as {describe(node)}, whose {node.size} bytes do not hold {precision} digits")
     schema: dict[str, SchemaJson] = {"logicalType": "decimal", "precision": precision, "scale": scale}
     schema |= {"type": "fixed", "name": "", "size": node.size} if node.kind == "fixed" else {"type": "bytes"}
     is_same = (have_precision, have_scale) == (precision, scale)

@@ -20,6 +20,8 @@ from srfix.serde.spark.write_plan import WritePlan
 __all__ = ["arrow_written", "encode_frame", "jvm_written"]
 
 _ENCODED = StructType([StructField("payload", BinaryType()), StructField("message", StringType())])
+_PAYLOAD = "_srfix_encoded_payload"
+_MESSAGE = "_srfix_encoded_message"
 _HEADERS = "array<struct<key: string, value: binary>>"
 
 
@@ -58,11 +60,13 @@ def encode_frame(
     """
     names = reason_columns(plan.role)
     message: Column | None = None
+    rows = df
     if write is not None:
         payload = jvm_written(plan, write)
     else:
-        encoded = arrow_written(plan, row)
-        payload, message = encoded["payload"], encoded["message"]
+        # The barrier: Spark computes a generator's struct once for each row, whatever is filtered by.
+        rows = df.select("*", F.inline(F.array(arrow_written(plan, row))).alias(_PAYLOAD, _MESSAGE))
+        payload, message = F.col(_PAYLOAD), F.col(_MESSAGE)
     if row.is_null is not None and not may_be_tombstones:
         refused = sql_text(
             "The row is null, and written it would delete its key. If it is to, say null_rows='tombstone'; if not, leave "
@@ -71,14 +75,15 @@ def encode_frame(
         no_row = F.when(F.expr(row.is_null), F.expr(refused))
         message = no_row if message is None else F.coalesce(message, no_row)
     if message is None:
-        out = df.withColumn(into, payload)
+        out = rows.withColumn(into, payload)
     elif is_quarantine:
         reason = F.when(message.isNotNull(), F.lit(Reason.ENCODE_FAILED.value))
-        out = df.withColumns({into: payload, names.reason: reason, names.message: message})
+        out = rows.withColumns({into: payload, names.reason: reason, names.message: message})
     else:
         before, behind = (F.expr(words) for words in bad_row_words(plan, row.place))
         failure = F.raise_error(F.concat(before, message, behind)).cast("binary")
-        out = df.withColumn(into, F.when(message.isNotNull(), failure).otherwise(payload))
+        out = rows.withColumn(into, F.when(message.isNotNull(), failure).otherwise(payload))
+    out = out.drop(_PAYLOAD, _MESSAGE)
     return out if plan.record_header is None else _with_header(out, plan, into)
 
 
