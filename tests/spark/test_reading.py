@@ -139,10 +139,15 @@ class TestBarrier:
             Decoding(decoded=decoded, reads_headers=True),
             column=None,
             on_error="fail",
-            observe="counted once too",
+            observe=None,
         )
         wanted = df.where("value.ID > 1 AND value.NAME = 'n'").where("value.ID < 3").select("value.ID", "value.NAME")
-        assert wanted.collect() == [Row(ID=2, NAME="n")]
+        # Spark has a rule of its own against this, for functions in Python only, which a user may have switched off.
+        spark.conf.set("spark.sql.optimizer.avoidDoubleFilterEval", "false")
+        try:
+            assert wanted.collect() == [Row(ID=2, NAME="n")]
+        finally:
+            spark.conf.unset("spark.sql.optimizer.avoidDoubleFilterEval")
         assert calls.value == 3
 
 
