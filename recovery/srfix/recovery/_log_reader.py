@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["read_places", "read_range"]
 
 _BATCH: Final = 500
-_POLL_S: Final = 0.5
+_POLL_S: Final = 0.1
+"""A batch that does not fill is waited for this long: the whole cost of a short range."""
 
 
 def read_range(
