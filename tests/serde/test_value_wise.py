@@ -100,7 +100,13 @@ def _payload(schema_id: int, value: Any) -> bytes:
 
 NOW: Final = datetime.datetime(2026, 11, 21, 20, 0, 0, 123000, tzinfo=datetime.UTC)
 FIRST: Final = {
-    **{"id": 2**40, "age": -1, "seen": NOW, "born": NOW.date(), "name": "Ada", "price": b"\x04\xd2", "when_": "now"},
+    "id": 2**40,
+    "age": -1,
+    "seen": NOW,
+    "born": NOW.date(),
+    "name": "Ada",
+    "price": b"\x04\xd2",
+    "when_": "now",
     "parts": [{"at": NOW}, {"at": NOW}],
 }
 POOL: Final[tuple[bytes | None, ...]] = (

@@ -93,7 +93,7 @@ def _submitted(
         env={**kept, "PYSPARK_PYTHON": workers, "PYSPARK_DRIVER_PYTHON": driver},
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -23,7 +23,7 @@ from srfix.serde.arrow._pyarrow import pyarrow
 from srfix.serde.arrow.decode import BatchEngine
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.arrow.value_wise import ValueWise
-from srfix.serde.errors import ResolveError, SrfixError
+from srfix.serde.errors import ResolveError, SrfixError, UsageError
 from srfix.serde.interface import Context, SerdeContext
 from srfix.serde.resolve import Resolver
 from srfix.serde.spark.plan import ReadPlan
@@ -39,7 +39,6 @@ BATCH_ENGINE: Final[BatchEngine] = ValueWise
 """What decodes batches. A compiled kernel takes this place."""
 FORGET_REFUSALS_AFTER_S: Final = 30.0
 """For how long an id that was refused is not asked for again, in seconds."""
-_MOST_REFUSALS: Final = 10_000
 _MOST_PLANS: Final = 16
 
 
@@ -51,10 +50,15 @@ class RememberedRefusals:
         policy: Resolver,
         *,
         forget_after_s: float = FORGET_REFUSALS_AFTER_S,
+        most: int = 10_000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """
+        :param most: how many refusals are remembered.
+        """
         self._policy = policy
         self._forget_after_s = forget_after_s
+        self._most = most
         self._clock = clock
         self._refused: dict[Hashable, tuple[float, ResolveError]] = {}
 
@@ -73,14 +77,23 @@ class RememberedRefusals:
         if error is not None and self._clock() < until:
             raise error
         try:
-            return ask()
+            return self._asked(identity, ask)
         except ResolveError as refusal:
             self._refused.pop(question, None)
-            if len(self._refused) >= _MOST_REFUSALS:
+            if len(self._refused) >= self._most:
                 del self._refused[next(iter(self._refused))]  # the oldest
             without_frames(refusal)
             self._refused[question] = (self._clock() + self._forget_after_s, refusal)
             raise
+
+    @staticmethod
+    def _asked(identity: Identity, ask: Callable[[], ResolvedSchema]) -> ResolvedSchema:
+        try:
+            return ask()
+        except UsageError as error:
+            # A strategy that makes no subject of this schema, a bare long, say: the payload is refused, as in the plan, not
+            # the topic.
+            raise ResolveError(error.message) from error
 
 
 class PlanDecoder:
