@@ -9,7 +9,6 @@ import json
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -44,20 +43,6 @@ def kafka(spark: SparkSession, topic: Topic) -> DataFrame:
         .option("includeHeaders", "true")
         .load()
     )
-
-
-def transact(topic: Topic, values: list[bytes], *, commits: bool) -> None:
-    """Writes values in one transaction; its marker takes an offset behind them."""
-    producer = Producer({"bootstrap.servers": topic.broker.bootstrap_servers, "transactional.id": topic.name})
-    producer.init_transactions()
-    producer.begin_transaction()
-    for value in values:
-        producer.produce(topic.name, value=value, partition=0)
-    producer.flush()
-    if commits:
-        producer.commit_transaction()
-    else:
-        producer.abort_transaction()
 
 
 class TestBatch:
@@ -110,14 +95,6 @@ class TestBatch:
         ]
         silent = read(spark, topic, columns=COLUMNS, on__error="null").groupBy("_srfix_reason").count().collect()
         assert dict(map(tuple, silent)) == {None: 1, "TRUNCATED": 1, "UNKNOWN_ID": 1, "BAD_MAGIC": 1}
-
-    def test_markers_and_aborted_records_are_no_rows_and_do_not_hang_it(
-        self, spark: SparkSession, topic: Topic
-    ) -> None:
-        transact(topic, topic.payloads([1, 2]), commits=True)
-        transact(topic, topic.payloads([3]), commits=False)
-        assert read(spark, topic, columns=COLUMNS).count() == 2
-        assert read(spark, topic, format="raw", kafka__isolation__level="read_uncommitted").count() == 3
 
     def test_a_misspelt_option_is_named_with_the_right_ones(self, spark: SparkSession, topic: Topic) -> None:
         with pytest.raises(UsageError, match=r"^There is no option colums\. Did you mean columns\? "), clear_errors():

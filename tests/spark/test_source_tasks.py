@@ -119,6 +119,27 @@ class TestBatches:
         assert read.parts == (None,)
         assert batches(read) == []
 
+    def test_markers_and_aborted_records_are_no_rows_and_do_not_hang_it(self, topic: Topic) -> None:
+        topic.transact(topic.payloads([1, 2]), commits=True)
+        topic.transact(topic.payloads([3]), commits=False)
+        patience = {"kafkaConsumer.pollTimeoutMs": "5000"}
+        assert [row["ID"] for row in rows(planned(topic, columns=COLUMNS, **patience))] == [1, 2]
+        everything = planned(topic, format="raw", kafka__isolation__level="read_uncommitted", **patience)
+        assert len(rows(everything)) == 3
+        middle = planned(topic, format="raw", endingOffsets=json.dumps({topic.name: {"0": 3, "1": 0}}), **patience)
+        assert [row["offset"] for row in rows(middle)] == [0, 1]
+
+    def test_a_broker_that_gives_nothing_is_not_waited_for_for_ever(self, topic: Topic) -> None:
+        topic.fill([b"x"])
+        read = planned(topic, format="raw", **{"kafkaConsumer.pollTimeoutMs": "300"})
+        task: ReadTask = pickle.loads(read.task)
+        assert task.records is not None
+        deaf = replace(task.records, kafka={"bootstrap.servers": "127.0.0.1:1"})
+        with pytest.raises(
+            ClusterError, match=r"no record for 0\.3 s at offset 0 of 1 \(kafkaConsumer\.pollTimeoutMs\)"
+        ):
+            list(replace(task, records=deaf).read((0, 0, 1)))
+
     def test_tombstones_are_dropped_where_that_was_asked_for(self, topic: Topic) -> None:
         topic.fill([*topic.payloads([1]), None])
         assert rows(planned(topic, columns=COLUMNS, tombstones="drop")) == [
