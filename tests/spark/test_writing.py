@@ -178,8 +178,8 @@ def frame_of(spark: SparkSession, columns: Mapping[str, tuple[pa.DataType, list[
 
 
 class TestBytes:
-    @given(st.lists(_cases(), min_size=12, max_size=12))
-    @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.lists(_cases(), min_size=16, max_size=16))
+    @settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
     def test_both_engines_write_what_the_serializer_writes(self, spark: SparkSession, cases: list[Case]) -> None:
         plans = [plan_write(MemoryRegistry(), f"t{number}", case.columns) for number, case in enumerate(cases)]
         df = frame_of(spark, {f"row{number}": (case.type, case.rows) for number, case in enumerate(cases)})

@@ -63,10 +63,14 @@ def encode_frame(
     rows = df
     if write is not None:
         payload = jvm_written(plan, write)
-    else:
-        # The barrier: Spark computes a generator's struct once for each row, whatever is filtered by.
+    elif is_quarantine:
+        # The barrier, for whoever filters by the reason: Spark computes a generator's struct once for each row.
         rows = df.select("*", F.inline(F.array(arrow_written(plan, row))).alias(_PAYLOAD, _MESSAGE))
         payload, message = F.col(_PAYLOAD), F.col(_MESSAGE)
+    else:
+        # Without one, key and value travel to the workers together.
+        encoded = arrow_written(plan, row)
+        payload, message = encoded["payload"], encoded["message"]
     if row.is_null is not None and not may_be_tombstones:
         refused = sql_text(
             "The row is null, and written it would delete its key. If it is to, say null_rows='tombstone'; if not, leave "
