@@ -1,0 +1,194 @@
+"""The arrow engine in a real Spark: types, batches, headers, formats, and what it asks the registry."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.columns import parse_columns
+from srfix.serde.formats.table import Format
+from srfix.serde.interface import SerdeContext
+from srfix.serde.registry import RegistryClient, RetryPolicy
+from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer
+from srfix.serde.spark import ReadPlan, plan_read
+from srfix.serde.spark._pyspark.arrow import arrow_decoded
+from srfix.serde.spark._worker import PlanDecoder
+from srfix.serde.subjects import Role
+from srfix.serde.wire import Framing, frame_id
+
+USERS = SerdeContext("users")
+NOW = datetime.datetime(2026, 11, 21, 20, 0, 0, 123000, tzinfo=datetime.UTC)
+# Every type that a column may have in Spark, in parts too.
+COLUMNS = parse_columns(
+    "ID BIGINT, AGE INT, OK BOOLEAN, SCORE DOUBLE, NAME STRING, RAW BYTES, PRICE DECIMAL(9, 2), BORN DATE, SEEN TIMESTAMP, "
+    "TAGS ARRAY<STRING>, PARTS ARRAY<STRUCT<WHEN_ TIMESTAMP, PRICES MAP<STRING, DECIMAL(9, 2)>>>, DEEP STRUCT<A STRUCT<B INT>>"
+)
+PRICE = decimal.Decimal("12.34")
+FULL: dict[str, Any] = {
+    "ID": 2**40,
+    "AGE": -7,
+    "OK": True,
+    "SCORE": 0.5,
+    "NAME": "Ada",
+    "RAW": b"\0\xff",
+    "PRICE": PRICE,
+    "BORN": NOW.date(),
+    "SEEN": NOW,
+    "TAGS": ["a", None],
+    "DEEP": {"A": {"B": 1}},
+    "PARTS": [{"WHEN_": NOW, "PRICES": {"a": PRICE, "b": None}}, None],
+}
+NULLS: dict[str, Any] = dict.fromkeys(FULL)
+
+
+@pytest.fixture
+def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
+    with RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client:
+        yield client
+
+
+def _decoded(spark: SparkSession, plan: ReadPlan, payloads: Sequence[bytes | None], partitions: int = 1) -> list[Row]:
+    frame = spark.createDataFrame(list(enumerate(payloads)), "n int, value binary").repartition(partitions)
+    return frame.select("n", arrow_decoded(plan, F.col("value")).alias("d")).orderBy("n").collect()
+
+
+def _written(client: RegistryClient, *rows: dict[str, Any]) -> list[bytes | None]:
+    serialize = AvroSerializer(client, COLUMNS)
+    return [serialize(row, USERS) for row in rows]
+
+
+def _barred(frame: DataFrame, plan: ReadPlan) -> DataFrame:
+    decoded = frame.select(arrow_decoded(plan, F.col("value")).alias("d"))
+    return decoded.select(F.inline(F.array("d")))
+
+
+class TestArrowDecoded:
+    def test_every_type_comes_as_spark_has_it(self, spark: SparkSession, client: RegistryClient) -> None:
+        payloads = _written(client, FULL, NULLS)
+        rows = _decoded(spark, plan_read(client, "users", COLUMNS), [*payloads, None])
+        naive = NOW.replace(tzinfo=None)  # the session's zone is UTC
+        full = rows[0]["d"].asDict(recursive=True)
+        assert full["message"] is full["reason"] is None
+        assert full["row"] == {
+            **FULL,
+            "RAW": bytearray(FULL["RAW"]),
+            "SEEN": naive,
+            "PARTS": [{"WHEN_": naive, "PRICES": {"a": PRICE, "b": None}}, None],
+        }
+        assert rows[1]["d"].asDict(recursive=True) == {"row": NULLS, "reason": None, "message": None}
+        assert rows[2]["d"].asDict(recursive=True) == {"row": None, "reason": "TOMBSTONE", "message": None}
+
+    def test_arrow_types_are_those_that_spark_takes_without_a_cast(
+        self, spark: SparkSession, client: RegistryClient
+    ) -> None:
+        from pyspark.sql.pandas.types import to_arrow_type
+
+        from srfix.serde.spark._pyspark.arrow import decoded_type
+
+        plan = plan_read(client, "users", COLUMNS)
+        given = PlanDecoder(plan)(pa.array(_written(client, FULL), pa.binary())).type
+        assert given == to_arrow_type(decoded_type(plan), timezone="UTC")
+
+    def test_batches_of_any_size_and_partitions_without_rows(self, spark: SparkSession, client: RegistryClient) -> None:
+        (payload,) = _written(client, FULL)
+        plan = plan_read(client, "users", parse_columns("ID BIGINT"))
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "7")
+        try:
+            mixtures: list[list[bytes | None]] = [[], [None] * 20, [payload] * 20, [payload, None, b"bad"] * 5]
+            for payloads in mixtures:
+                rows = _decoded(spark, plan, payloads, partitions=3)
+                reasons = {payload: None, None: "TOMBSTONE", b"bad": "BAD_MAGIC"}
+                assert [row["d"]["reason"] for row in rows] == [reasons[each] for each in payloads]
+                assert [row["d"]["row"] is None for row in rows] == [each != payload for each in payloads]
+        finally:
+            spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+
+    def test_a_filter_on_a_column_decodes_once(self, spark: SparkSession, client: RegistryClient) -> None:
+        payloads = _written(client, FULL, NULLS)
+        frame = spark.createDataFrame([(payload,) for payload in payloads], "value binary")
+        rows = _barred(frame, plan_read(client, "users", COLUMNS)).filter("row.ID > 1 AND reason IS NULL")
+        assert [row["row"]["NAME"] for row in rows.collect()] == ["Ada"]
+        plan = rows._jdf.queryExecution().executedPlan().toString()
+        assert plan.count("ArrowEvalPython") == plan.count("plan_decoder(") == 1
+
+    def test_headers_name_schemas_where_they_are_given(self, spark: SparkSession) -> None:
+        with FixtureRegistry(emulate="8.2") as registry, RegistryClient(registry.url) as client:
+            columns = parse_columns("ID BIGINT, NAME STRING")
+            context = SerdeContext("users", headers=[])
+            body = AvroSerializer(client, columns, schema_id_framing=Framing.HEADER_GUID)(
+                {"ID": 7, "NAME": "Ada"}, context
+            )
+            framed = AvroSerializer(client, columns)({"ID": 8, "NAME": "Bob"}, USERS)
+            ours = [*(context.headers or ()), ("trace", b"1")]
+            frame = spark.createDataFrame(
+                [(1, body, ours), (2, framed, [("trace", b"1")]), (3, framed, None), (4, None, ours), (5, body, None)],
+                "n int, value binary, headers array<struct<key: string, value: binary>>",
+            )
+            plan = plan_read(client, "users", columns)
+            decoded = arrow_decoded(plan, F.col("value"), headers=F.col("headers"))
+            rows = [row["d"] for row in frame.select("n", decoded.alias("d")).orderBy("n").collect()]
+            assert [row["row"] and row["row"]["ID"] for row in rows[:4]] == [7, 8, 8, None]
+            assert [row["reason"] for row in rows[:4]] == [None, None, None, "TOMBSTONE"]
+            assert rows[4]["row"] is None
+            assert rows[4]["reason"] is not None
+
+    @pytest.mark.parametrize("format_", [Format.JSON, Format.JSON_SR])
+    def test_json_with_schemas_and_without(self, spark: SparkSession, client: RegistryClient, format_: Format) -> None:
+        columns = parse_columns("ID BIGINT, PRICE DECIMAL(9, 2)")
+        serialize = JsonSerializer(columns) if format_ is Format.JSON else JsonSchemaSerializer(client, columns)
+        payload = serialize({"ID": 7, "PRICE": PRICE}, USERS)
+        assert payload is not None
+        rows = _decoded(spark, plan_read(client, "users", columns, format=format_), [payload, payload[:-1], None])
+        assert rows[0]["d"]["row"].asDict() == {"ID": 7, "PRICE": PRICE}
+        assert [row["d"]["reason"] for row in rows] == [None, "TRUNCATED", "TOMBSTONE"]
+
+    def test_keys_and_values_travel_together(self, spark: SparkSession, client: RegistryClient) -> None:
+        keys, values = parse_columns("ID BIGINT KEY"), parse_columns("NAME STRING")
+        key = AvroSerializer(client, keys)({"ID": 7}, SerdeContext("users", Role.KEY))
+        value = AvroSerializer(client, values)({"NAME": "Ada"}, USERS)
+        key_plan = plan_read(client, "users", keys, role=Role.KEY)
+        frame = spark.createDataFrame([(key, value)], "key binary, value binary").select(
+            arrow_decoded(key_plan, F.col("key")).alias("k"),
+            arrow_decoded(plan_read(client, "users", values), F.col("value")).alias("v"),
+        )
+        (row,) = frame.collect()
+        assert (row["k"]["row"]["ID"], row["v"]["row"]["NAME"]) == (7, "Ada")
+        plan = frame._jdf.queryExecution().executedPlan().toString()
+        assert plan.count("ArrowEvalPython") == 1
+
+
+class TestWhatTheRegistryIsAsked:
+    def test_an_unknown_id_costs_a_request_a_worker_not_one_a_row(
+        self, spark: SparkSession, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        columns = parse_columns("ID BIGINT")
+        plan = plan_read(client, "users", columns)
+        born = AvroSerializer(client, columns)({"ID": 7}, SerdeContext("born-later"))
+        asked = len(registry.requests)
+        for _ in range(2):
+            rows = _decoded(spark, plan, [born, frame_id(77, b"\0")] * 5000, partitions=4)
+            assert {row["d"]["reason"] for row in rows} == {None, "UNKNOWN_ID"}
+        paths = [request.path for request in registry.requests[asked:]]
+        # local[2] has two workers at a time.
+        assert 1 <= paths.count("/schemas/ids/1") <= 2
+        assert 1 <= paths.count("/schemas/ids/77") <= 2
+        assert len(paths) <= 4
+
+    def test_an_outage_fails_the_task_and_is_no_bad_row(
+        self, spark: SparkSession, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        from pyspark.errors import PythonException
+
+        columns = parse_columns("ID BIGINT")
+        plan = plan_read(client, "users", columns)
+        registry.close()
+        with pytest.raises(PythonException, match="RegistryUnreachableError: No schema registry answered"):
+            _decoded(spark, plan, [frame_id(77, b"\0")])
