@@ -111,7 +111,11 @@ def _lacking(spark: SparkSession, told: bool | None) -> str | None:
     if told is not None:
         return None if told else "workers_have_srfix=False says so"
     if spark not in _probed:
-        from srfix.serde.spark._pyspark.shipping import probe
-
-        _probed[spark] = (probe(spark),)
+        _probed[spark] = (_probe(spark),)
     return _probed[spark][0]
+
+
+def _probe(spark: SparkSession) -> str | None:
+    from srfix.serde.spark._pyspark.shipping import probe
+
+    return probe(spark)

@@ -1,0 +1,336 @@
+"""The jvm engine beside the deserializer, row for row; and what of it sessions must not change."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from srfix.serde.batches import BadRow, Reason, deserialize_many
+from srfix.serde.casing import CaseRule
+from srfix.serde.errors import EngineRefusedError, ResolveError
+from srfix.serde.interface import SerdeContext
+from srfix.serde.spark._jvm_read import AFTER, jvm_read
+from srfix.serde.spark._pyspark.jvm import jvm_decoded, require_avro
+from srfix.serde.spark.interface import PlannedRefusal
+from srfix.serde.spark.plan import ReadPlan
+from srfix.serde.wire import SchemaId, frame_id
+from tests.serde.spark.jvm_plans import Json, array, entries, enum, logical, plan_of, planned, record
+from tests.spark.jvm_writers import Writers, payload_of
+
+COLUMNS = """
+    A BOOLEAN, B INT, C BIGINT, D DOUBLE, E STRING, F BYTES, G DATE, H TIMESTAMP, I DECIMAL(10, 2), J DECIMAL(30, 6),
+    K ARRAY<BIGINT>, L MAP<STRING, STRING>,
+    M STRUCT<X INT, Y ARRAY<STRUCT<Z STRING, W DECIMAL(5, 1)>>, V MAP<STRING, TIMESTAMP>>,
+    N ARRAY<MAP<STRING, DOUBLE>>
+"""
+
+
+def decoded(spark: SparkSession, plan: ReadPlan, payloads: Sequence[bytes | None]) -> list[dict[str, Any]]:
+    """What the engine makes of payloads, in their order."""
+    frame = spark.createDataFrame(list(enumerate(payloads)), "i int, payload binary")
+    rows = frame.select("i", jvm_decoded(jvm_read(plan), F.col("payload")).alias("d")).collect()
+    return [row["d"].asDict(recursive=True) for row in sorted(rows, key=lambda row: cast("int", row["i"]))]
+
+
+def expected(plan: ReadPlan, payloads: Sequence[bytes | None]) -> list[Any]:
+    """What the deserializer makes of them."""
+    return list(deserialize_many(payloads, SerdeContext("t"), plan.deserializer(), on_error="quarantine"))
+
+
+def same(value: object) -> object:
+    """A value such that equal ones are equal, whatever Spark makes of them in Python."""
+    match value:
+        case float():
+            return value.hex()
+        case datetime.datetime():
+            return value.astimezone(datetime.UTC)
+        case bytearray():
+            return bytes(value)
+        case dict():
+            return {name: same(part) for name, part in value.items()}
+        case list():
+            return [same(part) for part in value]
+        case _:
+            return value
+
+
+def check(spark: SparkSession, plan: ReadPlan, payloads: Sequence[bytes | None]) -> list[str | None]:
+    """Both are equal; the reasons."""
+    made = decoded(spark, plan, payloads)
+    for payload, wanted, got in zip(payloads, expected(plan, payloads), made, strict=True):
+        if isinstance(wanted, BadRow):
+            assert got["reason"] is not None, (payload, wanted, got)
+            assert got["reason"] in (wanted.reason.value, Reason.DECODE_FAILED.value), (payload, wanted, got)
+            assert got["message"], payload
+        else:
+            assert got["reason"] == (Reason.TOMBSTONE.value if wanted is None else None), (payload, wanted, got)
+            assert same(got["row"]) == same(wanted), payload
+        assert (got["row"] is None) == (got["reason"] is not None)
+    return [got["reason"] for got in made]
+
+
+@contextmanager
+def settings(spark: SparkSession, **values: str) -> Iterator[None]:
+    before = {name: spark.conf.get(name, None) for name in values}
+    for name, value in values.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
+
+
+class TestParity:
+    @pytest.mark.parametrize("seed", [1, 2])
+    def test_rows_of_many_schemas_are_the_deserializers(self, spark: SparkSession, seed: int) -> None:
+        writers, pick = Writers(seed), random.Random(seed)
+        columns = plan_of(COLUMNS).columns
+        schemas = [writers.schema(columns) for _ in range(10)]
+        payloads: list[bytes | None] = [None]
+        for schema_id, schema in enumerate(schemas, 1):
+            whole = [payload_of(schema_id, schema, writers.value(schema)) for _ in range(12)]
+            payloads += whole
+            payloads += (payload[: pick.randrange(5, len(payload))] for payload in whole[:4] if len(payload) > 5)
+            payloads += (payload + pick.choice((b"\0", b"\xc8", AFTER[:3], b"trailing")) for payload in whole[4:8])
+        reasons = check(spark, plan_of(COLUMNS, *schemas), payloads)
+        assert reasons.count(None) >= 60
+        assert reasons.count("DECODE_FAILED") >= 60
+
+    @pytest.mark.parametrize("rule", CaseRule)
+    def test_each_case_rule_feeds_the_same_columns(self, spark: SparkSession, rule: CaseRule) -> None:
+        schema = record(id="long", ID="int", Name="string", sub=record("I", x="int", X="long", Y="int"))
+        value = {"id": 1, "ID": 2, "Name": "n", "sub": {"x": 3, "X": 4, "Y": 5}}
+        plan = plan_of("ID BIGINT, NAME STRING, SUB STRUCT<X BIGINT, Y BIGINT>", schema, case_rule=rule)
+        assert check(spark, plan, [payload_of(1, schema, value)]) == [None]
+
+    def test_bare_values(self, spark: SparkSession) -> None:
+        schemas: list[Json] = ["string", ["null", "int"], enum("A", "B")]
+        payloads = [
+            payload_of(number, schemas[number - 1], value) for number, value in ((1, "x"), (2, None), (2, 7), (3, "B"))
+        ]
+        plan = plan_of("A STRING", *schemas, wrapped=False)
+        assert (
+            check(spark, plan, [*payloads, payloads[0][:-1], payloads[0] + b"x"]) == [None] * 4 + ["DECODE_FAILED"] * 2
+        )
+
+    def test_entries_with_a_key_twice_keep_the_last_value(self, spark: SparkSession) -> None:
+        schema = record(a=array(entries(["null", "string"], ["null", "int"])))
+        values = [
+            [[{"key": "k", "value": 1}, {"key": "l", "value": 2}, {"key": "k", "value": None}], []],
+            [[{"key": "k", "value": 1}]],
+        ]
+        payloads = [payload_of(1, schema, {"a": value}) for value in values]
+        for policy in ("EXCEPTION", "LAST_WIN"):
+            with settings(spark, **{"spark.sql.mapKeyDedupPolicy": policy}):
+                assert check(spark, plan_of("A ARRAY<MAP<STRING, INT>>", schema), payloads) == [None, None]
+
+    def test_no_value_is_cut_to_the_columns_digits(self, spark: SparkSession) -> None:
+        schema = record(
+            a=logical("bytes", "decimal", precision=5, scale=2),
+            b=["null", logical("bytes", "decimal", precision=38, scale=0)],
+        )
+        numbers = (99_999, 100_000, -99_999, -100_000, 2**64 + 5, 2**63, 10**38 - 1, 10**38)
+        payloads = [
+            payload_of(
+                1,
+                schema,
+                {"a": one.to_bytes(20, "big", signed=True), "b": other and other.to_bytes(20, "big", signed=True)},
+            )
+            for number in numbers
+            for one, other in ((number, None), (1, number))
+        ]
+        plan = plan_of("A DECIMAL(5, 2), B DECIMAL(38, 0)", schema)
+        bad = "DECODE_FAILED"
+        firsts, seconds = [None, bad, None, bad, bad, bad, bad, bad], [None, None, None, None, None, None, None, bad]
+        assert check(spark, plan, payloads) == [reason for pair in zip(firsts, seconds, strict=True) for reason in pair]
+
+
+class TestFramesWithoutARow:
+    def test_reasons_are_those_of_the_deserializer(self, spark: SparkSession) -> None:
+        bad = planned(2, {"type": "object"}, schema_type="JSON")
+        refused = PlannedRefusal(
+            schema_id=SchemaId(3), reason=Reason.NOT_UNDER_SUBJECT, error=ResolveError("Not here.")
+        )
+        plan = plan_of(
+            "A INT", planned(1, record(a="int")), bad, planned(4, record(a="int", b="string")), refusals=(refused,)
+        )
+        payloads = [
+            None,
+            b"",
+            b"\0",
+            b"\0\0\0\0",
+            b"\1",
+            b"\1" * 16,
+            b"\1" * 17,
+            b"{}",
+            b"[1]",
+            b'"x"',
+            b"\x7f",
+            b"\xff" * 9,
+        ]
+        payloads += [frame_id(schema_id, b"\2") for schema_id in (0, 1, 2, 3, 4, 5, 2**31 - 1)]
+        made = decoded(spark, plan, payloads)
+        for payload, wanted, got in zip(payloads, expected(plan, payloads), made, strict=True):
+            if payload == frame_id(3, b"\2"):
+                assert (got["reason"], got["message"]) == ("NOT_UNDER_SUBJECT", "Not here.")
+            elif payload == frame_id(4, b"\2"):
+                assert got["reason"] == "DECODE_FAILED"
+            elif isinstance(wanted, BadRow):
+                assert got["reason"] == wanted.reason.value
+                if wanted.reason in (Reason.TOO_SHORT, Reason.BAD_MAGIC):
+                    assert wanted.error.message.endswith(got["message"])
+            else:
+                assert got["reason"] == (None if wanted else "TOMBSTONE")
+
+    def test_what_the_plan_does_not_know_goes_to_the_fallback_alone(self, spark: SparkSession) -> None:
+        refused = PlannedRefusal(schema_id=SchemaId(3), reason=Reason.UNKNOWN_ID, error=ResolveError("No."))
+        plan = plan_of("A INT", record(a="int"), planned(2, "no schema"), refusals=(refused,))
+        payloads = [
+            None,
+            frame_id(1, b"\2"),
+            frame_id(1, b""),
+            frame_id(2, b""),
+            frame_id(3, b"\2"),
+            frame_id(9, b""),
+            b"{",
+            b"\1" * 20,
+        ]
+
+        def fallback(payload: Column) -> Column:
+            row = F.when(payload.isNotNull(), F.struct(F.length(payload).alias("A")))
+            return F.struct(row.alias("row"), F.hex(payload).alias("reason"), F.lit("fallback").alias("message"))
+
+        frame = spark.createDataFrame(list(enumerate(payloads)), "i int, payload binary")
+        column = jvm_decoded(jvm_read(plan), F.col("payload"), fallback=fallback)
+        made = [row["d"] for row in frame.select("i", column.alias("d")).orderBy("i").collect()]
+        assert [row["reason"] for row in made[:4]] == ["TOMBSTONE", None, "DECODE_FAILED", "BAD_SCHEMA"]
+        assert [(row["reason"], row["message"]) for row in made[4:]] == [
+            (payload.hex().upper(), "fallback") for payload in payloads[4:] if payload
+        ]
+
+    def test_a_plan_without_schemas_knows_nothing(self, spark: SparkSession) -> None:
+        assert [row["reason"] for row in decoded(spark, plan_of("A INT"), [frame_id(1, b"\2"), None])] == [
+            "UNKNOWN_ID",
+            "TOMBSTONE",
+        ]
+
+
+class TestTraps:
+    """Those of Spark's Avro, by name."""
+
+    def test_a_reader_in_other_letters_is_not_null(self, spark: SparkSession) -> None:
+        schema = record(userId="long", sub=record("I", Zip="int"))
+        payload = payload_of(1, schema, {"userId": 7, "sub": {"Zip": 8}})
+        for sensitive in ("true", "false"):
+            with settings(spark, **{"spark.sql.caseSensitive": sensitive}):
+                (row,) = decoded(spark, plan_of("USERID BIGINT, SUB STRUCT<ZIP INT>", schema), [payload])
+                assert row["row"] == {"USERID": 7, "SUB": {"ZIP": 8}}
+
+    def test_a_writer_with_userid_twice_is_read(self, spark: SparkSession) -> None:
+        schema = record(userId="long", USERID="int")
+        assert check(spark, plan_of("USERID INT", schema), [payload_of(1, schema, {"userId": 1, "USERID": 2})]) == [
+            None
+        ]
+
+    def test_a_body_that_cannot_be_read_is_no_struct_of_nulls(self, spark: SparkSession) -> None:
+        schema = record(a="string")
+        assert decoded(spark, plan_of("A STRING", schema), [frame_id(1, b"\x10ab")])[0]["row"] is None
+
+    def test_a_row_of_nulls_is_a_row(self, spark: SparkSession) -> None:
+        schema = record(a=["null", "string"])
+        (row,) = decoded(spark, plan_of("A STRING", schema), [payload_of(1, schema, {"a": None})])
+        assert row == {"row": {"A": None}, "reason": None, "message": None}
+
+    def test_bytes_left_over_are_noticed(self, spark: SparkSession) -> None:
+        schema = record(a="int")
+        payloads = [frame_id(1, b"\2" + bytes(range(size))) for size in range(40)]
+        assert check(spark, plan_of("A INT", schema), payloads) == [None] + ["DECODE_FAILED"] * 39
+
+    def test_a_huge_length_of_a_string_is_a_bad_row(self, spark: SparkSession) -> None:
+        payload = frame_id(1, b"\xfe\xff\xff\xff\x0fab")
+        assert check(spark, plan_of("A STRING", record(a="string")), [payload]) == ["DECODE_FAILED"]
+
+    def test_a_branch_that_no_union_has_is_a_bad_row(self, spark: SparkSession) -> None:
+        plan = plan_of("A INT, B STRING", record(a=["null", "int"], b=enum("X", "Y")))
+        payloads = [frame_id(1, body) for body in (b"\0\0", b"\4\2\0", b"\1\2\0", b"\0\4", b"\0\1", b"\x7f\0")]
+        assert check(spark, plan, payloads) == [None] + ["DECODE_FAILED"] * 5
+
+    def test_timestamps_are_not_scaled_and_decimals_not_shifted(self, spark: SparkSession) -> None:
+        schema = record(a=logical("long", "timestamp-micros"), b=logical("bytes", "decimal", precision=10, scale=2))
+        payload = payload_of(1, schema, {"a": 1_700_000_000_123, "b": (1234).to_bytes(2, "big")})
+        assert check(spark, plan_of("A TIMESTAMP, B DECIMAL(12, 4)", schema), [payload]) == [None]
+
+    def test_narrowing_is_refused_where_a_cast_would_fail_the_job(self) -> None:
+        with pytest.raises(EngineRefusedError, match="int64 does not feed a column of int32"):
+            jvm_read(plan_of("A INT", record(a="long")))
+
+    @pytest.mark.parametrize("ansi", ["true", "false"])
+    @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles"])
+    def test_a_session_changes_nothing(self, spark: SparkSession, ansi: str, zone: str) -> None:
+        schema = record(a=logical("int", "date"), b="long", c="int", d=entries("string", "boolean"))
+        values = [
+            {"a": -719_162, "b": -62_135_596_800_000, "c": 5, "d": [{"key": "k", "value": True}]},
+            {"a": -150_000, "b": -12_219_292_800_001, "c": -5, "d": []},
+        ]
+        payloads = [payload_of(1, schema, value) for value in values]
+        plan = plan_of("A DATE, B TIMESTAMP, C STRING, D MAP<STRING, STRING>", schema)
+        changed = {
+            "spark.sql.ansi.enabled": ansi,
+            "spark.sql.session.timeZone": zone,
+            "spark.sql.avro.datetimeRebaseModeInRead": "LEGACY",
+            "spark.sql.legacy.avro.allowIncompatibleSchema": "true",
+            "spark.sql.legacy.castComplexTypesToString.enabled": "true",
+            "spark.sql.codegen.wholeStage": ansi,
+        }
+        with settings(spark, **changed):
+            frame = spark.createDataFrame([(payload,) for payload in payloads], "payload binary")
+            column = jvm_decoded(jvm_read(plan), F.col("payload"))
+            rows = frame.select(column.getField("row").alias("r")).select(
+                F.unix_date("r.A"), F.unix_millis("r.B"), "r.C", F.to_json("r.D")
+            )
+            assert [tuple(row) for row in rows.collect()] == [
+                (-719_162, -62_135_596_800_000, "5", '{"k":"true"}'),
+                (-150_000, -12_219_292_800_001, "-5", "{}"),
+            ]
+
+    def test_thirty_shapes_are_one_query(self, spark: SparkSession) -> None:
+        schemas = [record(a="int", **{f"f{n}": "int" for n in range(number)}) for number in range(30)]
+        payloads = [frame_id(number + 1, b"\2" * (number + 1)) for number in range(30)]
+        assert check(spark, plan_of("A INT", *schemas), payloads) == [None] * 30
+
+    def test_what_was_decoded_once_is_filtered_behind_the_barrier(self, spark: SparkSession) -> None:
+        plan = plan_of("A INT, B STRING", record(a="int", b="string"), record(A="long", b="string", c="int"))
+        frame = spark.createDataFrame([(frame_id(1, b"\2\2x"),)], "payload binary")
+        column = jvm_decoded(
+            jvm_read(plan_of("A BIGINT, B STRING", *[s.resolved.schema.text for s in plan.schemas])), F.col("payload")
+        )
+        rows = frame.select(column.alias("d")).select(F.inline(F.array("d"))).where("row.A > 0 AND row.B <> ''")
+        text = _plan_of(rows)
+        assert text.count("from_avro") == 2
+        assert rows.count() == 1
+
+
+def _plan_of(frame: Any) -> str:
+    import contextlib
+    import io
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        frame.explain("simple")
+    return out.getvalue()
+
+
+class TestSparkAvro:
+    def test_a_session_with_the_jar_has_it(self, spark: SparkSession) -> None:
+        require_avro(spark)
