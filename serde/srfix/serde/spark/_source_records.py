@@ -6,7 +6,8 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from srfix.serde.arrow._pyarrow import pyarrow
 from srfix.serde.errors import DataLossError, UsageError
@@ -28,8 +29,7 @@ _AT_A_TIME: Final = 500
 _POLL_S: Final = 0.1
 _MOST_BYTES: Final = 2**25
 """A batch is not made longer from this many bytes of values on."""
-_LOG_APPEND_TIME: Final = 2
-"""librdkafka counts timestamp types from 0 for none, Kafka and Spark from -1."""
+_Headers: TypeAlias = "list[tuple[str, bytes | None]]"
 
 
 def record_type(name: str) -> pa.DataType:
@@ -79,12 +79,12 @@ class RecordReader:
         try:
             for some in self._consumed(client, consumer, range_, min(_AT_A_TIME, at_a_time)):
                 if (waiting and len(waiting) + len(some) > at_a_time) or bytes_ >= _MOST_BYTES:
-                    yield _batch(self.topic, waiting, names)
+                    yield _batch(self.topic, range_.partition, waiting, names)
                     waiting, bytes_ = [], 0
                 waiting += some
                 bytes_ += sum(map(len, some))
             if waiting:
-                yield _batch(self.topic, waiting, names)
+                yield _batch(self.topic, range_.partition, waiting, names)
         finally:
             consumer.close()
 
@@ -125,15 +125,16 @@ class RecordReader:
                     f"no record for {self.poll_timeout_s:g} s at offset {position} of {range_.end} "
                     "(kafkaConsumer.pollTimeoutMs)",
                 )
-            records = [message for message in some if message.error() is None]
+            events = [message for message in some if message.error() is not None] if any(map(_error, some)) else []
+            records = [message for message in some if message.error() is None] if events else some
             if records:
                 position = _offset(records[-1]) + 1
                 if position > range_.end:
                     records = records[: bisect_left(records, range_.end, key=_offset)]
                 yield records
-            for message in some:
-                if message.error() is not None and position < range_.end:
-                    position = max(position, self._heeded(client, message, position, range_))
+            for event in events:
+                if position < range_.end:
+                    position = max(position, self._heeded(client, event, position, range_))
 
     def _heeded(self, client: ReadOnlyClient, event: Message, position: int, range_: OffsetRange) -> int:
         """Where the read stands after what is not a record."""
@@ -162,48 +163,44 @@ class RecordReader:
         )
 
 
-def _offset(message: Message) -> int:
-    offset = message.offset()
-    assert offset is not None
-    return offset
+# Functions of the class: columns are made by `map`, since a loop in Python costs as much as the read. What every record has
+# and only an event lacks, the types do not tell apart.
+_error = cast("Callable[[Message], object]", methodcaller("error"))
+_offset = cast("Callable[[Message], int]", methodcaller("offset"))
 
 
-def _batch(topic: str, messages: Sequence[Message], names: Collection[str]) -> pa.RecordBatch:
+def _batch(topic: str, partition: int, messages: Sequence[Message], names: Collection[str]) -> pa.RecordBatch:
     pa = pyarrow()
-    arrays = [_COLUMNS[name](topic, messages) for name in names]
+    found: dict[str, Sequence[object]] = {}
+    constant: dict[str, Any] = {}
+    for name in names:
+        match name:
+            case "topic":
+                constant[name] = pa.repeat(topic, len(messages))
+            case "partition":
+                constant[name] = pa.repeat(pa.scalar(partition, record_type(name)), len(messages))
+            case "timestamp" | "timestampType" if name not in found:
+                found |= zip(("timestampType", "timestamp"), _timestamps(messages), strict=True)
+            case "headers":
+                found[name] = _headers(messages)
+            case "key" | "value" | "offset":
+                found[name] = list(map(methodcaller(name), messages))
+    arrays = [constant[name] if name in constant else pa.array(found[name], record_type(name)) for name in names]
     fields = [pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _timestamps(messages: Sequence[Message]) -> pa.Array:
-    pa = pyarrow()
-    stamps = (message.timestamp() for message in messages)
-    # Without a timestamp Kafka says -1, and so does Spark: a millisecond before the epoch.
-    times = [milliseconds * 1000 if kind else -1000 for kind, milliseconds in stamps]
-    return pa.array(times, pa.int64()).cast(record_type("timestamp"))
+def _timestamps(messages: Sequence[Message]) -> tuple[list[int], list[int]]:
+    """Types and times in microseconds."""
+    kinds, milliseconds = zip(*map(methodcaller("timestamp"), messages), strict=True)
+    # librdkafka counts types from 0 for none, Kafka and Spark from -1. Without a timestamp both say -1 ms.
+    times = [time_ms * 1000 if kind else -1000 for kind, time_ms in zip(kinds, milliseconds, strict=True)]
+    return [kind - 1 for kind in kinds], times
 
 
-def _headers(messages: Sequence[Message]) -> pa.Array:
-    pa = pyarrow()
-    # None where there are none, as Spark's source has it.
-    headers = [_pairs(message) or None for message in messages]
-    return pa.array(headers, record_type("headers"))
-
-
-def _pairs(message: Message) -> list[dict[str, object]]:
-    headers = cast("Sequence[tuple[str, bytes | None]]", message.headers() or ())
-    return [{"key": name, "value": value} for name, value in headers]
-
-
-_COLUMNS: Final[Mapping[str, Callable[[str, Sequence[Message]], pa.Array]]] = {
-    "key": lambda _, messages: pyarrow().array([message.key() for message in messages], record_type("key")),
-    "value": lambda _, messages: pyarrow().array([message.value() for message in messages], record_type("value")),
-    "topic": lambda topic, messages: pyarrow().repeat(topic, len(messages)),
-    "partition": lambda _, messages: pyarrow().array([message.partition() for message in messages], pyarrow().int32()),
-    "offset": lambda _, messages: pyarrow().array([message.offset() for message in messages], pyarrow().int64()),
-    "timestamp": lambda _, messages: _timestamps(messages),
-    "timestampType": lambda _, messages: pyarrow().array(
-        [message.timestamp()[0] - 1 for message in messages], pyarrow().int32()
-    ),
-    "headers": lambda _, messages: _headers(messages),
-}
+def _headers(messages: Sequence[Message]) -> list[list[dict[str, object]] | None]:
+    """None where there are none, as Spark's source has it."""
+    headers = list(map(cast("Callable[[Message], _Headers | None]", methodcaller("headers")), messages))
+    if not any(headers):
+        return [None] * len(messages)
+    return [[{"key": name, "value": value} for name, value in pairs] if pairs else None for pairs in headers]
