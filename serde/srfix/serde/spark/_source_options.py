@@ -17,7 +17,7 @@ from srfix.serde.registry_properties import RegistrySettings, is_registry_proper
 from srfix.serde.spark.interface import OnBadRow
 from srfix.serde.subjects import Role
 
-__all__ = ["METADATA", "Isolation", "Policy", "SourceOptions", "Tombstones", "Use", "option_names", "source_options"]
+__all__ = ["Isolation", "METADATA", "Policy", "SourceOptions", "Tombstones", "Use", "option_names", "source_options"]
 
 METADATA: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 """A record's columns, as Spark's Kafka source calls them."""
