@@ -133,12 +133,16 @@ def test_schemas_that_are_born_while_a_stream_runs_are_read_without_a_restart(
 
 
 KILLED: Final = """
+    import os
     import sys
+    from threading import Thread
     from srfix.serde.columns import parse_columns
     from srfix.serde.registry import RegistryClient
     from srfix.serde.spark import plan_read, read_stream, start_session
     from srfix.serde.spark.progress import watch_streams
 
+    # Whoever waits for this one may be killed too.
+    Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
     registry, servers, topic, folder, jars = sys.argv[1:]
     config = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
     spark = start_session("killed", master="local[1]", config=config | {"spark.jars": jars})
@@ -159,6 +163,7 @@ def killed_in_the_middle(topic: Topic, folder: Path) -> None:
     arguments = (topic.registry.url, topic.broker.bootstrap_servers, topic.name, str(folder), jars)
     child = subprocess.Popen(
         [sys.executable, "-c", dedent(KILLED), *arguments],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
