@@ -187,6 +187,14 @@ class TestAcceptedTypes:
         within = Bounds(low=-1, high=86_400_001)
         assert read.shapes[0].fix == OfFields(fields=(("f0", OfItems(items=OfValues(values=within))),))
 
+    def test_what_is_looked_at_in_one_schema_is_not_in_another_of_the_same_types(self) -> None:
+        """A time of day and a plain int are the same text to Spark: as one shape, the plain ints out of a day were bad."""
+        time, plain = record(a=logical("int", "time-millis")), record(a="int")
+        for writers in ((time, plain), (plain, time)):
+            shapes = jvm_read(plan_of("A INT", *writers)).shapes
+            assert [shape.schema_ids for shape in shapes] == [(1,), (2,)]
+            assert [shape.fix is None for shape in shapes] == [writer is plain for writer in writers]
+
     def test_entries_become_a_map(self) -> None:
         read = jvm_read(
             plan_of("A MAP<STRING, INT>, B INT", record(a=["null", entries(["null", "string"], "int")], b="int"))

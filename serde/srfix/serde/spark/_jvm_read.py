@@ -47,9 +47,11 @@ bytes left over cannot look like it."""
 UNSEEN: Final = (
     "Why a body cannot be read: the reason is DECODE_FAILED, whatever the arrow engine says of it (TRUNCATED, "
     "TRAILING_BYTES, OVERFLOW, …).",
+    "Why, of a body that cannot be read under a schema of which no row can be: the reason is the schema's.",
     "Strings that are not UTF-8: they stay as they are.",
     "A boolean of another byte than 0 and 1: it is false.",
-    "An int of more than 32 bits: it is cut, or the body cannot be read.",
+    "An int of more than 32 bits: it is cut, or the body cannot be read. Nor can one with a number of more than ten bytes, "
+    "which the deserializer reads.",
     "What is wrong within a field that no column wants, as long as its end is found.",
     "Dates and timestamps outside of the years 1 to 9999, which Python does not have: they are read.",
     "A null key in a map, which the deserializer reads: the row is bad, as Spark's maps have none.",
@@ -124,7 +126,8 @@ def jvm_read(plan: ReadPlan) -> JvmRead:
         row_schema = plan.spark_schema()
     except ColumnError as error:
         reasons.append(error.message)
-    shapes: dict[tuple[str, str], tuple[list[SchemaId], Fix | None]] = {}
+    # What is to be looked at is told by no text: to both a time of day is an int.
+    shapes: dict[tuple[str, str, Fix | None], list[SchemaId]] = {}
     verdicts: dict[tuple[Reason, str, bool], list[SchemaId]] = {}
     for refused in plan.refusals:
         verdicts.setdefault((refused.reason, str(refused.error), True), []).append(refused.schema_id)
@@ -139,8 +142,8 @@ def jvm_read(plan: ReadPlan) -> JvmRead:
             assert reason is not None
             verdicts.setdefault((reason, str(found), False), []).append(schema.schema_id)
         else:
-            texts = _text(_writer(found)), _text(_reader(found))
-            shapes.setdefault(texts, ([], found.fix))[0].append(schema.schema_id)
+            shape = _text(_writer(found)), _text(_reader(found)), found.fix
+            shapes.setdefault(shape, []).append(schema.schema_id)
     if len(shapes) > MAX_SHAPES:
         reasons.append(
             f"The {len(plan.schemas)} schemas are of {len(shapes)} shapes, and with more than {MAX_SHAPES} Spark is slower "
@@ -152,7 +155,7 @@ def jvm_read(plan: ReadPlan) -> JvmRead:
         row_schema=row_schema,
         shapes=tuple(
             JvmShape(schema_ids=tuple(ids), writer_schema=writer, reader_schema=reader, fix=fix)
-            for (writer, reader), (ids, fix) in shapes.items()
+            for (writer, reader, fix), ids in shapes.items()
         ),
         verdicts=tuple(
             JvmVerdict(schema_ids=tuple(ids), reason=reason, message=message, is_refusal=is_refusal)

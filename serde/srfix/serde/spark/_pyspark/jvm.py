@@ -18,7 +18,7 @@ from srfix.serde.errors import PayloadTooShortError, UnknownMagicByteError, Wire
 from srfix.serde.spark._jvm_fixes import Bounds, Entries, Fix, OfFields, OfItems, OfValues, makes
 from srfix.serde.spark._jvm_read import AFTER, JvmRead, JvmShape
 from srfix.serde.spark._missing_jars import missing_jar
-from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId, parse, prefix_id_bytes
+from srfix.serde.wire import PREFIX_GUID_SIZE, PREFIX_ID_SIZE, SchemaId, parse, prefix_id_bytes
 
 __all__ = ["jvm_decoded", "require_avro"]
 
@@ -26,7 +26,6 @@ _FAILED = (
     "Spark's Avro could not read the body under its writer schema, or bytes are left over behind it. The arrow engine says "
     "what is wrong."
 )
-_GUID_SIZE = 17
 
 
 def jvm_decoded(read: JvmRead, payload: Column, *, fallback: Callable[[Column], Column] | None = None) -> Column:
@@ -171,7 +170,7 @@ def _unframed(payload: Column) -> Iterable[tuple[Column, Reason, Column]]:
     """Payloads without a schema id that could be one, in the words of `wire.parse`."""
     first, size = F.substring(payload, 1, 1), F.length(payload)
     yield size == 0, Reason.TOO_SHORT, F.lit(_words(b""))
-    for magic, needed in ((b"\0", PREFIX_ID_SIZE), (b"\1", _GUID_SIZE)):
+    for magic, needed in ((b"\0", PREFIX_ID_SIZE), (b"\1", PREFIX_GUID_SIZE)):
         begins, short = first == F.lit(magic), _words(magic)
         before, behind = short.split(" 1 bytes", 1)
         message = F.concat(F.lit(before + " "), size.cast("string"), F.lit(" bytes" + behind))
