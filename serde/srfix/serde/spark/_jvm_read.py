@@ -52,7 +52,8 @@ UNSEEN: Final = (
     "A boolean of another byte than 0 and 1: it is false.",
     "An int of more than 32 bits: it is cut, or the body cannot be read. Nor can one with a number of more than ten bytes, "
     "which the deserializer reads.",
-    "What is wrong within a field that no column wants, as long as its end is found.",
+    "What is wrong within a field that no column wants, as long as its end is found. Of arrays and maps there it takes the "
+    "sizes of blocks at their word; the deserializer reads the items.",
     "Dates and timestamps outside of the years 1 to 9999, which Python does not have: they are read.",
     "A null key in a map, which the deserializer reads: the row is bad, as Spark's maps have none.",
     f"Bytes left over that begin with {AFTER.hex(' ')}.",
