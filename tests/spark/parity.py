@@ -1,0 +1,147 @@
+"""The deserializer and both engines beside each other: many plans in one job."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from pyspark.sql import Column, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, DateType, MapType, StringType, StructField, StructType, TimestampType
+
+from srfix.serde.batches import BadRow, Reason, deserialize_many
+from srfix.serde.errors import EngineRefusedError
+from srfix.serde.interface import SerdeContext, Value
+from srfix.serde.spark import ReadPlan
+from srfix.serde.spark._jvm_read import JvmRead, jvm_read
+from srfix.serde.spark._pyspark.arrow import arrow_decoded, decoded_type
+from srfix.serde.spark._pyspark.jvm import jvm_decoded
+
+__all__ = ["Compared", "Decoded", "Payloads", "compare"]
+
+_PLANS_A_JOB = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payloads:
+    """What is read with a plan."""
+
+    plan: ReadPlan
+    payloads: Sequence[bytes | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded:
+    """What an engine made of a payload. Dates and times are texts: Spark has more of them than Python."""
+
+    row: object
+    reason: str | None
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A payload, and what everyone made of it."""
+
+    plan: ReadPlan
+    payload: bytes | None
+    bad: BadRow | None
+    """What the deserializer says, if it is bad."""
+    deserializer: Decoded
+    arrow: Decoded
+    jvm: Decoded | None
+    """None where the engine has refused the plan."""
+
+
+def compare(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
+    """All of them, in a few jobs, in their order."""
+    for start in range(0, len(given), _PLANS_A_JOB):
+        yield from _job(spark, given[start : start + _PLANS_A_JOB])
+
+
+def _job(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
+    # A column for each plan: one job reads them all, each into rows of its own type.
+    rows = [(number, *payloads) for number, payloads in enumerate(zip_longest(*(each.payloads for each in given)))]
+    names = [f"p{number}" for number in range(len(given))]
+    frame = spark.createDataFrame(rows, "i int, " + ", ".join(f"{name} binary" for name in names))
+    reads = [_jvm(each.plan) for each in given]
+    decoded: list[Column] = []
+    for name, each, read in zip(names, given, reads, strict=True):
+        as_text = _with_texts(decoded_type(each.plan))
+        decoded.append(arrow_decoded(each.plan, F.col(name)).cast(as_text).alias(f"arrow_{name}"))
+        if read is not None:
+            decoded.append(jvm_decoded(read, F.col(name)).cast(as_text).alias(f"jvm_{name}"))
+    found = sorted(frame.select("i", *decoded).collect(), key=lambda row: int(row["i"]))
+    for name, each, read in zip(names, given, reads, strict=True):
+        expected = deserialize_many(
+            each.payloads, SerdeContext(each.plan.topic), each.plan.deserializer(), on_error="quarantine"
+        )
+        for payload, wanted, row in zip(each.payloads, expected, found, strict=False):
+            yield Compared(
+                plan=each.plan,
+                payload=payload,
+                bad=wanted if isinstance(wanted, BadRow) else None,
+                deserializer=_wanted(wanted),
+                arrow=_got(row[f"arrow_{name}"]),
+                jvm=None if read is None else _got(row[f"jvm_{name}"]),
+            )
+
+
+def _jvm(plan: ReadPlan) -> JvmRead | None:
+    try:
+        return jvm_read(plan)
+    except EngineRefusedError:
+        return None
+
+
+def _with_texts(type_: DataType) -> DataType:
+    match type_:
+        case StructType():
+            return StructType([StructField(field.name, _with_texts(field.dataType)) for field in type_])
+        case ArrayType():
+            return ArrayType(_with_texts(type_.elementType))
+        case MapType():
+            return MapType(type_.keyType, _with_texts(type_.valueType))
+        case DateType() | TimestampType():
+            return StringType()
+        case _:
+            return type_
+
+
+def _wanted(wanted: Value | BadRow) -> Decoded:
+    if isinstance(wanted, BadRow):
+        message = wanted.error.message.encode(errors="backslashreplace").decode()
+        return Decoded(row=None, reason=wanted.reason.value, message=message)
+    return Decoded(row=_plain(wanted), reason=Reason.TOMBSTONE.value if wanted is None else None, message=None)
+
+
+def _got(decoded: Row) -> Decoded:
+    row = decoded["row"]
+    return Decoded(
+        row=None if row is None else _plain(row.asDict(recursive=True)),
+        reason=decoded["reason"],
+        message=decoded["message"],
+    )
+
+
+def _plain(value: object) -> object:
+    """A value such that equal ones are equal, whatever Spark makes of them in Python."""
+    match value:
+        case float():
+            return value.hex()
+        case datetime.datetime():
+            # As Spark's cast.
+            text = value.astimezone(datetime.UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+            return text.rstrip("0").rstrip(".") if value.microsecond else text[:19]
+        case datetime.date():
+            return value.isoformat()
+        case bytearray():
+            return bytes(value)
+        case dict():
+            return {name: _plain(part) for name, part in value.items()}
+        case list():
+            return [_plain(part) for part in value]
+        case _:
+            return value
