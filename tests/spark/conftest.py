@@ -26,6 +26,13 @@ RELEASE: Final = ".".join(pyspark.__version__.split(".")[:2])
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """PySpark 4.1 leaves the sockets open over which results came."""
+    if RELEASE == "4.1":
+        left = "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
+        config.addinivalue_line("filterwarnings", left)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session on two cores with spark-avro and spark-sql-kafka."""

@@ -115,7 +115,8 @@ def bad_rows_apart(client: Client) -> None:
     )
     observation = Observation("users")
     read = records.load().transform(from_registry(client.plan, on_error="quarantine", observe=observation))
-    assert [row["value"] is None for row in good_rows(read).orderBy("offset").collect()] == [False] * 3 + [True]
+    # Not sorted: in Spark 4.1 what a sort reads for its sample is counted too.
+    assert sorted(row["value"] is None for row in good_rows(read).collect()) == [False] * 3 + [True]
     assert bad_rows(read).count() == 2
     counts = counts_of(observation.get)
     assert (counts.rows, counts.tombstones, counts.bad, counts.unknown_ids) == (6, 1, 2, (123456,))

@@ -70,7 +70,8 @@ class TestQuarantine:
             names.message,
             names.payload,
         ]
-        rows = df.orderBy("offset").collect()
+        # In Spark 4.1 a sort reads twice, and what it reads for its sample is counted too.
+        rows = sorted(df.collect(), key=lambda row: int(row["offset"]))
         exact = case.engine == "arrow"
         bodies = {Reason.TRUNCATED, Reason.TRAILING_BYTES}
         reasons = [Reason.DECODE_FAILED if reason in bodies and not exact else reason for reason in sent]
