@@ -189,7 +189,8 @@ class _Schemas:
     def _nullable(self, type_: Json) -> Json:
         if isinstance(type_, list):
             return type_
-        return self._pick.choice((type_, type_, ["null", type_], ["null", type_], [type_, "null"], [type_]))
+        wrapped: tuple[Json, ...] = (type_, type_, ["null", type_], ["null", type_], [type_, "null"], [type_])
+        return self._pick.choice(wrapped)
 
     def _type(self, level: int) -> Json:
         pick = self._pick
@@ -198,7 +199,7 @@ class _Schemas:
             below = level + 1
             kind = pick.choice(("record", "array", "map", "entries"))
             if kind == "record":
-                return dict(self._record(below))
+                return self._record(below)
             inner: Json = self._nullable(self._type(below))
             if kind == "entries":
                 return self._entries(inner)
