@@ -11,7 +11,7 @@ from string import Formatter
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from srfix.serde._subject_names import Role, Subject, SubjectStrategy, changelog_topic, same_subject, subject_for
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import NoSubjectError, UsageError
 
 __all__ = [
     "ApartFromTopicSubject",
@@ -254,7 +254,7 @@ def _placeholders(template: str) -> Iterator[tuple[str, bool]]:
 
 def _named(record: str | None, topic: str, role: Role, strategy: str) -> str:
     if not record:
-        raise UsageError(
+        raise NoSubjectError(
             f"{strategy} makes the subject of a record's name, and the {role.value} of topic {topic!r} has none: only an "
             "Avro record and a JSON Schema with a title have one. Name the schema's record, or use another strategy, "
             "such as TopicSubject()."

@@ -43,6 +43,7 @@
     │   ├── JarMissingError           a jar that Spark needs is not there; says which coordinates
     │   └── WorkerPackageError        a worker lacks srfix, or what it needs; says how to ship it
     └── UsageError                    what was asked for makes no sense as it stands
+        └── NoSubjectError            a subject strategy makes no subject of this schema
 
 A message says what, where and what to do next, and never holds a secret.
 """
@@ -74,6 +75,7 @@ __all__ = [
     "JarMissingError",
     "KsqldbError",
     "MalformedHeaderError",
+    "NoSubjectError",
     "OutOfRangeError",
     "PayloadTooShortError",
     "PlanError",
@@ -318,3 +320,7 @@ class WorkerPackageError(SparkError):
 
 class UsageError(SrfixError, ValueError):
     """What was asked for makes no sense as it stands."""
+
+
+class NoSubjectError(UsageError):
+    """A subject strategy makes no subject of this schema: it takes a record's name, and the schema has none."""

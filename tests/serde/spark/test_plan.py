@@ -17,6 +17,7 @@ from srfix.serde.errors import (
     ColumnError,
     DualSubjectError,
     IncompatibleTypeError,
+    NoSubjectError,
     RegistryError,
     ResolveError,
     SchemaError,
@@ -144,7 +145,7 @@ class TestWhatIsAskedFor:
         assert [(planned.schema_id, planned.resolved.subject) for planned in plan.schemas] == [(1, "U"), (3, "K")]
         (nameless,) = plan.refusals
         assert (nameless.schema_id, nameless.reason) == (2, Reason.NOT_UNDER_SUBJECT)
-        assert isinstance(nameless.error, UsageError)
+        assert isinstance(nameless.error, NoSubjectError)
 
     def test_subjects_of_keys_are_the_keys(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed("users-key", '"long"')

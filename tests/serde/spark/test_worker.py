@@ -13,12 +13,14 @@ import pyarrow as pa
 import pytest
 
 from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.batches import Reason, reason_of
 from srfix.serde.columns import parse_columns
-from srfix.serde.errors import ResolveError
+from srfix.serde.errors import NoSubjectError, ResolveError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext, Serializer
 from srfix.serde.registry import RegistryClient, RetryPolicy
 from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.registry.models import RegisteredSchema
 from srfix.serde.resolve import ById, DualSubject, UnderOneSubject
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
 from srfix.serde.spark import ReadPlan, plan_read
@@ -252,8 +254,25 @@ class TestRememberedRefusals:
 
         policy = RememberedRefusals(UnderOneSubject(client, RecordSubject()))
         schema_id = client.register("numbers", _schema('"long"'))
-        with pytest.raises(ResolveError):
+        with pytest.raises(NoSubjectError) as caught:
             policy.resolve(schema_id, topic="users", role=Role.VALUE)
+        assert reason_of(caught.value) is Reason.NOT_UNDER_SUBJECT
+
+    def test_a_client_that_cannot_be_used_on_a_worker_is_no_refusal(self) -> None:
+        """A client certificate that is on the driver alone, say: told as bad rows, it would look like foreign schemas."""
+        asked = []
+
+        class NoCertificate(MemoryRegistry):
+            def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
+                asked.append(schema_id)
+                raise UsageError("The client certificate for the registry cannot be used.")
+
+        policy = RememberedRefusals(ById(NoCertificate()), clock=lambda: 0.0)
+        for _ in range(2):
+            with pytest.raises(UsageError) as caught:
+                policy.resolve(1, topic="users", role=Role.VALUE)
+            assert reason_of(caught.value) is None
+        assert asked == [1, 1]
 
 
 def _schema(text: str):  # type: ignore[no-untyped-def]

@@ -18,12 +18,12 @@ from uuid import UUID
 
 from srfix.serde._batch_rows import BadRow, Contexts, Reason, without_frames
 from srfix.serde._column_types import Columns
-from srfix.serde._resolved import Identity, ResolvedSchema
+from srfix.serde._resolved import ResolvedSchema
 from srfix.serde.arrow._pyarrow import pyarrow
 from srfix.serde.arrow.decode import BatchEngine
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.arrow.value_wise import ValueWise
-from srfix.serde.errors import ResolveError, SrfixError, UsageError
+from srfix.serde.errors import NoSubjectError, ResolveError, SrfixError
 from srfix.serde.interface import Context, SerdeContext
 from srfix.serde.resolve import Resolver
 from srfix.serde.spark.plan import ReadPlan
@@ -60,40 +60,32 @@ class RememberedRefusals:
         self._forget_after_s = forget_after_s
         self._most = most
         self._clock = clock
-        self._refused: dict[Hashable, tuple[float, ResolveError]] = {}
+        self._refused: dict[Hashable, tuple[float, SrfixError]] = {}
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
         """See `Resolver.resolve`."""
         identity = SchemaId(schema_id)
-        return self._ask(identity, topic, role, lambda: self._policy.resolve(identity, topic=topic, role=role))
+        question = (identity, topic, role)
+        return self._ask(question, lambda: self._policy.resolve(identity, topic=topic, role=role))
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
         """See `Resolver.resolve_guid`."""
-        return self._ask(guid, topic, role, lambda: self._policy.resolve_guid(guid, topic=topic, role=role))
+        question = (guid, topic, role)
+        return self._ask(question, lambda: self._policy.resolve_guid(guid, topic=topic, role=role))
 
-    def _ask(self, identity: Identity, topic: str, role: Role, ask: Callable[[], ResolvedSchema]) -> ResolvedSchema:
-        question = (identity, topic, role)
+    def _ask(self, question: Hashable, ask: Callable[[], ResolvedSchema]) -> ResolvedSchema:
         until, error = self._refused.get(question, (0.0, None))
         if error is not None and self._clock() < until:
             raise error
         try:
-            return self._asked(identity, ask)
-        except ResolveError as refusal:
+            return ask()
+        except (ResolveError, NoSubjectError) as refusal:
             self._refused.pop(question, None)
             if len(self._refused) >= self._most:
                 del self._refused[next(iter(self._refused))]  # the oldest
             without_frames(refusal)
             self._refused[question] = (self._clock() + self._forget_after_s, refusal)
             raise
-
-    @staticmethod
-    def _asked(identity: Identity, ask: Callable[[], ResolvedSchema]) -> ResolvedSchema:
-        try:
-            return ask()
-        except UsageError as error:
-            # A strategy that makes no subject of this schema, a bare long, say: the payload is refused, as in the plan, not
-            # the topic.
-            raise ResolveError(error.message) from error
 
 
 class PlanDecoder:

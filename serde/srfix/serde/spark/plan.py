@@ -20,7 +20,7 @@ from srfix.serde._framed_deserializer import FramedDeserializer
 from srfix.serde._half import Half, half_of
 from srfix.serde._plans import decode_plan
 from srfix.serde._resolved import ResolvedSchema, SecondAnswered
-from srfix.serde.batches import Reason, reason_of
+from srfix.serde.batches import reason_of
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import print_columns, spark_schema
 from srfix.serde.deserializer import (
@@ -30,7 +30,15 @@ from srfix.serde.deserializer import (
     KafkaDeserializer,
     SchemaDeserializer,
 )
-from srfix.serde.errors import CasingError, ColumnError, ResolveError, SchemaError, SrfixError, UsageError
+from srfix.serde.errors import (
+    CasingError,
+    ColumnError,
+    NoSubjectError,
+    ResolveError,
+    SchemaError,
+    SrfixError,
+    UsageError,
+)
 from srfix.serde.formats._json_schema_documents import reference_name
 from srfix.serde.formats.table import Format, check_schema_type, format_of
 from srfix.serde.interface import Deserializer
@@ -278,9 +286,9 @@ def _filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:
     for schema_id in sorted({*ids, *(version.schema_id for version in versions)} - schemas.keys()):
         try:
             resolved = policy.resolve(schema_id, topic=plan.topic, role=plan.role)
-        except (ResolveError, UsageError) as error:
-            # A strategy that makes no subject of this schema refuses it alone, not the topic.
-            reason = reason_of(error) or Reason.NOT_UNDER_SUBJECT
+        except (ResolveError, NoSubjectError) as error:
+            reason = reason_of(error)
+            assert reason is not None
             refusals.append(PlannedRefusal(schema_id=schema_id, reason=reason, error=error))
         else:
             schemas[schema_id] = _planned(plan, half, resolved, seconds.get(schema_id))
