@@ -119,6 +119,12 @@ class TestChooseEngine:
             choose_engine(EXACT, session_of(session))
         assert (first.probes, second.probes) == (1, 1)
 
+    def test_workers_that_lack_srfix_are_asked_again_for_it_may_be_brought_to_them(self) -> None:
+        session = FakeSession(lacking="No srfix there.")
+        assert not choose_engine(EXACT, session_of(session)).fallback
+        session.lacking = None
+        assert choose_engine(EXACT, session_of(session)).fallback
+
     @pytest.mark.parametrize("told", [True, False])
     def test_workers_that_the_caller_knows_are_not_asked(self, told: bool) -> None:
         session = FakeSession()

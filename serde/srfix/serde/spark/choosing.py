@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
 from srfix.serde.spark._jvm_read import JvmRead, jvm_read
@@ -30,7 +30,8 @@ __all__ = ["EngineChoice", "choose_engine"]
 
 _logger: Final = logging.getLogger("srfix.serde.spark")
 
-_probed: Final[WeakKeyDictionary[SparkSession, tuple[str | None]]] = WeakKeyDictionary()
+_with_srfix: Final[WeakSet[SparkSession]] = WeakSet()
+"""Sessions whose workers were found to have srfix. Others are asked again: it may be brought to them meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +57,8 @@ def choose_engine(
 ) -> EngineChoice:
     """The engine for a plan in a session. Logged as information under `srfix.serde.spark`.
 
-    :param workers_have_srfix: whether srfix and what it needs is installed on the executors. None asks a few of them, once
-        for each session, unless the arrow engine was asked for: that says itself what is missing.
+    :param workers_have_srfix: whether srfix and what it needs is installed on the executors. None asks a few of them, until
+        they have, unless the arrow engine was asked for: that says itself what is missing.
     :raises EngineRefusedError: if the jvm engine was asked for and cannot represent the plan exactly; or under `auto`, if
         it cannot, and the workers lack srfix.
     :raises JarMissingError: if the jvm engine was asked for and Spark has no spark-avro.
@@ -110,9 +111,12 @@ def _lacking(spark: SparkSession, told: bool | None) -> str | None:
     """What keeps the workers from running srfix; None if nothing does."""
     if told is not None:
         return None if told else "workers_have_srfix=False says so"
-    if spark not in _probed:
-        _probed[spark] = (_probe(spark),)
-    return _probed[spark][0]
+    if spark in _with_srfix:
+        return None
+    lacking = _probe(spark)
+    if lacking is None:
+        _with_srfix.add(spark)
+    return lacking
 
 
 def _probe(spark: SparkSession) -> str | None:

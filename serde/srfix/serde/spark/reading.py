@@ -50,7 +50,7 @@ def from_registry(
         reason.
     :param observe: counts rows, tombstones, bad rows by reason and refused ids, under this name, or for this Observation
         (batch only); `counts.counts_of` reads them.
-    :param workers_have_srfix: whether srfix is installed on the executors; None asks them, once for each session.
+    :param workers_have_srfix: whether srfix is installed on the executors; None asks them, until they have.
     :raises UsageError: if an argument is none of its words; when the frame is there, if it has no such column, or it is not
         binary, or if it has a column of the names that are to be added.
     :raises EngineRefusedError: when the frame is there, if no engine that was asked for can represent the plan exactly; and
