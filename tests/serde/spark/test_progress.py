@@ -54,6 +54,11 @@ class TestStreamProgressOf:
     def test_a_source_of_another_kind_does_not_say_how_far_behind_it_is(self, sources: object) -> None:
         assert stream_progress_of(said(sources=sources)).lag_records is None
 
+    def test_the_lag_of_format_srfix(self) -> None:
+        offsets = {"topic": "users", "topic_id": "x", "offsets": {"0": 10, "1": 7}}
+        source = {"endOffset": offsets, "latestOffset": offsets | {"offsets": {"0": 15, "1": 7, "2": 4}}}
+        assert stream_progress_of(said(sources=[source])).lag_records == 9
+
     def test_an_idle_query_has_no_rate(self) -> None:
         progress = stream_progress_of(said(numInputRows=0, processedRowsPerSecond=None, observedMetrics={}))
         assert (progress.rows, progress.rows_per_s, progress.counts) == (0, 0.0, {})

@@ -144,9 +144,11 @@ def _counts(observed: Mapping[str, object]) -> Iterator[tuple[str, ReadCounts]]:
 
 
 def _lag(end: object, latest: object) -> int | None:
-    """Of offsets by topic and partition, as Kafka's sources give them."""
+    """Of offsets by topic and partition, as Kafka's source and ours give them."""
     if not isinstance(end, Mapping) or not isinstance(latest, Mapping):
         return None
+    if isinstance(latest.get("offsets"), Mapping):  # of format("srfix"), which reads one topic
+        end, latest = ({"offsets": offsets.get("offsets")} for offsets in (end, latest))
     behind = 0
     for topic, partitions in latest.items():
         read = end.get(topic)
