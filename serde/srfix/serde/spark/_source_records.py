@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -53,7 +53,7 @@ class RecordReader:
 
     topic: str
     """The topic."""
-    kafka: Mapping[str, str]
+    kafka: Mapping[str, str] = field(repr=False)
     """Client properties, librdkafka's names; values may be `env:NAME` or `file:PATH`."""
     isolation: Isolation
     """Whether records of open and aborted transactions are read."""

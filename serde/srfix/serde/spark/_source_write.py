@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -56,7 +56,7 @@ class WriteTask:
 
     topic: str
     """The topic."""
-    kafka: Mapping[str, str]
+    kafka: Mapping[str, str] = field(repr=False)
     """Client properties, librdkafka's names; values may be `env:NAME` or `file:PATH`."""
     plan: WritePlan | None
     """How rows become payloads; None for raw records."""
