@@ -11,7 +11,7 @@ SPARK  := $(VENV)/.installed-spark
 SPARK_4_1 := .venv-spark-4.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format test-spark test-spark-4.1 stack stack-smoke java jars images docker-test bench fuzz wheel pyfiles clean
+.PHONY: help demo test lint format test-spark test-spark-4.1 stack stack-smoke java jars images docker-test bench bench-spark fuzz wheel pyfiles clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9.-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ bench: $(STAMP) ## Speed, as ratios against named peers in the same run
 	$(BIN)/python -m tests.bench.bench_arrow
 	$(BIN)/python tests/bench/bench_census.py
 	$(BIN)/python tests/bench/bench_scale.py
+
+bench-spark: jars $(SPARK) ## Both engines on Spark beside what is written by hand; the census of both
+	$(BIN)/python -m tests.bench.bench_spark
 
 fuzz: $(STAMP) ## A million broken payloads a format, new ones each time (FUZZ=N payloads)
 	SRFIX_FUZZ=$(or $(FUZZ),1000000) $(BIN)/python -m pytest -n auto --durations=0 tests/serde/fuzz || \

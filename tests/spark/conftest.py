@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.jars import fetch, spark_jars
 from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.spark.session import with_avro_limits
 
 RELEASE: Final = ".".join(pyspark.__version__.split(".")[:2])
 """PySpark's release line, as in `srfix.serde.spark.packages.RELEASES`."""
@@ -43,6 +44,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "2g")
+        .config(map=with_avro_limits({}))
         # A corrupt body may claim 2³⁰ items, and Avro takes memory for as many (`_jvm_read.UNSEEN`).
         .config("spark.driver.extraJavaOptions", "-Dorg.apache.avro.limits.collectionItems.maxLength=1000000")
         .config("spark.driver.bindAddress", "127.0.0.1")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from srfix.serde.errors import JarMissingError, SparkError
-from srfix.serde.spark.session import _no_gateway, _parts
+from srfix.serde.spark.session import _no_gateway, _parts, with_avro_limits
 
 
 @pytest.fixture
@@ -48,3 +48,17 @@ class TestCoordinates:
     def test_what_is_none_is_refused(self, text: str) -> None:
         with pytest.raises(SparkError, match=r"is no Maven coordinate\. Write group:artifact:version\.$"):
             _parts(text)
+
+
+class TestAvroLimits:
+    BOUND = "-Dorg.apache.avro.limits.collectionItems.maxLength"
+
+    def test_driver_and_executors_get_a_bound_beside_what_they_have(self) -> None:
+        config = with_avro_limits({"spark.driver.extraJavaOptions": "-Xss4m", "a": "b"})
+        assert config["spark.driver.extraJavaOptions"] == f"-Xss4m {self.BOUND}=10000000"
+        assert config["spark.executor.extraJavaOptions"] == f"{self.BOUND}=10000000"
+        assert config["a"] == "b"
+
+    def test_a_bound_that_is_there_stays(self) -> None:
+        given = {"spark.executor.extraJavaOptions": f"{self.BOUND}=7"}
+        assert with_avro_limits(given)["spark.executor.extraJavaOptions"] == f"{self.BOUND}=7"

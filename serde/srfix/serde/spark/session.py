@@ -19,9 +19,11 @@ from srfix.serde.spark.packages import packages as packages_for
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["check_session", "start_session"]
+__all__ = ["check_session", "start_session", "with_avro_limits"]
 
 _WORKERS_PYTHON: Final = "PYSPARK_PYTHON"
+_MOST_ITEMS: Final = "-Dorg.apache.avro.limits.collectionItems.maxLength"
+_JAVA_OPTIONS: Final = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 
 
 def start_session(
@@ -40,7 +42,7 @@ def start_session(
     :param master: `local[4]`, `spark://…`, `yarn`; a Connect server's `sc://…`; None is what Spark is configured with.
     :param packages: Maven coordinates; None are those of `packages.packages` for the Spark at hand, if it lacks any; `()`
         adds none.
-    :param config: Spark's configuration, by name.
+    :param config: Spark's configuration, by name; a new session also gets `with_avro_limits`.
     :raises JarMissingError: if a jar cannot be had, or is still missing.
     :raises SparkError: if PySpark or Java is missing, or Spark does not start.
     """
@@ -94,7 +96,7 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
     if master is not None and master.startswith("local"):
         # Spark's own default is the `python3` of the PATH, which need not have srfix.
         os.environ.setdefault(_WORKERS_PYTHON, sys.executable)
-    for name, value in config.items():
+    for name, value in (config if remote else with_avro_limits(config)).items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
@@ -102,6 +104,20 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
         if "JAVA_GATEWAY_EXITED" not in str(error):
             raise
         raise _no_gateway(config) from None  # the error says no more than that
+
+
+def with_avro_limits(config: Mapping[str, str]) -> dict[str, str]:
+    """The configuration, with a bound on what Avro in the JVM believes of a length: ten million items in a block.
+
+    Java's Avro takes memory for as many items as a block of an array claims, before it reads one. Seven broken bytes that
+    claim 2^29 end the JVM, and with it all of Spark, whoever reads them with `from_avro`. A bound that is set already
+    stays.
+    """
+    options = {name: config.get(name, "") for name in _JAVA_OPTIONS}
+    bounded = {
+        name: f"{given} {_MOST_ITEMS}=10000000".strip() for name, given in options.items() if _MOST_ITEMS not in given
+    }
+    return {**config, **bounded}
 
 
 def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> SparkError:
