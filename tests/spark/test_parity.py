@@ -64,17 +64,28 @@ class Known:
 
 
 class _ToTheLetter(AvroReference):
-    """The sizes of blocks and ints count too."""
+    """The sizes of blocks and of ints count too."""
 
     def __init__(self, text: str, *, logical: bool) -> None:
         super().__init__(text, logical=logical)
         self._ends: list[int | None] = []
 
     def _primitive(self, kind: str) -> object:
-        value = super()._primitive(kind)
-        if kind == "int" and isinstance(value, int) and not -(2**31) <= value < 2**31:
-            raise Refused("an int has 32 bits")
-        return value
+        return self._int() if kind == "int" else super()._primitive(kind)
+
+    def _index(self, number: int) -> int:
+        before = self._at
+        index = super()._index(number)
+        if self._at - before > 5:
+            raise Refused("an index has five bytes at most")
+        return index
+
+    def _int(self) -> int:
+        before = self._at
+        number = self._long()
+        if self._at - before > 5 or not -(2**31) <= number < 2**31:
+            raise Refused("an int has 32 bits, and five bytes at most")
+        return number
 
     def _items(self, items: Json, space: str, level: int) -> list[object]:
         self._ends.append(None)
