@@ -17,14 +17,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
+from srfix.fixtures.broker import KraftBroker
 from srfix.fixtures.jars import fetch, spark_jars
 from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery.census.interface import CensusRequest
+from srfix.recovery.census.local import LocalCensus
+from srfix.recovery.census.spark import SparkCensus
 from srfix.serde.registry import RegistryClient
 from srfix.serde.spark import Engine, from_registry, plan_read, plan_write, to_registry
+from srfix.serde.spark.session import with_avro_limits
+from srfix.serde.subjects import Topic
+from srfix.serde.wire import frame_id
 from tests.bench.measuring import Figures, arguments, gate, table
 from tests.bench.spark_by_hand import (
     decode_with_fastavro,
@@ -36,6 +44,8 @@ from tests.bench.spark_data import COLUMNS, SCHEMAS, TOPIC, lower_schema, write_
 
 Transform: TypeAlias = Callable[[DataFrame], DataFrame]
 
+_PARTITIONS: Final = 4
+_RECORDS_A_KEY: Final = 10
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 _BINARY: Final = "binary only"
 _ONE_ID: Final = "from_avro, one id"
@@ -101,6 +111,7 @@ def session(scratch: Path) -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "3g")
+        .config(map=with_avro_limits({}))
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .getOrCreate()
@@ -171,6 +182,63 @@ def encoding(rows: DataFrame, client: RegistryClient, *, records: int, rounds: i
     return gate("fastavro in mapInArrow beside jvm", cpu.ratio(_FASTAVRO, _JVM), at_least=5)
 
 
+def counting(spark: SparkSession, *, records: int, rounds: int) -> None:
+    """Rates of a census: a thread that only consumes, the local engine, a bare read on Spark, Spark's engine."""
+    keys = max(1, records // _RECORDS_A_KEY)
+    with KraftBroker() as broker:
+        broker.create_topic(TOPIC, _PARTITIONS, {"retention.ms": "-1"})
+        produce(broker.bootstrap_servers, keys, records)
+        config = {"bootstrap.servers": broker.bootstrap_servers}
+        request = CensusRequest(topic=Topic(TOPIC), partitions=tuple(range(_PARTITIONS)), committed=None)
+        kafka = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
+        frame = kafka.option("subscribe", TOPIC).load()
+        local, on_spark = LocalCensus(config), SparkCensus(spark, config)
+        assert local.count(request) == on_spark.count(request), "the engines do not agree"
+        routes: Mapping[str, Callable[[], object]] = {
+            "bare consume(500)": lambda: consume(broker.bootstrap_servers, records),
+            "census, local": lambda: local.count(request),
+            "bare read on Spark": lambda: run(frame),
+            "census, Spark": lambda: on_spark.count(request),
+        }
+        print(f"\ncensus of {records:,} records, {keys:,} keys, {_PARTITIONS} partitions: records a second, wall")
+        for name, route in routes.items():
+            seconds = min(_timed(route) for _ in range(rounds))
+            print(f"  {name:36}{records / seconds:12,.0f}")
+
+
+def _timed(route: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    route()
+    return time.perf_counter() - begun
+
+
+def produce(bootstrap_servers: str, keys: int, records: int) -> None:
+    """Keys again and again, a tombstone now and then, two ids."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": "20", "batch.size": "1000000"})
+    body = b"x" * 100
+    for number in range(records):
+        key, value = b"customer-%08d" % (number % keys), frame_id(3 if number % 4 else 7, body)
+        while True:
+            try:
+                producer.produce(TOPIC, key=key, value=None if number % 20 == 19 else value)
+            except BufferError:
+                producer.poll(0.1)
+            else:
+                break
+        if number % 1000 == 0:
+            producer.poll(0)
+    producer.flush()
+
+
+def consume(bootstrap_servers: str, records: int) -> None:
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "bench", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(_PARTITIONS)])
+    seen = 0
+    while seen < records:
+        seen += len(consumer.consume(500, 5))
+    consumer.close()
+
+
 def seed(registry: FixtureRegistry) -> None:
     """The topic's schemas, under the ids that its payloads carry."""
     for schema_id in range(1, max(SCHEMAS) + 1):
@@ -205,6 +273,7 @@ def main() -> int:
             decoding(topic, client, records=options.records, rounds=options.rounds),
             encoding(rows, client, records=options.records, rounds=options.rounds),
         ]
+        counting(spark, records=2 * options.records, rounds=3)
     return 0 if all(held) else 1
 
 
