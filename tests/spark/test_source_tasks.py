@@ -356,6 +356,13 @@ class TestWriting:
             write(topic, batch, struct(value="binary"), format="raw")
         assert write(topic, batch, struct(value="binary"), format="raw", tombstones="write") == 1
 
+    def test_a_null_value_beside_a_key_that_is_written_is_no_accident_either(self, topic: Topic) -> None:
+        batch = pa.RecordBatch.from_pydict({"ID": pa.array([7], pa.int64()), "value": pa.array([None], pa.binary())})
+        schema, given = struct(ID="long", value="binary"), {"role": "key", "metadata": "value"}
+        with pytest.raises(EncodeError, match=r"^Row 0 of the batch: the value is NULL\. Written, it would delete"):
+            write(topic, batch, schema, **given)
+        assert write(topic, batch, schema, tombstones="write", **given) == 1
+
     def test_a_record_that_is_not_taken_fails_the_task(self, broker: KraftBroker, registry: FixtureRegistry) -> None:
         small = Topic.created(broker, registry, 1, max_message_bytes="200")
         batch = pa.RecordBatch.from_pydict({"NAME": ["x" * 1000]})

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from srfix.serde.errors import UsageError
-from srfix.serde.spark._kafka_options import Offsets, Options, kafka_options
+from srfix.serde.spark._kafka_options import Offsets, Options, kafka_options, sink_options
 
 
 def options(
@@ -68,3 +68,33 @@ class TestKafkaOptions:
         message = "Spark would ignore the option sasl.jaas.config. What is for Kafka's client is called kafka.sasl.jaas.config."
         with pytest.raises(UsageError, match=rf"^{re.escape(message)}$"):
             options(more={"sasl.jaas.config": "secret"})
+
+
+class TestSinkOptions:
+    def test_the_topic_is_the_plans(self) -> None:
+        told = sink_options("users", bootstrap_servers="b:9092", options={"kafka.acks": "all", "includeHeaders": True})
+        assert told == {
+            "kafka.bootstrap.servers": "b:9092",
+            "topic": "users",
+            "kafka.acks": "all",
+            "includeHeaders": "true",
+        }
+
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [
+            ("Topic", "The option Topic is not to be given: the plan says it."),
+            (
+                "kafka.bootstrap.servers",
+                "The option kafka.bootstrap.servers is not to be given: bootstrap_servers says it.",
+            ),
+            (
+                "security.protocol",
+                "Spark would ignore the option security.protocol. What is for Kafka's client is called "
+                "kafka.security.protocol.",
+            ),
+        ],
+    )
+    def test_what_is_said_elsewhere_or_would_be_ignored_is_refused(self, name: str, said: str) -> None:
+        with pytest.raises(UsageError, match=rf"^{re.escape(said)}$"):
+            sink_options("users", bootstrap_servers="b:9092", options={name: "x"})

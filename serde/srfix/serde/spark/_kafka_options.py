@@ -1,4 +1,4 @@
-"""The options of Spark's Kafka source for one topic. In pure Python."""
+"""The options of Spark's Kafka source and sink for one topic. In pure Python."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final, TypeAlias
 
 from srfix.serde.errors import UsageError
 
-__all__ = ["Offsets", "Options", "kafka_options"]
+__all__ = ["Offsets", "Options", "kafka_options", "sink_options"]
 
 Offsets: TypeAlias = str | Mapping[int, int]
 """`earliest`, `latest`, or an offset for each partition."""
 
 Options: TypeAlias = Mapping[str, str | int | bool]
-"""Options of the source, by name."""
+"""Options of the source or the sink, by name."""
 
-_OURS: Final = {
+_SOURCES: Final = {
     "kafka.bootstrap.servers": "bootstrap_servers",
     "startingoffsets": "starting_offsets",
     "endingoffsets": "ending_offsets",
@@ -25,7 +25,9 @@ _OURS: Final = {
     "subscribepattern": "the plan's topic",
     "assign": "the plan's topic",
 }
-"""Option, in small letters → what says it here."""
+"""Option of the source, in any letters → what says it here."""
+_SINKS: Final = {"kafka.bootstrap.servers": "bootstrap_servers", "topic": "the plan"}
+"""The same for the sink."""
 
 _DOTTED: Final = re.compile(r"(?!kafka\.)\w+(\.\w+)+", re.IGNORECASE)
 
@@ -38,14 +40,7 @@ def kafka_options(
     :param ending_offsets: None for a stream.
     :raises UsageError: if an option says what a parameter says, or is Kafka's without `kafka.` before it.
     """
-    for name in options:
-        for ours, parameter in _OURS.items():
-            if re.fullmatch(re.escape(ours), name, re.IGNORECASE):
-                raise UsageError(f"The option {name} is not to be given: {parameter} says it.")
-        if _DOTTED.fullmatch(name):
-            raise UsageError(
-                f"Spark would ignore the option {name}. What is for Kafka's client is called kafka.{name}."
-            )
+    _check(options, _SOURCES)
     told = {
         "kafka.bootstrap.servers": bootstrap_servers,
         "subscribe": topic,
@@ -56,6 +51,27 @@ def kafka_options(
     if ending_offsets is not None:
         told["endingOffsets"] = _offsets(topic, ending_offsets)
     return _without_doubles(told, options) | {name: _text(value) for name, value in options.items()}
+
+
+def sink_options(topic: str, *, bootstrap_servers: str, options: Options) -> dict[str, str]:
+    """Everything that the sink is told.
+
+    :raises UsageError: if an option says what a parameter says, or is Kafka's without `kafka.` before it.
+    """
+    _check(options, _SINKS)
+    ours = {"kafka.bootstrap.servers": bootstrap_servers, "topic": topic}
+    return ours | {name: _text(value) for name, value in options.items()}
+
+
+def _check(options: Options, taken: Mapping[str, str]) -> None:
+    for name in options:
+        for ours, parameter in taken.items():
+            if re.fullmatch(re.escape(ours), name, re.IGNORECASE):
+                raise UsageError(f"The option {name} is not to be given: {parameter} says it.")
+        if _DOTTED.fullmatch(name):
+            raise UsageError(
+                f"Spark would ignore the option {name}. What is for Kafka's client is called kafka.{name}."
+            )
 
 
 def _offsets(topic: str, offsets: Offsets) -> str:

@@ -90,12 +90,16 @@ class WriteTask:
         found = {name: self._metadata(batch, name, column) for name, column in self.metadata.items()}
         if self.plan is not None:
             found[self.role.value] = self._payloads(batch, self.plan).to_pylist()
-        elif not self.writes_tombstones and None in found["value"]:
+        if self._values_stand_as_they_are and not self.writes_tombstones and None in found["value"]:
             position = found["value"].index(None)
             raise EncodeError(f"Row {position} of the batch: the value is NULL. {_TO_DELETE}")
         names = list(found)
         for values in zip(*found.values(), strict=True):
             yield dict(zip(names, values, strict=True))
+
+    @property
+    def _values_stand_as_they_are(self) -> bool:
+        return self.plan is None or self.role is Role.KEY
 
     def _metadata(self, batch: pa.RecordBatch, name: str, column: str) -> list[object]:
         pa, array = pyarrow(), batch.column(column)

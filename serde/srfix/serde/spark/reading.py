@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, get_args
 
-from srfix.serde.errors import UsageError
 from srfix.serde.spark._kafka_options import Offsets, Options, kafka_options
 from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark._words import check_word
 from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
@@ -56,8 +56,8 @@ def from_registry(
     :raises EngineRefusedError: when the frame is there, if no engine that was asked for can represent the plan exactly; and
         JarMissingError, WorkerPackageError as `choosing.choose_engine`.
     """
-    _one_of("on_error", on_error, get_args(OnBadRow))
-    _one_of("engine", engine, ENGINES)
+    check_word("on_error", on_error, get_args(OnBadRow))
+    check_word("engine", engine, ENGINES)
 
     def transform(df: DataFrame) -> DataFrame:
         from srfix.serde.spark._pyspark.engines import decoding_of
@@ -191,8 +191,3 @@ def _loaded(
             raise
         raise missing from None  # Spark's own words name options
     return transform(df)
-
-
-def _one_of(name: str, given: str, words: tuple[str, ...]) -> None:
-    if given not in words:
-        raise UsageError(f"{name}={given!r} is none of {', '.join(words)}.")

@@ -17,12 +17,14 @@ hold milliseconds, as the serializers do.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from srfix.serde.errors import EngineRefusedError, JarMissingError, UsageError, WorkerPackageError
 from srfix.serde.spark._frame_rows import FrameRow, frame_row
+from srfix.serde.spark._kafka_options import Options, sink_options
 from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark._words import check_word
 from srfix.serde.spark._write_jvm import JvmWrite, jvm_write
 from srfix.serde.spark.interface import ENGINES, Engine, reason_columns
 from srfix.serde.spark.write_plan import WritePlan
@@ -60,7 +62,8 @@ def to_registry(
     :param from_: the columns that make the row, or the struct column that is the row. None is the struct column `into`, if
         there is one; otherwise all columns but those that Kafka's source and sink know.
     :param into: the column of payloads; None is `value`, or `key` for a plan of keys.
-    :param null_rows: what becomes of a null struct, and of a bare null in a value. A null key is written.
+    :param null_rows: what becomes of a null struct, and of a bare null in a value. A null key is written. A row that could
+        not be read, by the frame's column of reasons, never becomes a tombstone.
     :param on_error: what a row that cannot be written does. `quarantine` adds `interface.reason_columns` (reason and
         message) and leaves the payload null: **keep such rows from Kafka** (`good_rows`), where a null is a tombstone. Only
         the arrow engine can.
@@ -78,9 +81,9 @@ def to_registry(
     :raises WorkerPackageError: if the arrow engine is needed, and `workers_have_srfix` is False.
     :raises UsageError: if the frame has no such columns, or it is not clear which make the row.
     """
-    _one_of("null_rows", null_rows, get_args(NullRows))
-    _one_of("on_error", on_error, get_args(OnUnwritable))
-    _one_of("engine", engine, ENGINES)
+    check_word("null_rows", null_rows, get_args(NullRows))
+    check_word("on_error", on_error, get_args(OnUnwritable))
+    check_word("engine", engine, ENGINES)
     column = plan.role.value if into is None else into
 
     def transform(df: DataFrame) -> DataFrame:
@@ -117,18 +120,23 @@ def write_topic(
     key_from: str | Sequence[str] | None = None,
     null_rows: NullRows = "refuse",
     engine: Engine = "auto",
-    options: Mapping[str, str] | None = None,
+    workers_have_srfix: bool | None = None,
+    options: Options | None = None,
 ) -> None:
     """Writes a frame's rows to the plan's topic, with the frame's key, partition and headers, as far as it has them.
 
     :param key: how keys are written; None takes the frame's column `key` as it is.
     :param key_from: the columns that make the key, as `from_`.
     :param options: more options of Spark's Kafka sink (`kafka.security.protocol`, …).
-    :raises UsageError: if an option is one that a parameter says; and as `to_registry`.
+
+    The other parameters are those of `to_registry`.
+
+    :raises UsageError: if an option is one that a parameter says, or lacks its `kafka.`; and as `to_registry`.
     :raises JarMissingError: if Spark has no Kafka sink.
     """
-    frame = _encoded(df, plan, key, from_, key_from, null_rows, engine)
-    writer = frame.write.format("kafka").options(**_options(plan, bootstrap_servers, options))
+    told = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
+    frame = _encoded(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+    writer = frame.write.format("kafka").options(**told)
     try:
         writer.save()
     except Exception as error:
@@ -148,14 +156,16 @@ def write_stream(
     key_from: str | Sequence[str] | None = None,
     null_rows: NullRows = "refuse",
     engine: Engine = "auto",
-    options: Mapping[str, str] | None = None,
+    workers_have_srfix: bool | None = None,
+    options: Options | None = None,
 ) -> DataStreamWriter:
     """As `write_topic`, for a stream: the writer, to be told its checkpoint and trigger, and started.
 
     Kafka's sink writes at least once: after a restart from a checkpoint some rows may be written again.
     """
-    frame = _encoded(df, plan, key, from_, key_from, null_rows, engine)
-    return frame.writeStream.format("kafka").options(**_options(plan, bootstrap_servers, options))
+    told = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
+    frame = _encoded(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+    return frame.writeStream.format("kafka").options(**told)
 
 
 def _encoded(
@@ -166,21 +176,15 @@ def _encoded(
     key_from: str | Sequence[str] | None,
     null_rows: NullRows,
     engine: Engine,
+    told: bool | None,
 ) -> DataFrame:
-    frame = df.transform(to_registry(plan, from_=from_, null_rows=null_rows, engine=engine))
+    value = to_registry(plan, from_=from_, null_rows=null_rows, engine=engine, workers_have_srfix=told)
+    frame = df.transform(value)
     if key is not None:
         # Of the frame's own columns: the value's payload has taken the place of none of them but `value`.
-        frame = frame.transform(to_registry(key, from_=key_from, engine=engine))
+        frame = frame.transform(to_registry(key, from_=key_from, engine=engine, workers_have_srfix=told))
     kept = [name for name in ("key", "value", "partition", "headers") if name in frame.columns]
     return frame.select(*kept)
-
-
-def _options(plan: WritePlan, bootstrap_servers: str, options: Mapping[str, str] | None) -> dict[str, str]:
-    ours = {"kafka.bootstrap.servers": bootstrap_servers, "topic": plan.topic}
-    for name in options or {}:
-        if name in ours:
-            raise UsageError(f"The option {name} is not to be given: a parameter, or the plan, says it.")
-    return {**(options or {}), **ours}
 
 
 def _engine(
@@ -221,8 +225,3 @@ def _require_jvm(df: DataFrame, *, is_quarantine: bool) -> None:
             reasons=("a row that cannot be written fails the job, and is not kept",),
         )
     require_avro(df.sparkSession)
-
-
-def _one_of(name: str, given: str, words: tuple[str, ...]) -> None:
-    if given not in words:
-        raise UsageError(f"{name}={given!r} is none of {', '.join(words)}.")

@@ -78,6 +78,13 @@ def encode_frame(
         )
         no_row = F.when(F.expr(row.is_null), F.expr(refused))
         message = no_row if message is None else F.coalesce(message, no_row)
+    elif row.is_null is not None and names.reason in df.columns:
+        # A frame in quarantine: what could not be read has no row either, and must not delete its key.
+        reason = F.col(names.reason)
+        unread = F.concat(F.lit("The row could not be read ("), reason, F.lit("). Leave such rows out (good_rows)."))
+        is_bad = reason.isNotNull() & (reason != Reason.TOMBSTONE.value)
+        no_row = F.when(F.expr(row.is_null) & is_bad, unread)
+        message = no_row if message is None else F.coalesce(message, no_row)
     if message is None:
         out = rows.withColumn(into, payload)
     elif is_quarantine:

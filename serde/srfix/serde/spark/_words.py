@@ -1,0 +1,13 @@
+"""Arguments that are one of some words."""
+
+from __future__ import annotations
+
+from srfix.serde.errors import UsageError
+
+__all__ = ["check_word"]
+
+
+def check_word(name: str, given: str, words: tuple[str, ...]) -> None:
+    """:raises UsageError: if the argument is none of the words."""
+    if given not in words:
+        raise UsageError(f"{name}={given!r} is none of {', '.join(words)}.")
