@@ -7,17 +7,16 @@ have changed (a repair): a worker remembers what the registry said for the lengt
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from srfix.serde.arrow._pyarrow import pyarrow
-from srfix.serde.batches import BadRow, Contexts, deserialize_many
+from srfix.serde.batches import BadRow, deserialize_many
 from srfix.serde.deserializer import SchemaDeserializer
-from srfix.serde.interface import Context, SerdeContext
 from srfix.serde.resolve import Resolver
 from srfix.serde.spark._worker import RememberedRefusals
+from srfix.serde.spark._worker_parts import contexts_with, words_of
 from srfix.serde.subjects import Role
 
 if TYPE_CHECKING:
@@ -62,24 +61,15 @@ class RowJudge:
         pa = pyarrow()
         reasons: list[str | None] = [None] * len(payloads)
         messages: list[str | None] = [None] * len(payloads)
-        rows = deserialize_many(payloads, self._contexts(headers), self._deserializer, on_error="quarantine")
+        contexts = contexts_with(headers, self._topic, self._role)
+        rows = deserialize_many(payloads, contexts, self._deserializer, on_error="quarantine")
         for row in rows:
             if isinstance(row, BadRow):
                 reasons[row.position] = row.reason.value
-                # An error may quote half of a surrogate pair, which no Arrow string holds.
-                messages[row.position] = row.error.message.encode(errors="backslashreplace").decode()
+                messages[row.position] = words_of(row)
         return pa.StructArray.from_arrays(
             [pa.array(reasons, pa.string()), pa.array(messages, pa.string())], names=["reason", "message"]
         )
-
-    def _contexts(self, headers: pa.Array) -> Contexts:
-        if not len(headers.flatten()):
-            return SerdeContext(self._topic, self._role)
-        return [self._with(each) for each in headers.to_pylist()]
-
-    def _with(self, headers: Sequence[dict[str, bytes | None]] | None) -> Context:
-        pairs = [(str(header["key"]), header["value"]) for header in headers or ()]
-        return SerdeContext(self._topic, self._role, headers=pairs)
 
 
 @lru_cache(maxsize=_MOST_READERS)

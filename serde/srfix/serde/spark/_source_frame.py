@@ -22,10 +22,10 @@ Json: TypeAlias = "str | bool | int | Sequence[Json] | Mapping[str, Json] | None
 SparkType: TypeAlias = "str | Mapping[str, Json]"
 
 
-def _struct(**fields: SparkType) -> SparkType:
+def _struct_of(fields: Iterable[tuple[str, SparkType]]) -> SparkType:
     return {
         "type": "struct",
-        "fields": [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in fields.items()],
+        "fields": [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in fields],
     }
 
 
@@ -37,7 +37,11 @@ _METADATA_TYPES: Final[Mapping[str, SparkType]] = {
     "offset": "long",
     "timestamp": "timestamp",
     "timestampType": "integer",
-    "headers": {"type": "array", "elementType": _struct(key="string", value="binary"), "containsNull": True},
+    "headers": {
+        "type": "array",
+        "elementType": _struct_of([("key", "string"), ("value", "binary")]),
+        "containsNull": True,
+    },
 }
 """As the frames of Spark's Kafka source (`KafkaRecordToRowConverter`)."""
 
@@ -114,11 +118,7 @@ def spark_json(frame: Frame) -> str:
 
     :raises ColumnError: if Spark has no such type as a column.
     """
-    rows = (
-        {field["name"]: field["type"] for field in json.loads(spark_schema(frame.columns))["fields"]}
-        if frame.columns
-        else {}
-    )
+    rows = _row_types(frame.columns) if frame.columns else {}
     types = [_type_of(field, rows) for field in frame.fields]
     return json.dumps(_struct_of(zip((field.name for field in frame.fields), types, strict=True)), ensure_ascii=False)
 
@@ -131,13 +131,6 @@ def _type_of(field: FrameField, rows: Mapping[str, SparkType]) -> SparkType:
     if field.kind is FieldKind.METADATA:
         return _METADATA_TYPES[field.source]
     return rows[field.source] if field.kind is FieldKind.ROW else _REASON_TYPES[field.kind]
-
-
-def _struct_of(fields: Iterable[tuple[str, SparkType]]) -> SparkType:
-    return {
-        "type": "struct",
-        "fields": [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in fields],
-    }
 
 
 def _fields(options: SourceOptions, columns: Columns) -> tuple[FrameField, ...]:

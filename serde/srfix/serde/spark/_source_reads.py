@@ -52,28 +52,16 @@ def plan_of(options: SourceOptions, frame: Frame) -> ReadPlan | None:
     """
     if options.format is None:
         return None
-    registry = registry_of(options)
-    wrap = options.wrap if frame.wrap is None else frame.wrap
-    topic = options.required_topic()
-    if registry is None or options.format is Format.JSON:
-        return plan_read(
-            None,
-            topic,
-            frame.columns,
-            role=options.role,
-            format=options.format,
-            case_rule=options.case_rule,
-            wrap=wrap,
-        )
+    registry = None if options.format is Format.JSON else registry_of(options)
     return plan_read(
         registry,
-        topic,
+        options.required_topic(),
         frame.columns,
         role=options.role,
         format=options.format,
         case_rule=options.case_rule,
-        wrap=wrap,
-        policy=_policy(options, registry),
+        wrap=options.wrap if frame.wrap is None else frame.wrap,
+        policy=None if registry is None else _policy(options, registry),
     )
 
 

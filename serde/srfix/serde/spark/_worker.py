@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from srfix.serde._batch_rows import BadRow, Contexts, Reason, without_frames
+from srfix.serde._batch_rows import Reason, without_frames
 from srfix.serde._column_types import Columns
 from srfix.serde._resolved import ResolvedSchema
 from srfix.serde.arrow._pyarrow import pyarrow
@@ -24,8 +24,9 @@ from srfix.serde.arrow.decode import BatchEngine
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.errors import NoSubjectError, ResolveError, SrfixError
-from srfix.serde.interface import Context, SerdeContext
+from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve import Resolver
+from srfix.serde.spark._worker_parts import contexts_with, words_of
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
 from srfix.serde.wire import SchemaId
@@ -114,14 +115,15 @@ class PlanDecoder:
         :raises RegistryError: if the registry could not be asked.
         """
         pa = pyarrow()
-        decoded = self._decode(payloads, self._context if headers is None else self._contexts(headers))
+        context = self._context if headers is None else contexts_with(headers, self._topic, self._role)
+        decoded = self._decode(payloads, context)
         reasons: list[str | None] = [None] * len(payloads)
         messages: list[str | None] = [None] * len(payloads)
         for position in decoded.tombstones:
             reasons[position] = Reason.TOMBSTONE.value
         for bad in decoded.bad:
             reasons[bad.position] = bad.reason.value
-            messages[bad.position] = _printable(bad)
+            messages[bad.position] = words_of(bad)
         reason = pa.array(reasons, pa.string())
         has_no_row = reason.is_valid() if decoded.tombstones or decoded.bad else None
         columns = [
@@ -130,15 +132,6 @@ class PlanDecoder:
         ]
         row = pa.StructArray.from_arrays(columns, fields=list(self._row), mask=has_no_row)
         return pa.StructArray.from_arrays([row, reason, pa.array(messages, pa.string())], fields=self._result)
-
-    def _contexts(self, headers: pa.Array) -> Contexts:
-        if not len(headers.flatten()):
-            return self._context
-        return [self._context if not each else self._with(each) for each in headers.to_pylist()]
-
-    def _with(self, headers: Sequence[dict[str, object]]) -> Context:
-        pairs = [(str(header["key"]), _header_value(header["value"])) for header in headers]
-        return SerdeContext(self._topic, self._role, headers=pairs)
 
 
 @lru_cache(maxsize=_MOST_PLANS)
@@ -169,14 +162,3 @@ def _in_microseconds(type_: pa.DataType) -> pa.DataType:
     if types.is_struct(type_):
         return pa.struct([field.with_type(_in_microseconds(field.type)) for field in type_])
     return type_
-
-
-def _header_value(value: object) -> bytes | None:
-    assert value is None or isinstance(value, bytes)
-    return value
-
-
-def _printable(bad: BadRow) -> str:
-    # An error may quote half of a surrogate pair, which no Arrow string holds.
-    error: SrfixError = bad.error
-    return error.message.encode(errors="backslashreplace").decode()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.serde.arrow._pyarrow import pyarrow, pyarrow_compute
 from srfix.serde.arrow.encode import from_arrow
+from srfix.serde.spark._worker_parts import words_of
 from srfix.serde.spark.write_plan import WritePlan
 from srfix.serde.subjects import Role
 
@@ -48,7 +49,7 @@ class PlanEncoder:
                 places[position] = place
             payloads = payloads.take(pa.array(places, pa.int64()))
             for bad in encoded.bad:
-                messages[bad.position] = bad.error.message.encode(errors="backslashreplace").decode()
+                messages[bad.position] = words_of(bad)
         return pa.StructArray.from_arrays([payloads, pa.array(messages, pa.string())], ["payload", "message"])
 
 

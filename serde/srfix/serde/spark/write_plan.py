@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from srfix.serde._column_types import Columns
-from srfix.serde._columns_from_spark import SparkSchema, columns_from_spark
+from srfix.serde._columns_from_spark import SparkSchema
 from srfix.serde._connect_columns import NameRule
 from srfix.serde._framed_serializer import TOPIC_SUBJECT, FramedSerializer
 from srfix.serde._half import half_of
 from srfix.serde._schema_choices import SettledSchema
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
 from srfix.serde.errors import RegistryError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.generations import Generation, WrittenBy
@@ -25,6 +24,7 @@ from srfix.serde.interface import SchemaLookup, SchemaRegistrar, SerdeContext, S
 from srfix.serde.record_name import record_name
 from srfix.serde.registry.models import Schema
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
+from srfix.serde.spark._newest import given_columns
 from srfix.serde.spark._write_explain import explanation
 from srfix.serde.subjects import Role, Subject, SubjectStrategy, subject_of
 from srfix.serde.wire import Framing, SchemaId, frame_guid, prefix_id_bytes, schema_id_header
@@ -169,7 +169,7 @@ def plan_write(
         raise UsageError(
             f"validate= is for JSON_SR, and full_name= for AVRO: the {role.value}s are to be written in {format.name}."
         )
-    declared = None if columns is None else _columns(columns, names)
+    declared = None if columns is None else given_columns(columns, names=names)
     half = None if declared is None else half_of(declared, role, wrap)
     exists = schema_id is not None or version is not None
     if format not in _FRAMED:
@@ -243,14 +243,6 @@ def _settled(serializer: FramedSerializer, topic: str, role: Role) -> SettledSch
     except RegistryError as error:
         error.add_note(f"No job was started: nothing was written to the topic {topic!r}.")
         raise
-
-
-def _columns(columns: Columns | SparkSchema, names: NameRule) -> Columns:
-    if isinstance(columns, tuple):
-        return columns
-    if isinstance(columns, str) and not columns.lstrip().startswith("{"):
-        return parse_columns(columns)
-    return columns_from_spark(columns, names=names)
 
 
 def _schema_options(

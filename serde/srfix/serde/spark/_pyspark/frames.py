@@ -10,6 +10,7 @@ from pyspark.sql.types import BinaryType
 
 from srfix.serde.batches import Reason
 from srfix.serde.errors import UsageError
+from srfix.serde.spark._frame_types import quoted
 from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.counts import count_columns
 from srfix.serde.spark._pyspark.engines import Decoding
@@ -104,7 +105,7 @@ def _is_bad(reason: Column) -> Column:
 
 
 def _named(column: str) -> Column:
-    return F.col("`" + column.replace("`", "``") + "`")
+    return F.col(quoted(column))
 
 
 def _check(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
