@@ -170,17 +170,17 @@ class TestGeneratedTopics:
         self, spark: SparkSession, registry: FixtureRegistry, format_: Format
     ) -> None:
         columns = parse_columns(
-            "ID BIGINT, NAME STRING, AT TIMESTAMP, DAY DATE, SUM DECIMAL(9, 2), "
-            "LIST ARRAY<STRUCT<X INT, Y DOUBLE>>, M MAP<STRING, ARRAY<BOOLEAN>>"
+            "ID BIGINT, NAME STRING, SEEN TIMESTAMP, BORN DATE, PRICE DECIMAL(9, 2), "
+            "ITEMS ARRAY<STRUCT<X INT, Y DOUBLE>>, M MAP<STRING, ARRAY<BOOLEAN>>"
         )
         rows: list[dict[str, object]] = [
             {
                 "ID": -(2**63),
                 "NAME": "Ünï\u0000",
-                "LIST": [{"X": 1, "Y": -0.0}, None],
+                "ITEMS": [{"X": 1, "Y": -0.0}, None],
                 "M": {"": [True, None], "x": None},
             },
-            {"ID": None, "SUM": None, "LIST": []},
+            {"ID": None, "PRICE": None, "ITEMS": []},
         ]
         with RegistryClient(registry.url) as client:
             serializer = JsonSerializer(columns) if format_ is Format.JSON else JsonSchemaSerializer(client, columns)
@@ -190,7 +190,7 @@ class TestGeneratedTopics:
             documents = [
                 b'{"id":1,"Id":2,"NAME":"upper","name":"lower"}',
                 b'{"ID":1,"ID":2}',
-                b'{"AT":1582934400000,"DAY":-1,"SUM":"1.5","M":{"k":[true]}}',
+                b'{"SEEN":1582934400000,"BORN":-1,"PRICE":"1.5","M":{"k":[true]}}',
                 b"null",
                 b"[]",
                 b'{"ID":"x"}',
