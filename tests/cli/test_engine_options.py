@@ -18,7 +18,8 @@ from srfix.cli.options import connection_options
 from srfix.serde.errors import UsageError
 
 SPARK = ("--engine", "spark")
-COMMANDS = {"scan": ("users",), "diagnose": ("--registry", "http://127.0.0.1:9")}
+REGISTRY = ("--registry", "http://127.0.0.1:9")
+COMMANDS = {"scan": ("users",), "diagnose": REGISTRY, "plan": REGISTRY}
 
 
 @click.command("scan")

@@ -10,6 +10,7 @@ import click
 from srfix.cli.commands._plan_report import plan_report
 from srfix.cli.commands._session import now, open_session
 from srfix.cli.connection import Connection
+from srfix.cli.engine_options import EngineChoice, engine_options
 from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -39,6 +40,7 @@ __all__ = ["plan"]
 @selection_options
 @evidence_options
 @hurry_options
+@engine_options
 @output_option
 @click.option(
     "-o",
@@ -78,6 +80,7 @@ def plan(
     selection: Selection,
     evidence: EvidenceOptions,
     hurry: Hurry,
+    engine: EngineChoice,
     output: OutputFormat,
     path: Path | None,
     keep: str,
@@ -91,7 +94,7 @@ def plan(
     if only_live and all_versions:
         raise UsageError("--only-live needs a census and --all-versions makes none: give one of them.")
     width = Width.ALL_VERSIONS if all_versions else Width.ONLY_LIVE if only_live else Width.WIDE
-    with open_session(connection, selection, evidence, hurry) as session:
+    with open_session(connection, selection, evidence, hurry, choice=engine) as session:
         examination = session.examine(engine=NoCensus() if all_versions else None)
         made = make_plan(
             examination,
