@@ -343,15 +343,20 @@ class _Bodies:
         low, high = _BOUNDS.get(logical, (-(2**most), 2**most - 1))
         if logical == "None" and kind == "long" and pick.random() < 0.8:
             low, high = _BOUNDS["timestamp-millis"]  # a TIMESTAMP may take it
-        return pick.choice((low, high, 0, 1, pick.randint(low, high), pick.randint(-1000, 1000)))
+        near = pick.randint(max(low, -1000), 1000) if logical == "time-millis" else pick.randint(-1000, 1000)
+        if logical == "time-millis" and pick.random() < 0.1:
+            return pick.choice((-1, high + 1, high + 2, 2 * high))  # 24:00 is the last
+        return pick.choice((low, high, 0, 1, pick.randint(low, high), near))
 
     def _unscaled(self, schema: dict[str, Json], size: int | None) -> bytes:
-        digits = cast("int", schema["precision"]) + self._pick.choice((0, 0, 0, 1))
-        number = self._pick.choice((1, -1)) * self._pick.randrange(10 ** self._pick.randint(0, digits))
+        pick, bound = self._pick, 10 ** cast("int", schema["precision"])
+        beyond = pick.random() < 0.15
+        number = pick.choice((bound, bound + 5, 2**64 + 5) if beyond else (0, 1, bound - 1, pick.randrange(bound)))
+        number *= pick.choice((1, -1))
         if size is None:
-            return number.to_bytes(number.bit_length() // 8 + 1 + self._pick.randrange(2), "big", signed=True)
-        bound = 1 << (8 * size - 1)
-        return max(-bound, min(bound - 1, number)).to_bytes(size, "big", signed=True)
+            return number.to_bytes(number.bit_length() // 8 + 1 + pick.randrange(2), "big", signed=True)
+        most = 1 << (8 * size - 1)
+        return max(-most, min(most - 1, number)).to_bytes(size, "big", signed=True)
 
 
 def _inlined(schema: Json, referred: dict[str, Json] | None) -> Json:
