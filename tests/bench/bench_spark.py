@@ -111,7 +111,7 @@ def session(scratch: Path) -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "3g")
-        .config(map=with_avro_limits({}))
+        .config(map={**with_avro_limits({})})
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .getOrCreate()

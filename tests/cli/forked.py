@@ -112,7 +112,9 @@ def _start() -> tuple[socket.socket, subprocess.Popen[bytes]]:
     # Its own streams are pipes, as the commands' are. `-P`: what is beside this file is not to be imported.
     command = [sys.executable, "-P", __file__]
     with theirs:
-        process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=kept)
+        process = subprocess.Popen(
+            command, stdin=theirs.fileno(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=kept
+        )
     return ours, process
 
 
