@@ -39,7 +39,9 @@ ROWS: Final = int(os.environ.get("PARITY", "100000"))
 
 # What the jvm engine's `unseen` says of bodies that the deserializer refuses, in the deserializer's words.
 WRONG_SIZE: Final = "a block has the size that it says"
-READ_BY_JVM: Final = re.compile(r"a string that is not UTF-8|a boolean of the byte|32 bits|years? ")
+READ_BY_JVM: Final = re.compile(
+    r"a string that is not UTF-8|a boolean of the byte|32 bits|years? |date value out of range"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +230,7 @@ def checked(each: Known) -> Iterator[str]:
         assert null_key or (not each.is_whole and each.fault is not None), shown
         assert jvm.reason == Reason.DECODE_FAILED.value, shown
     elif jvm.reason is None:
-        assert _is_unseen(compared), shown
+        assert each.fault == WRONG_SIZE or _is_unseen(compared), shown
     elif jvm.reason not in (plain.reason, Reason.DECODE_FAILED.value):
         # A body that cannot be read, under a schema of which none can be.
         problems = (schema.problem for schema in compared.plan.schemas if schema.schema_id == _schema_id(compared))
@@ -242,7 +244,7 @@ def _schema_id(compared: Compared) -> int:
 def _is_unseen(compared: Compared) -> bool:
     message = compared.deserializer.message or ""
     unused = [field for schema in compared.plan.schemas for field in schema.unused]
-    beside = any(re.search(rf"at ->{re.escape(field)}\b", message) for field in unused)
+    beside = any(re.search(rf"(at|within) ->{re.escape(field)}\b", message) for field in unused)
     return READ_BY_JVM.search(message) is not None or beside
 
 
