@@ -23,7 +23,8 @@ __all__ = ["check_session", "start_session", "with_avro_limits"]
 
 _WORKERS_PYTHON: Final = "PYSPARK_PYTHON"
 _MOST_ITEMS: Final = "-Dorg.apache.avro.limits.collectionItems.maxLength"
-_JAVA_OPTIONS: Final = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+_JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions")
+"""What Spark puts before the `extraJavaOptions`, so that a cluster's own stay."""
 
 
 def start_session(
@@ -111,7 +112,7 @@ def with_avro_limits(config: Mapping[str, str]) -> dict[str, str]:
 
     Java's Avro takes memory for as many items as a block of an array claims, before it reads one. Seven broken bytes that
     claim 2^29 end the JVM, and with it all of Spark, whoever reads them with `from_avro`. A bound that is set already
-    stays.
+    stays, here or in the `extraJavaOptions` of the cluster's own configuration.
     """
     options = {name: config.get(name, "") for name in _JAVA_OPTIONS}
     bounded = {
