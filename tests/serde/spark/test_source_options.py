@@ -10,15 +10,8 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import source
-from srfix.serde.spark._source_options import (
-    Isolation,
-    Policy,
-    SourceOptions,
-    Tombstones,
-    Use,
-    option_names,
-    source_options,
-)
+from srfix.serde.spark._source_names import option_names
+from srfix.serde.spark._source_options import Isolation, Policy, SourceOptions, Tombstones, Use, source_options
 from srfix.serde.subjects import Role
 
 SERVERS = {"bootstrap.servers": "broker:9092"}

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, TypeVar
+from typing import Final
 
-from srfix.serde.casing import CaseRule, match_fields
+from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
-from srfix.serde.kafka_client import DECIDED_HERE
-from srfix.serde.kafka_properties import to_librdkafka
-from srfix.serde.registry_properties import RegistrySettings, is_registry_property, registry_settings
+from srfix.serde.registry_properties import RegistrySettings
+from srfix.serde.spark._source_names import GivenOptions, Use, has_option, word_of
 from srfix.serde.spark.interface import OnBadRow
 from srfix.serde.subjects import Role
 
-__all__ = ["Isolation", "METADATA", "Policy", "SourceOptions", "Tombstones", "Use", "option_names", "source_options"]
+__all__ = ["Isolation", "METADATA", "Policy", "SourceOptions", "Tombstones", "Use", "source_options"]
 
 METADATA: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 """A record's columns, as Spark's Kafka source calls them."""
 
-_KAFKA: Final = "kafka."
-_REGISTRY: Final = "registry."
 _RAW: Final = "raw"
-_Words = TypeVar("_Words", bound=Enum)
-
-
-class Use(Enum):
-    """What the options are for."""
-
-    SCHEMA = "a read"
-    BATCH = "a batch read"
-    STREAM = "a stream"
-    FILES = "a read of files (path)"
-    WRITE = "a write"
 
 
 class Policy(Enum):
@@ -60,46 +45,6 @@ class Tombstones(Enum):
     DROP = "drop"
     REFUSE = "refuse"
     WRITE = "write"
-
-
-_READS: Final = frozenset({Use.SCHEMA, Use.BATCH, Use.STREAM, Use.FILES})
-_TOPIC_READS: Final = frozenset({Use.SCHEMA, Use.BATCH, Use.STREAM})
-_ALL: Final = frozenset(Use)
-_USES: Final[Mapping[str, frozenset[Use]]] = {
-    "bootstrap.servers": _ALL,
-    "case.rule": _ALL,
-    "checkpointLocation": frozenset({Use.WRITE}),  # Spark's own, which it shows to sinks
-    "columns": _ALL,
-    "endingOffsets": frozenset({Use.SCHEMA, Use.BATCH}),
-    "failOnDataLoss": _TOPIC_READS,
-    "format": _ALL,
-    "includeHeaders": _READS,
-    "kafkaConsumer.pollTimeoutMs": _TOPIC_READS,
-    "maxOffsetsPerTrigger": frozenset({Use.SCHEMA, Use.STREAM}),
-    "maxRecordsPerBatch": _READS,
-    "maxRecordsPerPartition": _TOPIC_READS,
-    "metadata": _ALL,
-    "metadata.prefix": _ALL,
-    "minPartitions": _TOPIC_READS,
-    "on.error": _READS,
-    "path": frozenset({Use.SCHEMA, Use.FILES, Use.STREAM}),
-    "policy": _READS,
-    "register": frozenset({Use.WRITE}),
-    "registry": _ALL,
-    "role": _ALL,
-    "startingOffsets": _TOPIC_READS,
-    "subject": _ALL,
-    "subject.first": _READS,
-    "subject.second": _READS,
-    "tombstones": _ALL,
-    "topic": _ALL,
-    "wrap": _ALL,
-}
-"""Option → what it is for."""
-_DECIDED: Final = (DECIDED_HERE | {"key.deserializer", "value.deserializer", "acks", "enable.idempotence"}) - {
-    "isolation.level"
-}
-_OTHERS_NAMES: Final = {"subscribe": "topic", "assign": "topic", "subscribepattern": "topic", "schema": "columns"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,10 +122,10 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
 
     :raises UsageError: if one is unknown, missing, not for this use, or has a value that is none of its words.
     """
-    use = Use.FILES if use is Use.BATCH and _has(options, "path") else use
-    given = _Given(options, use)
+    use = Use.FILES if use is Use.BATCH and has_option(options, "path") else use
+    given = GivenOptions(options, use)
     kafka = given.kafka()
-    isolation = _word(Isolation, "kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
+    isolation = word_of(Isolation, "kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
     format_ = _format(given)
     policy = given.word("policy", Policy.BY_ID)
     found = SourceOptions(
@@ -214,102 +159,7 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     return found
 
 
-def option_names() -> tuple[str, ...]:
-    """Every option but `kafka.…` and `registry.…`."""
-    return tuple(_USES)
-
-
-class _Given:
-    """The options by our names for them."""
-
-    def __init__(self, options: Mapping[str, str], use: Use) -> None:
-        own = {name: value for name, value in options.items() if not _is_property(name)}
-        names = match_fields(tuple(_USES), tuple(own), CaseRule.UNIQUE, where="the options")
-        unknown = sorted(own.keys() - set(names.values()))
-        if unknown:
-            raise _unknown(unknown[0], use)
-        self._values = {name: own[written] for name, written in names.items()}
-        self._properties = {name: value for name, value in options.items() if _is_property(name)}
-        self._use = use
-        for name in self._values:
-            if use not in _USES[name]:
-                raise UsageError(f"The option {name} is not for {use.value}. Leave it out. {_known(use)}")
-
-    def get(self, name: str) -> str | None:
-        return self._values.get(name)
-
-    def word(self, name: str, default: _Words) -> _Words:
-        return _word(type(default), name, self._values.get(name, default.value))
-
-    def flag(self, name: str, *, default: bool = False) -> bool:
-        value = self._values.get(name)
-        if value is None:
-            return default
-        words = match_fields(("true", "false"), (value,), CaseRule.UNIQUE, where="the value")
-        if not words:
-            raise UsageError(f"The option {name} is true or false, not {value!r}.")
-        return "true" in words
-
-    def number(self, name: str) -> int | None:
-        value = self._values.get(name)
-        if value is None:
-            return None
-        if not (value.isascii() and value.isdigit() and int(value) > 0):
-            raise UsageError(f"The option {name} is a whole number from 1 on, not {value!r}.")
-        return int(value)
-
-    def kafka(self) -> dict[str, str]:
-        given = {
-            name.removeprefix(_KAFKA): value for name, value in self._properties.items() if name.startswith(_KAFKA)
-        }
-        for name in sorted(given.keys() & _DECIDED):
-            raise UsageError(
-                f"The option kafka.{name} is not taken: this source decides on it itself, as Spark's checkpoint, not a "
-                "consumer group, keeps the offsets. Leave it out."
-            )
-        servers = self._values.get("bootstrap.servers")
-        return to_librdkafka(given | ({} if servers is None else {"bootstrap.servers": servers}))
-
-    def registry(self) -> RegistrySettings:
-        given = {
-            name.removeprefix(_REGISTRY): value
-            for name, value in self._properties.items()
-            if not name.startswith(_KAFKA)
-        }
-        url = self._values.get("registry")
-        return registry_settings(given | ({} if url is None else {"url": url}))
-
-
-def _is_property(name: str) -> bool:
-    return name.startswith((_KAFKA, _REGISTRY)) or is_registry_property(name)
-
-
-def _has(options: Mapping[str, str], name: str) -> bool:
-    return bool(match_fields((name,), tuple(options), CaseRule.UNIQUE, where="the options"))
-
-
-def _unknown(name: str, use: Use) -> UsageError:
-    near = _OTHERS_NAMES.get(name) or next(iter(difflib.get_close_matches(name, _for(use), n=1)), None)
-    hint = f" Did you mean {near}?" if near else ""
-    return UsageError(f"There is no option {name}.{hint} {_known(use)}")
-
-
-def _for(use: Use) -> list[str]:
-    return [name for name, uses in _USES.items() if use in uses]
-
-
-def _known(use: Use) -> str:
-    return f"Those for {use.value}: {', '.join(_for(use))}, kafka.…, registry.…."
-
-
-def _word(kind: type[_Words], name: str, value: str) -> _Words:
-    for member in kind:
-        if member.value == value:
-            return member
-    raise UsageError(f"The option {name} is one of {', '.join(member.value for member in kind)}, not {value!r}.")
-
-
-def _format(given: _Given) -> Format | None:
+def _format(given: GivenOptions) -> Format | None:
     value = given.get("format") or Format.AVRO.value
     if value == _RAW:
         return None
@@ -319,7 +169,7 @@ def _format(given: _Given) -> Format | None:
     return Format(value)
 
 
-def _on_error(given: _Given) -> OnBadRow:
+def _on_error(given: GivenOptions) -> OnBadRow:
     match given.get("on.error"):
         case None | "fail":
             return "fail"
@@ -331,8 +181,8 @@ def _on_error(given: _Given) -> OnBadRow:
             raise UsageError(f"The option on.error is one of fail, quarantine, null, not {other!r}.")
 
 
-def _tombstones(given: _Given) -> Tombstones:
-    words = (Tombstones.REFUSE, Tombstones.WRITE) if given._use is Use.WRITE else (Tombstones.KEEP, Tombstones.DROP)
+def _tombstones(given: GivenOptions) -> Tombstones:
+    words = (Tombstones.REFUSE, Tombstones.WRITE) if given.use is Use.WRITE else (Tombstones.KEEP, Tombstones.DROP)
     value = given.get("tombstones")
     if value is None:
         return words[0]
@@ -340,11 +190,11 @@ def _tombstones(given: _Given) -> Tombstones:
         if word.value == value:
             return word
     raise UsageError(
-        f"The option tombstones is one of {', '.join(word.value for word in words)} for {given._use.value}, not {value!r}."
+        f"The option tombstones is one of {', '.join(word.value for word in words)} for {given.use.value}, not {value!r}."
     )
 
 
-def _subjects(given: _Given, policy: Policy) -> tuple[str, ...]:
+def _subjects(given: GivenOptions, policy: Policy) -> tuple[str, ...]:
     subject, first, second = given.get("subject"), given.get("subject.first"), given.get("subject.second")
     if policy is Policy.DUAL:
         if subject is not None or first is None or second is None:
@@ -352,14 +202,14 @@ def _subjects(given: _Given, policy: Policy) -> tuple[str, ...]:
         return first, second
     if first is not None or second is not None:
         raise UsageError("The options subject.first and subject.second go with policy=dual.")
-    if subject is not None and policy is Policy.BY_ID and given._use is not Use.WRITE:
+    if subject is not None and policy is Policy.BY_ID and given.use is not Use.WRITE:
         raise UsageError("The option subject goes with policy=under-one-subject.")
     return () if subject is None else (subject,)
 
 
-def _metadata(given: _Given, *, is_raw: bool) -> tuple[str, ...] | None:
+def _metadata(given: GivenOptions, *, is_raw: bool) -> tuple[str, ...] | None:
     value = given.get("metadata")
-    if is_raw and given._use is not Use.WRITE:
+    if is_raw and given.use is not Use.WRITE:
         if value is not None or given.get("metadata.prefix") is not None:
             raise UsageError(
                 "With format=raw every column is metadata: leave metadata and metadata.prefix out, and choose columns "
