@@ -60,8 +60,9 @@ UNSEEN: Final = (
     "A schema GUID, in front of the body or in a record header: a row without an id is bad, unless the arrow engine reads "
     "what this one does not know.",
     "An array that claims more items than its body has: memory is taken for as many as it claims, and 2³⁰ of them cost the "
-    "executor. -Dorg.apache.avro.limits.collectionItems.maxLength=1000000, say, in spark.executor.extraJavaOptions (in "
-    "local mode spark.driver.extraJavaOptions) bounds it.",
+    "executor. start_session sets a bound; in a session that it has not started "
+    "-Dorg.apache.avro.limits.collectionItems.maxLength=10000000 does, in spark.executor.extraJavaOptions (in local mode "
+    "spark.driver.extraJavaOptions).",
 )
 """What the jvm engine cannot see, in sentences."""
 
