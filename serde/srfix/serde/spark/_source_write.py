@@ -18,6 +18,7 @@ from srfix.serde.arrow.types import reason_fields
 from srfix.serde.batches import Reason
 from srfix.serde.columns import parse_columns
 from srfix.serde.errors import ClusterError, EncodeError, UsageError
+from srfix.serde.kafka_client import ReadOnlyClient
 from srfix.serde.spark._source_log import TopicLog, kafka_config
 from srfix.serde.spark._source_options import SourceOptions, Tombstones
 from srfix.serde.spark._source_reads import fixed_subject, registry_of
@@ -160,12 +161,11 @@ class _Delivery:
         self._sent = 0
         self._failed = 0
         self._failures: dict[str, None] = {}
+        given = kafka_config(properties)
         try:
-            config = {**_DEFAULTS, **kafka_config(properties), **_FORCED, "error_cb": _ignored}
-            self._producer: Producer = Producer(config)
+            self._producer: Producer = Producer({**_DEFAULTS, **given, **_FORCED, "error_cb": _ignored})
         except (KafkaException, TypeError, ValueError) as error:
-            text = str(error.args[0].str()) if error.args and hasattr(error.args[0], "str") else str(error)
-            raise UsageError(f"librdkafka refuses the Kafka properties: {text}.") from None
+            raise ReadOnlyClient(given).refused_config(error) from None  # it hides secrets
 
     def send(self, records: Iterator[dict[str, Any]]) -> None:
         """Hands records over. Errors show at once, or in `done`."""

@@ -192,7 +192,8 @@ def plan_read(
     ids: Iterable[int] = (),
 ) -> ReadPlan:
     """Asks the registry for all that the payloads of a topic may carry. Nothing is written: a policy's
-    `register_missing` and `on_second` are for the payloads that are met.
+    `register_missing` and `on_second` are for ids that the plan does not hold, where they are met. What a second subject
+    answered is in the plan (`PlannedSchema.second`).
 
     :param registry: None is enough for JSON and KAFKA, which have no schemas.
     :param columns: the columns, parsed or in ksqlDB's words; a StructType, or its JSON (its names stay as they are); or
