@@ -195,9 +195,12 @@ def test_a_stream_that_was_killed_and_then_stopped_loses_and_doubles_nothing(
     fallback, arrow = ENGINES[2], ENGINES[0]
     query = restarted(fallback, to_the_end=False)
     try:
-        wait_until(lambda: any(progress["numInputRows"] for progress in query.recentProgress))
+        wait_until(lambda: not query.isActive or any(progress["numInputRows"] for progress in query.recentProgress))
+        failed = query.exception()
     finally:
         query.stop()
+    # Spark's Kafka source of 4.1 may fail once when it restarts in a batch: its metrics look for what is not there yet.
+    assert failed is None or (RELEASE == "4.1" and "KafkaMicroBatchStream.metrics" in str(failed)), failed
     topic.send(UPPER, 20)
     query = restarted(arrow, to_the_end=True)
     assert query.awaitTermination(int(DEADLINE_S))
