@@ -66,7 +66,7 @@ $(SPARK): $(STAMP)
 	@touch $@
 
 test-spark: jars $(SPARK) ## The tests on a real Spark (classic and Connect) with Avro, and a real Kafka
-	$(BIN)/python -m pytest tests/spark
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/spark
 
 $(SPARK_4_1)/.installed: pyproject.toml $(STAMP)
 	$(PYTHON) -m venv $(SPARK_4_1)
@@ -75,7 +75,7 @@ $(SPARK_4_1)/.installed: pyproject.toml $(STAMP)
 	@touch $@
 
 test-spark-4.1: java $(SPARK_4_1)/.installed ## The same on PySpark 4.1, in an environment of its own
-	$(SPARK_4_1)/bin/python -m pytest tests/spark
+	$(SPARK_4_1)/bin/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/spark
 
 $(DOCKER): $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docker]'

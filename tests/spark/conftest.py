@@ -34,6 +34,21 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", left)
 
 
+SLOWEST: Final = ("test_connect", "test_shipping", "test_stream", "test_notebook", "test_cli_on_spark", "test_packages")
+"""The modules that start processes of their own: begun first, so that no worker waits for the other at the end."""
+TOGETHER: Final = ("test_census", "test_connect", "test_parity", "test_shipping", "test_traps")
+"""The modules whose tests share what is costly: all on one worker."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """For `--dist loadgroup --no-loadscope-reorder`."""
+    for item in items:
+        if item.path.stem in TOGETHER:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: SLOWEST.index(item.path.stem) if item.path.stem in SLOWEST else len(SLOWEST))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session on two cores with spark-avro and spark-sql-kafka."""

@@ -57,6 +57,7 @@ class Topic:
         subject = f"{self.name}-value" if subject is None else subject
         self.registry.seed(subject, schema)
         write = AvroSerializer.for_schema(self._client, schema, subjects=FixedSubject(value=subject))
+        records = []
         for number in range(self._sent, self._sent + count):
             values = {"id": number, "name": f"n{number}", "mail": "m"}
             if schema is UPPER:
@@ -64,7 +65,8 @@ class Topic:
             elif schema is LOWER:
                 del values["mail"]
             value = write(values, SerdeContext(self.name))
-            self.broker.produce([ProducedRecord(topic=self.name, partition=number % 2, value=value)])
+            records.append(ProducedRecord(topic=self.name, partition=number % 2, value=value))
+        self.broker.produce(records)
         self._sent += count
 
     @property
