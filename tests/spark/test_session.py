@@ -22,7 +22,7 @@ def test_the_session_has_avro_and_kafka(spark: SparkSession, broker: KraftBroker
     assert topic.count() == 0
 
 
-def test_seven_bytes_that_claim_half_a_billion_items_are_one_bad_row(spark: SparkSession) -> None:
+def test_six_bytes_that_claim_half_a_billion_items_are_one_bad_row(spark: SparkSession) -> None:
     """Without `session.with_avro_limits` they take the memory of as many, and the JVM with them."""
     frame = spark.createDataFrame([(bytes.fromhex("808080800400"),)], "value binary")
     items = from_avro("value", '{"type": "array", "items": "null"}', {"mode": "PERMISSIVE"})

@@ -110,7 +110,7 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
 def with_avro_limits(config: Mapping[str, str]) -> dict[str, str]:
     """The configuration, with a bound on what Avro in the JVM believes of a length: ten million items in a block.
 
-    Java's Avro takes memory for as many items as a block of an array claims, before it reads one. Seven broken bytes that
+    Java's Avro takes memory for as many items as a block of an array claims, before it reads one. Six broken bytes that
     claim 2^29 end the JVM, and with it all of Spark, whoever reads them with `from_avro`. A bound that is set already
     stays, here or in the `extraJavaOptions` of the cluster's own configuration.
     """
