@@ -39,7 +39,7 @@ HOW_TO_SHIP = (
     r"--py-files dist/srfix-pyfiles\.zip, or spark\.addArtifacts\('dist/srfix-pyfiles\.zip', pyfile=True\) in a session, of "
     r"Spark Connect too; fastavro, pyarrow and requests must be installed on the workers then\."
 )
-OR_JVM = r"Or have Spark's own Avro decode, which needs no Python on the workers: engine=\"jvm\"\."
+OR_JVM = r"In from_registry and read_topic, engine=\"jvm\" decodes with no Python on the workers\."
 WORKER = r"The Spark worker on \S+ \(Python 3\S+, \S+\)"
 COLUMNS = parse_columns("ID BIGINT, NAME STRING")
 USERS = SerdeContext("users")

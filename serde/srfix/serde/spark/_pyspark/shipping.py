@@ -110,7 +110,7 @@ def _advice(missing: str) -> str:
         )
     elif others:
         advice.append(f"Install it there (pip install {' '.join(others)}): a zip of Python files cannot bring it.")
-    advice.append('Or have Spark\'s own Avro decode, which needs no Python on the workers: engine="jvm".')
+    advice.append('In from_registry and read_topic, engine="jvm" decodes with no Python on the workers.')
     return " ".join(advice)
 
 
