@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
 from srfix.serde.batches import Reason
@@ -59,7 +61,9 @@ class TestRaisedOnAWorker:
 
 
 class TestSrfixErrorOf:
-    def test_a_missing_jar(self) -> None:
+    def test_a_missing_jar(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # PySpark need not be installed where this runs. (The package's attribute of that name is the function.)
+        monkeypatch.setattr(import_module("srfix.serde.spark.packages"), "_installed", lambda: "4.3.0")
         assert type(srfix_error_of(RuntimeError("[KAFKA_DATA_SOURCE_NOT_ENABLED] Failed"))) is JarMissingError
 
     def test_our_own_stays_as_it_is(self) -> None:
