@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from srfix.fixtures.broker import EmbeddedBroker
+from srfix.fixtures.broker import STREAMS_METADATA, EmbeddedBroker
 from srfix.recovery._group_offsets import GroupOffsets
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.cluster_answers import Commit
@@ -154,6 +154,10 @@ PARTITIONS = 600
 GROUPS = 40
 
 
+def committed(offset: int) -> Commit:
+    return Commit(offset=offset, metadata=STREAMS_METADATA)
+
+
 @pytest.fixture(scope="module")
 def embedded() -> Iterator[EmbeddedBroker]:
     with EmbeddedBroker(topics={"wide": PARTITIONS, "users": 1}) as broker:
@@ -169,7 +173,7 @@ class TestOnTheEmbeddedBroker:
         with Cluster({"bootstrap.servers": embedded.bootstrap_servers}) as cluster:
             many = cluster.committed_by(groups, every)
             one_by_one = {
-                group: {where: at(o) for where, o in cluster.committed(group, every).items() if o is not None}
+                group: {where: committed(o) for where, o in cluster.committed(group, every).items() if o is not None}
                 for group in groups
             }
         assert many == one_by_one

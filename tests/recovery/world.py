@@ -89,8 +89,12 @@ class World:
         )
 
     def commit(self, group: str, **topics: int) -> None:
-        """Commits an offset for partition 0 of each topic."""
+        """Commits an offset for partition 0 of each topic, as a Kafka Streams application does."""
         self.broker.commit(group, {(topic, 0): offset for topic, offset in topics.items()})
+
+    def consume(self, group: str, **topics: int) -> None:
+        """Commits an offset for partition 0 of each topic, as a plain consumer does: nothing stands beside it."""
+        self.broker.commit(group, {(topic, 0): offset for topic, offset in topics.items()}, metadata="")
 
     def examine(
         self,

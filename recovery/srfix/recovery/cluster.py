@@ -189,7 +189,14 @@ class Cluster:
         except TimeoutError:
             return GroupState(group=group, state=None, members=None, problem="no answer in time")
         state = "".join(word.capitalize() for word in found.state.name.split("_"))
-        return GroupState(group=group, state=state, members=len(found.members), problem=None)
+        return GroupState(
+            group=group,
+            state=state,
+            members=len(found.members),
+            problem=None,
+            assignor=found.partition_assignor or "",
+            client_ids=tuple(sorted(member.client_id for member in found.members)),
+        )
 
     def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
         """The configuration of each topic. What the cluster refuses is a problem in the answer, not an error.

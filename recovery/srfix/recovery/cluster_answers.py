@@ -55,6 +55,10 @@ class GroupState:
     """How many members it has; None where it could not be asked."""
     problem: str | None
     """Why not, with the ACL to ask for where that is missing; None if it could."""
+    assignor: str = ""
+    """The assignor that its members agreed on, `stream` for Kafka Streams; empty where there is none."""
+    client_ids: tuple[str, ...] = ()
+    """The client ids of its members, sorted; Kafka Streams ends them in `-StreamThread-<n>-consumer`."""
 
     @property
     def is_alive(self) -> bool | None:
