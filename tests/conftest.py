@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -14,3 +15,16 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("srfix")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says what came of the generated worlds (`recovery/test_worlds.py`), whichever worker judged them."""
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    told = {
+        (report.nodeid, str(said))
+        for report in reports
+        for name, said in getattr(report, "user_properties", ())
+        if name == "worlds"
+    }
+    for node, said in sorted(told):
+        terminalreporter.write_line(f"{node.rpartition('::')[2]}: {said}")

@@ -1,224 +1,398 @@
-"""Hypothesis strategies for worlds: anything goes, and the incident is likely."""
+"""Hypothesis strategies for worlds, from the truth outwards: applications, what they read, what that left behind."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from tests.recovery.worlds.schemas import KEYS, LOST, TEXTS
+from srfix.fixtures.broker import STREAMS_METADATA
+from tests.recovery.worlds.schemas import LOST, record_name
 from tests.recovery.worlds.world import (
     CUT,
     GARBAGE,
     GUID,
-    LONG,
     UNFRAMED,
     WHOLE,
-    Folder,
+    Group,
     Key,
+    KeyFormat,
+    Kind,
     Log,
     Record,
     SubjectSetup,
-    Table,
+    TopicSetup,
+    TrueStore,
     Version,
     World,
 )
 
-__all__ = ["broken_worlds", "worlds"]
+__all__ = ["METADATA_FROM_3_3", "projection_of", "worlds"]
 
-_APPLICATIONS: Final = ("shop", "shop-eu", "shop-eu-web", "ledger")
-_STORES: Final = ("t", "eu-t", "web-t", "users-STATE-STORE-0000000001", "orders-STATE-STORE-0000000007")
-_FAMILY: Final = {
-    "users": ("User1", "User2", "User3"),
-    "orders": ("Order1", "Order2"),
-    "items": ("User1", "Order1", "Text"),
+T = TypeVar("T")
+
+METADATA_FROM_3_3: Final = "Ag" + STREAMS_METADATA[2:]
+"""The same with magic byte 2."""
+
+_FAMILIES: Final = {
+    "users": (
+        "User(userId long, name string)",
+        "User(userId long, name string, tier string?)",
+        "User(userId string, name string)",
+    ),
+    "orders": ("Order(orderId long, total long)", "Order(orderId long, total long, note string?)"),
+    "logins": ("Login(loginId long, userId long)", "Login(loginId long, userId long, device string?)"),
+    "clicks": ("Click(page string, at long)",),
+    "accounts": ("Account(accountId long, tier string?)", "Account(accountId long, tier string?, owner string?)"),
+    "places": ("~Place(code long, city string)", "~Place(code long, city string, zip string?)"),
+    "enriched": ("Enriched(userId long, name string, tier string?, loginId long)",),
+    "audits": ("Audit(userId long, name string, what string)",),
+    "inventory-db-changelog": ("Item(sku string, stock long)",),
 }
-_INTERNAL: Final = ("UserRow", "UserRow2", "OrderRow", "MixedRow", "StrangeRow")
-_VALUES: Final = tuple(name for name in TEXTS if name not in KEYS)
+"""Topics and the schemas of their values, oldest first. Some hold all fields of another one, and more."""
+
+_APPLICATIONS: Final = (
+    "shop",
+    "shop-eu",
+    "shop-eu-web",
+    "my-app",
+    "my-app-users",
+    "orders-enricher",
+    "_confluent-ksql-default_query_CTAS_T_5",
+)
+_TRANSIENT: Final = "_confluent-ksql-default_transient_transient_USERS_4711_1592300000000"
+_PLAIN: Final = ("shop", "shop-eu", "my-app", "my-app-users", "orders", "inventory", "users", "console-7")
+_KEYS: Final = ("Key(id long)", "Key(id long, region string?)")
+_KEY_ROW: Final = "KeyRow(ID long?)"
 _NOISE: Final = (
     "shop-by-name-repartition-value",
-    "shop-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000006-topic-pk-key",
-    "shop-t-changelog-com.example.User",
     "shop-changelog-value",
     "elsewhere-value",
+    "User",
+    "old-app-t-changelog-value",
 )
-_POLICIES: Final = ("delete", "delete", "compact", "compact,delete", "kept", None)
-_LEVELS: Final = (None, None, "NONE", "FULL", "FORWARD", "BACKWARD_TRANSITIVE", "BACKWARD_TRANSITIVE")
+_LEVELS: Final = (None, None, None, "NONE", "FULL", "FORWARD", "BACKWARD_TRANSITIVE")
 
 
 def _often(draw: DrawFn, percent: int) -> bool:
-    return draw(st.integers(1, 100)) <= percent
+    return draw(st.integers(0, 99)) >= 100 - percent
 
 
-@st.composite
-def _log(draw: DrawFn, family: tuple[str, ...]) -> Log:
-    start = draw(st.sampled_from((0, 0, 0, 3)))
-    key_schemas = draw(st.sampled_from(((None,), (None,), KEYS[:1], KEYS, (None, *KEYS, "Lost1"))))
-    odd = draw(st.sampled_from((None, UNFRAMED, UNFRAMED, GUID, *LOST, "UserRow", "OrderRow")))
-    bodies = (WHOLE, WHOLE, CUT, LONG, GARBAGE) if _often(draw, 40) else (WHOLE,)
-    key_bodies = (WHOLE, WHOLE, CUT, LONG) if _often(draw, 40) else (WHOLE,)
-    offset = start
-    records = []
-    for _ in range(draw(st.integers(0, 7))):
-        offset += draw(st.sampled_from((0, 0, 0, 0, 2)))
-        key_schema = draw(st.sampled_from(key_schemas))
-        key_body = WHOLE if key_schema is None else draw(st.sampled_from(key_bodies))
-        key = Key(draw(st.sampled_from("abc")), key_schema, key_body)
-        value = draw(st.sampled_from((*family, *family, None, odd)))
-        body = WHOLE if value in (None, UNFRAMED, GUID, *LOST) else draw(st.sampled_from(bodies))
-        records.append(Record(offset, None if draw(st.integers(0, 9)) == 0 else key, value, body))
-        offset += 1
-    return Log(start, offset + draw(st.sampled_from((0, 0, 0, 1))), tuple(records))
+def _one(draw: DrawFn, of: Sequence[T]) -> T:
+    return draw(st.sampled_from(of))
 
 
-@st.composite
-def _topics(draw: DrawFn, changelogs: list[str]) -> dict[str, tuple[Log, ...]]:
-    names = draw(st.lists(st.sampled_from(tuple(_FAMILY)), min_size=1, max_size=3, unique=True))
-    if _often(draw, 15):
-        names.append("shop-by-name-repartition")
-    return {
-        name: tuple(draw(_log(_FAMILY.get(name, _INTERNAL))) for _ in range(draw(st.integers(1, 2))))
-        for name in (*names, *changelogs)
-    }
+def _some(draw: DrawFn, of: Sequence[T], least: int, most: int) -> list[T]:
+    return draw(st.lists(st.sampled_from(of), min_size=least, max_size=min(most, len(of)), unique=True))
 
 
-def _versions(draw: DrawFn, likely: tuple[str, ...], *, whole: bool = False) -> tuple[Version, ...]:
-    """Some of the likely schemas in any order; `whole`, all of them: then nothing that is in a topic is missing."""
-    if whole:
-        names = draw(st.permutations(likely))
-    else:
-        names = draw(st.lists(st.sampled_from(likely), min_size=1, max_size=3, unique=True))
-    return tuple(Version(name, draw(st.integers(0, 4)) == 0) for name in names)
+@dataclass
+class _Topic:
+    """A topic in the making."""
+
+    name: str
+    versions: tuple[str, ...]
+    """The schemas of its values that were ever used."""
+    strategy: str
+    """`topic`, `record` or `topic-record`."""
+    key_format: KeyFormat
+    key_schemas: tuple[str, ...]
+    window: int
+    is_json: bool
+    is_deleted: bool
+    policy: str | None
+    setup: TopicSetup | None = None
 
 
-def _subject(draw: DrawFn, likely: tuple[str, ...], *, whole: bool = False) -> SubjectSetup:
-    return SubjectSetup(
-        versions=_versions(draw, likely, whole=whole),
-        level=draw(st.sampled_from(_LEVELS)),
-        mode="READONLY" if draw(st.integers(0, 24)) == 0 else None,
-    )
+@dataclass
+class _Draft:
+    """A world in the making."""
+
+    topics: dict[str, _Topic] = field(default_factory=dict)
+    own: dict[str, TopicSetup] = field(default_factory=dict)
+    """Internal topics."""
+    groups: dict[str, Group] = field(default_factory=dict)
+    subjects: dict[str, SubjectSetup] = field(default_factory=dict)
+    truth: list[TrueStore] = field(default_factory=list)
 
 
-def _commits(draw: DrawFn, topics: dict[str, tuple[Log, ...]]) -> dict[tuple[str, int], int]:
-    read = draw(st.lists(st.sampled_from(sorted(topics)), min_size=0, max_size=2, unique=True))
-    commits = {}
-    for topic in read:
-        for partition, log in enumerate(topics[topic]):
-            if _often(draw, 85):
-                at_end = _often(draw, 40)
-                commits[topic, partition] = log.end if at_end else draw(st.integers(0, log.end + 3))
-    return commits
+def projection_of(versions: Sequence[str], names: Sequence[str], style: str) -> str:
+    """The schema that a store's serde registers: `ksql` in capitals, all null or there; `class` as the writer spells it."""
+    types: dict[str, str] = {}
+    for line in versions:
+        for said in line.partition("(")[2].rstrip(")").split(", "):
+            name, _, type_ = said.partition(" ")
+            types[name] = type_
+    if style == "ksql":
+        rows = ", ".join(f"{name.upper()} {types[name].rstrip('?')}?" for name in names)
+        return f"KsqlDataSourceSchema({rows})"
+    return f"Row({', '.join(f'{name} {types[name]}' for name in names)})"
 
 
 @st.composite
 def worlds(draw: DrawFn) -> World:
     """Any world."""
-    applications = draw(st.lists(st.sampled_from(_APPLICATIONS), min_size=1, max_size=3, unique=True))
-    stores = [
-        (application, store)
-        for application in applications
-        for store in draw(st.lists(st.sampled_from(_STORES), min_size=int(_often(draw, 85)), max_size=2, unique=True))
-    ]
-    topics = draw(_topics([f"{app}-{store}-changelog" for app, store in stores if _often(draw, 12)]))
-    groups = {application: _commits(draw, topics) for application in applications if _often(draw, 85)}
-    subjects: dict[str, SubjectSetup] = {}
-    for topic in topics:
-        family = _FAMILY.get(topic, _INTERNAL)
-        if _often(draw, 85):
-            subjects[f"{topic}-value"] = _subject(draw, (*family, "UserRow") if _often(draw, 20) else family)
-        if _often(draw, 30):
-            subjects[f"{topic}-key"] = _subject(draw, KEYS)
-    for application, store in stores:
-        if _often(draw, 85):
-            likely = draw(st.sampled_from((_INTERNAL, _VALUES, _FAMILY["users"], _FAMILY["orders"])))
-            subjects[f"{application}-{store}-changelog-value"] = _subject(draw, likely, whole=_often(draw, 40))
-        if _often(draw, 30):
-            subjects[f"{application}-{store}-changelog-key"] = _subject(draw, KEYS)
-    for subject in draw(st.lists(st.sampled_from(_NOISE), max_size=1)):
-        subjects[subject] = SubjectSetup(_versions(draw, _VALUES))
-    # Every group with a commit that may be read is listed, for both take the same permission: or none is.
-    listed = tuple(sorted(groups)) if _often(draw, 50) else None
-    world = World(topics=topics, groups=groups, listed=listed, subjects=subjects)
-    return _with_what_is_said(draw, _contradicted(draw, world, stores), applications, [store for _, store in stores])
-
-
-def _contradicted(draw: DrawFn, world: World, stores: list[tuple[str, str]]) -> World:
-    """Now and then the application's own topology names one topic where its commits are on another one alone."""
-    if not stores or len(world.topics) < 2 or not _often(draw, 20):
-        return world
-    application, store = draw(st.sampled_from(stores))
-    said, read = draw(st.permutations(sorted(world.topics)))[:2]
-    commits = {(read, partition): log.end for partition, log in enumerate(world.topics[read])}
-    listed = None if world.listed is None else tuple(sorted({*world.listed, application}))
-    table = Table(application=application, store=store, topic=said, is_global=False)
-    return replace(world, groups={**world.groups, application: commits}, listed=listed, tables=(table,))
-
-
-def _with_what_is_said(draw: DrawFn, world: World, applications: list[str], stores: list[str]) -> World:
-    topics = sorted(world.topics)
-    if stores and _often(draw, 15):
-        named = {draw(st.sampled_from(stores)): draw(st.sampled_from((*topics, "nowhere")))}
-        world = replace(world, sources=named)
-    if _often(draw, 30):
-        table = (
-            world.tables[0]
-            if world.tables
-            else Table(
-                application=draw(st.sampled_from((*applications, None))),
-                store=draw(st.sampled_from((*stores, "u"))),
-                topic=draw(st.sampled_from((*topics, "nowhere"))),
-                is_global=_often(draw, 30),
-            )
-        )
-        other = replace(table, topic=draw(st.sampled_from(topics)))
-        world = replace(world, tables=(table, other) if _often(draw, 40) else (table,))
-    if stores and _often(draw, 30):
-        checkpointed = draw(st.lists(st.sampled_from((*topics, "nowhere")), max_size=2, unique=True))
-        folder = Folder(
-            application=draw(st.sampled_from(applications)),
-            stores=tuple(draw(st.lists(st.sampled_from((*stores, "u")), min_size=1, max_size=2, unique=True))),
-            topics=None if _often(draw, 15) else tuple(checkpointed),
-        )
-        world = replace(world, folders=(folder,))
-    if _often(draw, 25):
-        policies = {topic: draw(st.sampled_from(_POLICIES)) for topic in topics}
-        world = replace(world, policies=policies)
-    world = replace(world, decode_values=_often(draw, 40))
-    if _often(draw, 25):
-        world = replace(world, application=draw(st.sampled_from((*applications, "nobody"))))
-    if _often(draw, 15):
-        world = replace(world, store=draw(st.sampled_from((*stores, "u"))))
-    if _often(draw, 15):
-        world = replace(world, reader=draw(st.sampled_from(("connect", "plain", "dual"))))
-    if _often(draw, 15):
-        world = replace(world, streams=draw(st.sampled_from(("2.6.3", "2.7"))))
-    return world
-
-
-@st.composite
-def broken_worlds(draw: DrawFn) -> World:
-    """One store whose source holds ids that its phantom subject may lack, the source beyond doubt; nothing unreadable."""
-    family: tuple[str, ...] = draw(st.sampled_from((("User1", "User2", "User3"), ("Order1", "Order2"))))
-    key_schema = draw(st.sampled_from((None, *KEYS)))
-    logs = []
-    for _ in range(draw(st.integers(1, 2))):
-        rows = draw(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from((*family, None))), max_size=6))
-        records = tuple(Record(at, Key(name, key_schema), value) for at, (name, value) in enumerate(rows))
-        logs.append(Log(0, len(records), records))
-    subjects = {"source-value": SubjectSetup(tuple(Version(name, draw(st.booleans())) for name in family))}
-    if key_schema is not None:
-        subjects["source-key"] = SubjectSetup((Version(key_schema),))
-        if draw(st.booleans()):
-            subjects["shop-t-changelog-key"] = _subject(draw, KEYS)
-    if draw(st.integers(0, 4)):
-        subjects["shop-t-changelog-value"] = _subject(draw, (*_INTERNAL, *family))
-    return World(
-        topics={"source": tuple(logs)},
-        groups={"shop": {("source", p): draw(st.integers(0, log.end)) for p, log in enumerate(logs)}},
-        listed=None,
-        subjects=subjects,
-        application="shop",
-        store="t",
+    draft = _Draft()
+    for name in _some(draw, tuple(_FAMILIES), 1, 4):
+        draft.topics[name] = _topic(draw, name)
+    for application in _some(draw, _APPLICATIONS, 1, 2):
+        _application(draw, draft, application)
+    if _often(draw, 8):
+        _transient_query(draw, draft)
+    for name in _some(draw, [name for name in _PLAIN if name not in {t.application for t in draft.truth}], 0, 2):
+        if name not in draft.groups:
+            group = _plain_group(draw, draft)
+            if group.commits or group.client_ids:
+                draft.groups[name] = group
+    for topic in draft.topics.values():
+        _subjects_of_producers(draw, draft, topic)
+    for subject in _some(draw, _NOISE, 0, 1):
+        draft.subjects.setdefault(subject, SubjectSetup((Version(_one(draw, _FAMILIES["users"])),)))
+    topics = {t.name: t.setup for t in draft.topics.values() if t.setup is not None and not t.is_deleted}
+    world = World(
+        topics={**topics, **draft.own},
+        groups=draft.groups,
+        subjects=draft.subjects,
+        truth=tuple(draft.truth),
+        lists_groups=not _often(draw, 40),
     )
+    return _with_what_is_said(draw, _in_the_registry(draw, world))
+
+
+def _topic(draw: DrawFn, name: str) -> _Topic:
+    key_format = _one(draw, (KeyFormat.STRING, KeyFormat.STRING, KeyFormat.BIGINT, KeyFormat.UUID, KeyFormat.AVRO))
+    family = _FAMILIES[name]
+    topic = _Topic(
+        name=name,
+        versions=family[: _one(draw, range(1, len(family) + 1))],
+        strategy=_one(draw, ("topic",) * 8 + ("record", "topic-record")),
+        key_format=key_format,
+        key_schemas=_KEYS[: _one(draw, (1, 1, 1, 2))] if key_format is KeyFormat.AVRO else (),
+        window=_one(draw, (0,) * 6 + (8, 16)),
+        is_json=_often(draw, 6),
+        is_deleted=_often(draw, 8),
+        policy=_one(draw, ("compact",) * 6 + ("delete", "delete", "compact,delete", "kept", None)),
+    )
+    logs = tuple(_log(draw, topic) for _ in range(draw(st.integers(1, 2))))
+    topic.setup = TopicSetup(logs, topic.policy)
+    return topic
+
+
+def _log(draw: DrawFn, topic: _Topic) -> Log:
+    start = _one(draw, (0, 0, 0, 3))
+    odd = _one(draw, (None,) * 6 + (UNFRAMED, GUID, *LOST)) if _often(draw, 20) else None
+    bodies = (WHOLE, WHOLE, CUT, GARBAGE) if _often(draw, 10) else (WHOLE,)
+    offset = start
+    records = []
+    for _ in range(draw(st.integers(0, 5))):
+        offset += _one(draw, (0, 0, 0, 0, 2))
+        key = Key(
+            number=draw(st.integers(0, 5)),
+            format=topic.key_format,
+            schema=_one(draw, topic.key_schemas) if topic.key_schemas else None,
+            window=topic.window,
+            body=CUT if topic.key_schemas and len(bodies) > 1 and _often(draw, 10) else WHOLE,
+        )
+        value = (
+            UNFRAMED if topic.is_json else _one(draw, (*topic.versions, *topic.versions, *topic.versions, None, odd))
+        )
+        body = _one(draw, bodies) if value is not None and "(" in value else WHOLE
+        records.append(Record(offset, None if _often(draw, 5) else key, value, body))
+        offset += 1
+    return Log(start, offset + _one(draw, (0, 0, 0, 1)), tuple(records))
+
+
+def _application(draw: DrawFn, draft: _Draft, application: str) -> None:
+    state = _one(draw, ("live", "live", "empty", "empty", "expired"))
+    metadata = _one(draw, ("", STREAMS_METADATA, STREAMS_METADATA, METADATA_FROM_3_3))
+    reader = _one(draw, ("connect",) * 4 + ("plain",))
+    is_ksql = application.startswith("_confluent-ksql-")
+    free = list(draft.topics)
+    committed: list[str] = []
+    kinds = (Kind.TABLE,) * 5 + (Kind.GLOBAL, Kind.GLOBAL, Kind.AGGREGATE, Kind.JOIN_WINDOW, Kind.UNLOGGED)
+    for _ in range(draw(st.integers(1, 2))):
+        kind = _one(draw, kinds)
+        if not free:
+            break
+        topic = draft.topics[_one(draw, free)]
+        if kind in (Kind.TABLE, Kind.GLOBAL):
+            free.remove(topic.name)
+        store = _store(draw, application, kind, topic, reader, is_ksql=is_ksql)
+        if any(store.changelog == other.changelog for other in draft.truth):
+            continue
+        draft.truth.append(store)
+        if kind is not Kind.GLOBAL:
+            committed.append(topic.name)
+        _left_behind(draw, draft, store, topic)
+    committed += _some(draw, free, 0, 2) if free else []
+    if _often(draw, 15):
+        draft.own[f"{application}-by-name-repartition"] = TopicSetup((Log(0, 0, ()),), "delete")
+    if state != "expired":
+        is_live = state == "live" and not any(draft.topics[name].is_deleted for name in committed)
+        commits = _commits(draw, draft, committed)
+        if not commits and not is_live:
+            return  # the coordinator forgets such a group
+        draft.groups[application] = Group(
+            commits=commits,
+            metadata=metadata,
+            client_ids=(f"{application}-0e6c0b9f-77c5-4b83-8e35-1a7a2b3c4d5e-StreamThread-1-consumer",)
+            if is_live
+            else (),
+            assignor="stream" if is_live else "",
+        )
+
+
+def _store(draw: DrawFn, application: str, kind: Kind, topic: _Topic, reader: str, *, is_ksql: bool) -> TrueStore:
+    names: tuple[str, ...]
+    if kind is Kind.TABLE:
+        names = ("KsqlTopic-Reduce", "KafkaTopic_Right-Reduce")
+        if not is_ksql:
+            names = (f"{topic.name}-store", f"{topic.name}-STATE-STORE-0000000001", "t", "eu-t", "users")
+    elif kind is Kind.GLOBAL:
+        names = (f"{topic.name}-global", f"{topic.name}-STATE-STORE-0000000000", "g")
+    elif kind is Kind.AGGREGATE:
+        names = ("KSTREAM-AGGREGATE-STATE-STORE-0000000003", "KSTREAM-REDUCE-STATE-STORE-0000000005", "counts")
+        names = ("Aggregate-Aggregate-Materialize",) if is_ksql else names
+    elif kind is Kind.JOIN_WINDOW:
+        names = ("KSTREAM-JOINTHIS-0000000004-store", "visits-this-join-store")
+    else:
+        names = ("cache",)
+    restores = kind in (Kind.TABLE, Kind.GLOBAL)
+    return TrueStore(
+        application=application,
+        name=_one(draw, names),
+        kind=kind,
+        topic=topic.name if restores else None,
+        reader=reader,
+        key_format=topic.key_format if restores else KeyFormat.STRING,
+        window=topic.window if restores else 0,
+    )
+
+
+def _left_behind(draw: DrawFn, draft: _Draft, store: TrueStore, topic: _Topic) -> None:
+    """The subjects that a store's serdes registered, and its changelog where it has one."""
+    if store.kind in (Kind.AGGREGATE, Kind.JOIN_WINDOW) and _often(draw, 40):
+        draft.own[store.changelog] = TopicSetup((Log(0, 0, ()),))  # else `kafka-streams-application-reset` took it
+    if _often(draw, 7):
+        return  # it died before its first put
+    if not topic.is_json:
+        draft.subjects[f"{store.changelog}-value"] = SubjectSetup(
+            versions=_versions(draw, _rows(draw, store, topic)),
+            level=_one(draw, _LEVELS),
+            mode="READONLY" if _often(draw, 4) else None,
+            normalize=_often(draw, 3),
+        )
+    if store.key_format is KeyFormat.AVRO and topic.key_schemas:
+        own = (_KEY_ROW,) if _often(draw, 50) else topic.key_schemas
+        draft.subjects[f"{store.changelog}-key"] = SubjectSetup(
+            versions=_versions(draw, own),
+            level=_one(draw, _LEVELS),
+            mode="READONLY" if _often(draw, 4) else None,
+        )
+
+
+def _rows(draw: DrawFn, store: TrueStore, topic: _Topic) -> list[str]:
+    """What the serde wrote: the writer's own schemas, or a projection of them, or two of an application that evolved."""
+    if store.kind is Kind.UNLOGGED or store.name in ("counts", "Aggregate-Aggregate-Materialize"):
+        return [f"Counts({_names(topic)[0]} long, hits long)"]
+    if "AGGREGATE" in store.name:
+        return [_one(draw, (f"Counts({_names(topic)[0]} long, hits long)", "Sum(amount long)"))]
+    style = _one(draw, ("ksql", "ksql", "class", "same"))
+    if style == "same":
+        return list(topic.versions)  # GenericAvroSerde keeps the writer's schema
+    names = _names(topic)
+    wanted = names if _often(draw, 40) else _some(draw, names, 1, len(names))
+    rows = [projection_of(topic.versions, sorted(wanted, key=names.index), style)]
+    if _often(draw, 15) and len(wanted) < len(names):
+        rows.append(projection_of(topic.versions, names, style))
+    if _often(draw, 10):
+        rows += topic.versions  # repaired by hand, or by luck
+    return rows
+
+
+def _names(topic: _Topic) -> list[str]:
+    return [
+        *dict.fromkeys(s.split(" ")[0] for v in topic.versions for s in v.partition("(")[2].rstrip(")").split(", "))
+    ]
+
+
+def _versions(draw: DrawFn, lines: Sequence[str]) -> tuple[Version, ...]:
+    return tuple(Version(line, deleted=_often(draw, 6)) for line in dict.fromkeys(lines))
+
+
+def _commits(draw: DrawFn, draft: _Draft, topics: Sequence[str]) -> dict[tuple[str, int], int]:
+    commits = {}
+    for name in dict.fromkeys(topics):
+        topic = draft.topics[name]
+        for partition, log in enumerate(topic.setup.logs if topic.setup and not topic.is_deleted else ()):
+            if _often(draw, 95):
+                commits[name, partition] = log.end if _often(draw, 70) else draw(st.integers(0, log.end + 3))
+    return commits
+
+
+def _transient_query(draw: DrawFn, draft: _Draft) -> None:
+    """A query that somebody typed: gone, or still running; its subjects stay (ksql#6817)."""
+    topic = draft.topics[_one(draw, tuple(draft.topics))]
+    store = TrueStore(_TRANSIENT, "KafkaTopic_Right-Reduce", Kind.TRANSIENT, reader="connect")
+    draft.truth.append(store)
+    row = projection_of(topic.versions, _names(topic), "ksql")
+    draft.subjects[f"{store.changelog}-value"] = SubjectSetup((Version(row),))
+    if _often(draw, 50):
+        draft.groups[_TRANSIENT] = Group(
+            commits=_commits(draw, draft, [topic.name]),
+            metadata=STREAMS_METADATA,
+            client_ids=(f"{_TRANSIENT}-0e6c0b9f-77c5-4b83-8e35-1a7a2b3c4d5e-StreamThread-1-consumer",),
+            assignor="stream",
+        )
+
+
+def _plain_group(draw: DrawFn, draft: _Draft) -> Group:
+    is_live = _often(draw, 50)
+    return Group(
+        commits=_commits(draw, draft, _some(draw, tuple(draft.topics), 0, 2)),
+        client_ids=("rdkafka",) if is_live else (),
+        assignor="range" if is_live else "",
+    )
+
+
+def _subjects_of_producers(draw: DrawFn, draft: _Draft, topic: _Topic) -> None:
+    versions = topic.versions
+    if not topic.is_json:
+        for line in versions:
+            record = record_name(line)
+            names = {"topic": f"{topic.name}-value", "record": record, "topic-record": f"{topic.name}-{record}"}
+            subject = names[topic.strategy]
+            held = draft.subjects.get(subject, SubjectSetup(()))
+            if line not in {version.schema for version in held.versions}:
+                added = Version(line, deleted=_often(draw, 5))
+                draft.subjects[subject] = replace(held, versions=(*held.versions, added))
+    if topic.key_schemas:
+        draft.subjects[f"{topic.name}-key"] = SubjectSetup(_versions(draw, topic.key_schemas))
+
+
+def _in_the_registry(draw: DrawFn, world: World) -> World:
+    if _often(draw, 8):
+        world = replace(world, context="eu", by_context_url=draw(st.booleans()))
+    elif _often(draw, 6):
+        world = replace(world, mirror="dr")
+    return replace(world, normalize=_often(draw, 5))
+
+
+def _with_what_is_said(draw: DrawFn, world: World) -> World:
+    """What the person says is true."""
+    restored = [s for s in world.truth if s.topic in world.topics and f"{s.changelog}-value" in world.subjects]
+    if restored and _often(draw, 10):
+        store = _one(draw, restored)
+        world = replace(world, sources={f"{store.application}/{store.name}": store.topic or ""})
+    applications = tuple(sorted({store.application for store in world.truth}))
+    if applications and _often(draw, 15):
+        world = replace(world, topology_of=(_one(draw, applications),))
+    on_disk = [a for a in applications if not any(s.application == a and s.kind is Kind.GLOBAL for s in world.truth)]
+    if on_disk and _often(draw, 10):
+        world = replace(world, state_of=(_one(draw, on_disk),))
+    if applications and _often(draw, 12):
+        world = replace(world, application=_one(draw, applications))
+    return replace(world, decode_values=_often(draw, 40), says_reader=_often(draw, 10))

@@ -1,19 +1,18 @@
-"""A generated world made to answer: a cluster and a census in memory, a real registry over HTTP."""
+"""A world made to answer: a cluster and a census in memory, and the registry's real answers without sockets."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import json
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 from uuid import UUID
-
-from requests import PreparedRequest, Response
-from requests.adapters import BaseAdapter
 
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.recovery.census.columns import ColumnReader
 from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
-from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
+from srfix.recovery.checks import CheckContext, Reader
 from srfix.recovery.cluster import Cluster, GroupListing, RawRecord
 from srfix.recovery.cluster_answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.diagnosis import Examination, diagnose
@@ -22,40 +21,69 @@ from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Sto
 from srfix.recovery.supplied import GivenTopology, Supplied
 from srfix.recovery.survey import Survey
 from srfix.recovery.topology import parse_topologies
-from srfix.serde.registry import RegistryClient, Schema
+from srfix.serde.registry import RegistryClient
+from srfix.serde.registry._answer import Answer
+from srfix.serde.registry._transport import Transport
+from srfix.serde.registry._urls import request_url
+from srfix.serde.registry.auth import NO_CREDENTIALS
+from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Topic
 from srfix.serde.wire import frame_guid, frame_id
-from tests.recovery.worlds.schemas import BODIES, LOST, TEXTS
-from tests.recovery.worlds.world import CUT, GARBAGE, GUID, LONG, UNFRAMED, WHOLE, Folder, Key, Log, Record, World
+from tests.recovery.worlds.schemas import LOST, body, text
+from tests.recovery.worlds.world import (
+    CUT,
+    GARBAGE,
+    GUID,
+    UNFRAMED,
+    Group,
+    Key,
+    KeyFormat,
+    Kind,
+    Log,
+    Record,
+    TrueStore,
+    World,
+)
 
 __all__ = ["StagedWorld"]
 
 _GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
 _BATCH = 3
 """Records that the census is fed at a time: more than one run per partition, and runs of one id."""
+_BIGINTS: Final = (1, 2, 3, (1 << 24) + 5, (2 << 24) + 7, (3 << 24) + 1)
+"""The last three look framed, with the ids 1 to 3."""
+_UUIDS: Final = (
+    bytes.fromhex("0000000000" + "11" * 11),
+    bytes.fromhex("0000000001" + "22" * 11),
+    bytes.fromhex("0000000002" + "33" * 11),
+    *(UUID(int=_GUID.int + n).bytes for n in range(3)),
+)
+"""The first three look framed."""
+_WINDOW_START: Final = 1_592_300_000_000
 
 
 class _Cluster(Cluster):
     """Answers from a world."""
 
-    def __init__(self, world: World, ids: Mapping[str, int]) -> None:
-        self._world = world
-        self._ids = ids
+    def __init__(self, staged: StagedWorld) -> None:
+        self._world = staged.world
+        self._staged = staged
 
     def topics(self) -> Mapping[Topic, int]:
-        return {Topic(topic): len(logs) for topic, logs in sorted(self._world.topics.items())}
+        return {Topic(topic): len(setup.logs) for topic, setup in sorted(self._world.topics.items())}
 
     def hidden_topics(self, topics: Iterable[str]) -> frozenset[Topic]:
         return frozenset()
 
     def groups(self) -> GroupListing:
-        listed = self._world.listed
-        return GroupListing(groups=listed or (), problem="it lists none" if listed is None else None)
+        if not self._world.lists_groups:
+            return GroupListing(groups=(), problem="it lists none")
+        return GroupListing(groups=tuple(sorted(self._world.groups)), problem=None)
 
     def committed(
         self, group: str, topic_partitions: Iterable[tuple[str, int]]
     ) -> Mapping[tuple[Topic, int], int | None]:
-        known = self._world.groups.get(group, {})
+        known = self._group(group).commits
         return {(Topic(topic), partition): known.get((topic, partition)) for topic, partition in topic_partitions}
 
     def committed_by(
@@ -64,7 +92,7 @@ class _Cluster(Cluster):
         wanted = tuple(topic_partitions)
         return {
             group: {
-                where: Commit(offset=offset, metadata="")
+                where: Commit(offset=offset, metadata=self._group(group).metadata)
                 for where, offset in self.committed(group, wanted).items()
                 if offset is not None
             }
@@ -72,23 +100,38 @@ class _Cluster(Cluster):
         }
 
     def group_state(self, group: str, *, timeout_s: float = 5.0) -> GroupState:
-        return GroupState(group=group, state=None, members=None, problem="not asked")
+        known = self._group(group)
+        state = "Stable" if known.client_ids else "Empty" if group in self._world.groups else "Dead"
+        return GroupState(
+            group=group,
+            state=state,
+            members=len(known.client_ids),
+            problem=None,
+            assignor=known.assignor,
+            client_ids=tuple(sorted(known.client_ids)),
+        )
 
     def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
         return {Topic(topic): self._configs(topic) for topic in topics}
 
+    def _group(self, group: str) -> Group:
+        return self._world.groups.get(group, Group())
+
     def _configs(self, topic: str) -> TopicConfigs:
-        policy = self._world.policies.get(topic, "compact")
-        if policy is None:
+        setup = self._world.topics.get(topic)
+        if setup is None or setup.policy is None:
             return TopicConfigs(topic=Topic(topic), values=None, problem="the cluster does not say")
-        values = {"cleanup.policy": policy, "retention.ms": "604800000", "retention.bytes": "-1"}
-        if policy == "kept":
+        values = {"cleanup.policy": setup.policy, "retention.ms": "604800000", "retention.bytes": "-1"}
+        if setup.policy == "kept":
             values |= {"cleanup.policy": "delete", "retention.ms": "-1"}
         return TopicConfigs(topic=Topic(topic), values=values, problem=None)
 
     def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
-        logs = self._world.topics[topic]
+        logs = self._world.topics[topic].logs
         return {partition: (logs[partition].start, logs[partition].end) for partition in partitions}
+
+    def stable_ends(self, topic: str, partitions: Iterable[int]) -> Mapping[int, int]:
+        return {partition: end for partition, (_, end) in self.watermarks(topic, partitions).items()}
 
     def records_at(
         self, topic: str, places: Iterable[tuple[int, int]]
@@ -97,36 +140,57 @@ class _Cluster(Cluster):
             yield (partition, offset), next(self.read(topic, partition, offset, offset + 1), None)
 
     def read(self, topic: str, partition: int, begin: int, end: int) -> Iterator[RawRecord]:
-        for record in self._world.topics[topic][partition].records:
+        for record in self._world.topics[topic].logs[partition].records:
             if begin <= record.offset < end:
                 yield RawRecord(
                     partition=partition,
                     offset=record.offset,
-                    key=_key(record.key, self._ids),
-                    value=_value(record, self._ids),
+                    key=self._staged.key_bytes(record),
+                    value=self._staged.value_bytes(record),
                 )
 
 
-class _WithoutSockets(BaseAdapter):
-    """Hands requests to the registry in this thread: a third of the time, and a world takes a hundred of them."""
+class _WithoutSockets(Transport):
+    """Hands requests to the registry in this thread, without HTTP: a tenth of the time, and a world takes 150 of them."""
 
-    def __init__(self, registry: FixtureRegistry) -> None:
-        super().__init__()
-        self._registry = registry
+    registry: FixtureRegistry
 
-    def send(self, request: PreparedRequest, *_args: object, **_options: object) -> Response:
-        body = request.body.encode() if isinstance(request.body, str) else request.body or b""
-        target = (request.url or "").removeprefix(self._registry.url)
-        answer = self._registry._answer(request.method or "", target, body, None)
-        assert answer is not None
-        response = Response()
-        response.request, response.url, response.status_code = request, request.url or "", answer.status
-        response.raw = io.BytesIO(answer.body.encode())
-        response.headers["Content-Type"] = answer.content_type
-        return response
+    @classmethod
+    def take_over(cls, client: RegistryClient, registry: FixtureRegistry) -> None:
+        """Puts this in the place of a client's transport, which its caches hold too."""
+        transport = client._transport
+        transport.__class__ = cls
+        assert isinstance(transport, cls)
+        transport.registry = registry
 
-    def close(self) -> None:
-        """There is nothing to close."""
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | Sequence[str]] | None = None,
+        body: Json = None,
+        write: bool = False,
+    ) -> Answer:
+        endpoint = self.settings.endpoints[0]
+        url = request_url(endpoint, path, query or {})
+        content = b"" if body is None else json.dumps(body).encode()
+        given = self.registry._answer(method, url.removeprefix(self.registry.url), content, None)
+        assert given is not None
+        answer = Answer(
+            method=method,
+            url=url,
+            context=endpoint.context,
+            credentials=NO_CREDENTIALS,
+            status=given.status,
+            content_type=given.content_type,
+            location="",
+            retry_after_s=None,
+            body=given.body.encode(),
+        )
+        if answer.is_good:
+            return answer
+        raise answer.error(earlier_attempt_lost=False)
 
 
 class StagedWorld:
@@ -136,50 +200,79 @@ class StagedWorld:
         self.world = world
         self.registry = registry
         self.ids: dict[str, int] = dict(LOST)
+        """Per schema its id in the world's context."""
         for subject, setup in world.subjects.items():
             for version in setup.versions:
-                self.ids[version.schema] = registry.seed(subject, TEXTS[version.schema], deleted=version.deleted)
+                name = self.qualified(subject)
+                self.ids[version.schema] = registry.seed(name, text(version.schema), deleted=version.deleted)
+                if world.mirror:
+                    registry.seed(f":.{world.mirror}:{subject}", text(version.schema), deleted=version.deleted)
         for schema in sorted(_used(world) - set(self.ids)):
-            self.ids[schema] = registry.seed("nowhere-else-value", TEXTS[schema])
-        with self.client() as client:
-            for subject, setup in world.subjects.items():
-                if setup.level is not None:
-                    client.set_config(subject, {"compatibility": setup.level})
-                if setup.mode is not None:
-                    client.set_mode(subject, setup.mode)
+            self.ids[schema] = registry.seed(self.qualified("nowhere-else-value"), text(schema))
+        for subject, setup in world.subjects.items():
+            name = self.qualified(subject)
+            config: dict[str, Json] = {"compatibility": setup.level} if setup.level else {}
+            if setup.normalize:
+                config["normalize"] = True
+            if config:
+                registry.configure(name, config)
+            if setup.mode is not None:
+                self.ask("PUT", f"/mode/{name}", {"mode": setup.mode})
+        if world.normalize:
+            self.ask("PUT", "/config", {"compatibility": "BACKWARD", "normalize": True})
         registry.forget_requests()
+
+    def qualified(self, subject: str) -> str:
+        """A subject with the world's context."""
+        return f":.{self.world.context}:{subject}" if self.world.context else subject
+
+    def ask(self, method: str, target: str, sent: Mapping[str, Json] | None = None) -> tuple[int, dict[str, Json]]:
+        """What the registry answers a reader that is none of srfix's: status and document."""
+        answer = self.registry._answer(method, target, json.dumps(sent).encode() if sent else b"", None)
+        assert answer is not None
+        document = json.loads(answer.body)
+        assert isinstance(document, dict)
+        return answer.status, document
 
     def client(self) -> RegistryClient:
         """A fresh client: the whole of it, but for the sockets."""
-        client = RegistryClient(self.registry.url)
-        client._transport._session().mount(self.registry.url, _WithoutSockets(self.registry))
+        by_context = self.world.by_context_url and self.world.context
+        client = RegistryClient(
+            f"{self.registry.url}/contexts/.{self.world.context}" if by_context else self.registry.url
+        )
+        _WithoutSockets.take_over(client, self.registry)
         return client
 
-    def name_of(self, schema_id: int) -> str:
-        """The short name of a schema."""
-        return next(name for name, known in self.ids.items() if known == schema_id)
+    def cluster(self) -> Cluster:
+        """The cluster."""
+        return _Cluster(self)
+
+    def supplied(self) -> Supplied:
+        """What the person hands over."""
+        world = self.world
+        return Supplied(
+            topologies=tuple(topology for app in world.topology_of for topology in _topologies(world, app)),
+            state=tuple(_state(world, application) for application in world.state_of),
+        )
 
     def survey(self, client: RegistryClient) -> Survey:
         """What the diagnosis asks."""
         return Survey(
-            cluster=_Cluster(self.world, self.ids),
+            cluster=self.cluster(),
             registry=client,
             sources={store: Topic(topic) for store, topic in self.world.sources.items()},
-            supplied=Supplied(topologies=tuple(_topologies(self.world)), state=tuple(map(_state, self.world.folders))),
+            supplied=self.supplied(),
         )
 
     def examine(self, survey: Survey) -> Examination:
         """The diagnosis, as the world's person asks for it."""
         world = self.world
-        said = CheckContext(
-            registry=survey.registry,
-            reader=Reader(world.reader),
-            streams_version=None if world.streams is None else StreamsVersion.parse(world.streams),
-        )
+        readers = {store.reader for store in world.truth}
+        said = readers.pop() if world.says_reader and len(readers) == 1 else "unknown"
         return diagnose(
             survey,
             self,
-            said,
+            CheckContext(registry=survey.registry, reader=Reader(said)),
             application=world.application,
             store=world.store,
             decode_values=world.decode_values,
@@ -187,7 +280,7 @@ class StagedWorld:
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
         """The census engine: the real counting of records in memory."""
-        logs = self.world.topics[request.topic]
+        logs = self.world.topics[request.topic].logs
         return Census(
             topic=request.topic,
             isolation=request.isolation,
@@ -202,60 +295,72 @@ class StagedWorld:
             batch = log.records[at : at + _BATCH]
             run = columns(
                 offsets=[record.offset for record in batch],
-                keys=[_key(record.key, self.ids) for record in batch],
-                values=[_value(record, self.ids) for record in batch],
+                keys=[self.key_bytes(record) for record in batch],
+                values=[self.value_bytes(record) for record in batch],
                 one_partition=True,
             )
             counter.add(run, 0, len(batch))
         return counter.result(partition=partition, start_offset=log.start, end_offset=log.end, committed_offset=offset)
 
-    def schema(self, name: str) -> Schema:
-        """A schema as it is sent to the registry."""
-        return Schema(text=TEXTS[name])
+    def key_bytes(self, record: Record) -> bytes | None:
+        """A record's key as it stands in the topic."""
+        key = record.key
+        return None if key is None else self._inner_key(key) + _window(key)
+
+    def _inner_key(self, key: Key) -> bytes:
+        if key.format is KeyFormat.BIGINT:
+            return struct.pack(">q", _BIGINTS[key.number])
+        if key.format is KeyFormat.UUID:
+            return _UUIDS[key.number]
+        if key.schema is None:
+            return f"k{key.number}".encode()
+        whole = b"\x02" if key.schema in LOST else body(key.schema, key.number)
+        return frame_id(self.ids[key.schema], whole[:-1] if key.body == CUT else whole)
+
+    def value_bytes(self, record: Record) -> bytes | None:
+        """A record's value as it stands in the topic."""
+        if record.value is None:
+            return None
+        if record.value == UNFRAMED:
+            return b'{"id":1}'
+        if record.value == GUID:
+            return frame_guid(_GUID, b"\x02")
+        whole = b"\x02" if record.value in LOST else body(record.value, record.offset % 50)
+        bodies = {CUT: whole[:-1], GARBAGE: b"\xff" * 12}
+        return frame_id(self.ids[record.value], bodies.get(record.body, whole))
 
 
-def _key(key: Key | None, ids: Mapping[str, int]) -> bytes | None:
-    if key is None:
-        return None
-    name = key.name.encode()
-    if key.schema is None:
-        return name
-    body = b"\x02" + name if key.schema == "Key2" else name  # one byte: a small number
-    if key.body == CUT:
-        body = body[:-1] + bytes([body[-1] | 0x80])  # a number that goes on
-    return frame_id(ids[key.schema], body + b"\x00" if key.body == LONG else body)
+def _window(key: Key) -> bytes:
+    start = struct.pack(">q", _WINDOW_START + 60_000 * key.number)
+    return {0: b"", 8: start, 16: struct.pack(">q", _WINDOW_START + 60_000 * key.number + 500) + start}[key.window]
 
 
-def _value(record: Record, ids: Mapping[str, int]) -> bytes | None:
-    if record.value is None:
-        return None
-    if record.value == UNFRAMED:
-        return b'{"id":1}'
-    if record.value == GUID:
-        return frame_guid(_GUID, b"\x02")
-    whole = BODIES.get(record.value, b"")
-    bodies = {WHOLE: whole, CUT: whole[:-1], LONG: whole + b"\x00", GARBAGE: b"\xff" * 12}
-    return frame_id(ids[record.value], bodies[record.body])
+def _used(world: World) -> set[str]:
+    records = [record for setup in world.topics.values() for log in setup.logs for record in log.records]
+    values = {record.value for record in records if record.value not in (None, UNFRAMED, GUID)}
+    keys = {record.key.schema for record in records if record.key is not None}
+    return {name for name in values | keys if name is not None}
 
 
-def _state(folder: Folder) -> ApplicationState:
-    path = f"/state/{folder.application}"
-    entries = [CheckpointEntry(topic=Topic(topic), partition=0, offset=0) for topic in folder.topics or ()]
+def _state(world: World, application: str) -> ApplicationState:
+    """One task with the key-value stores of an application; its checkpoint names what each of them restores from."""
+    path = f"/state/{application}"
+    stores = [store for store in world.truth if store.application == application and _is_on_disk(store)]
+    topics = sorted({store.topic or store.changelog for store in stores if store.kind is not Kind.UNLOGGED})
+    entries = [CheckpointEntry(topic=Topic(topic), partition=0, offset=0) for topic in topics]
     task = Task(
         name="0_0",
         path=f"{path}/0_0",
         subtopology=0,
         partition=0,
         stores=tuple(
-            StoreDirectory(name=store, kind=StoreKind.KEY_VALUE, path=f"{path}/0_0/rocksdb/{store}")
-            for store in folder.stores
+            StoreDirectory(name=store.name, kind=StoreKind.KEY_VALUE, path=f"{path}/0_0/rocksdb/{store.name}")
+            for store in stores
         ),
-        checkpoint=None
-        if folder.topics is None
-        else Checkpoint(path=f"{path}/0_0/.checkpoint", entries=tuple(entries)),
+        checkpoint=Checkpoint(path=f"{path}/0_0/.checkpoint", entries=tuple(entries)),
     )
     return ApplicationState(
-        application=folder.application,
+        application=application,
         path=path,
         tasks=(task,),
         traces=Traces(
@@ -268,22 +373,23 @@ def _state(folder: Folder) -> ApplicationState:
     )
 
 
-def _used(world: World) -> set[str]:
-    records = [record for logs in world.topics.values() for log in logs for record in log.records]
-    values = {record.value for record in records if record.value not in (None, UNFRAMED, GUID)}
-    keys = {record.key.schema for record in records if record.key is not None}
-    return {name for name in values | keys if name is not None}
+def _is_on_disk(store: TrueStore) -> bool:
+    return store.kind in (Kind.TABLE, Kind.AGGREGATE, Kind.UNLOGGED)
 
 
-def _topologies(world: World) -> Iterable[GivenTopology]:
-    for table in world.tables:
-        heading = " for global store (will not generate tasks)" if table.is_global else ""
-        text = (
-            f"Topologies:\n   Sub-topology: 0{heading}\n"
-            f"    Source: KSTREAM-SOURCE-0000000000 (topics: [{table.topic}])\n"
-            "      --> KTABLE-SOURCE-0000000001\n"
-            f"    Processor: KTABLE-SOURCE-0000000001 (stores: [{table.store}])\n"
-            "      --> none\n      <-- KSTREAM-SOURCE-0000000000\n"
+def _topologies(world: World, application: str) -> Iterable[GivenTopology]:
+    """What `Topology.describe()` prints: each table and global table a sub-topology of its own."""
+    parts = []
+    tables = [store for store in world.truth if store.application == application and store.topic is not None]
+    for number, table in enumerate(tables):
+        heading = " for global store (will not generate tasks)" if table.kind is Kind.GLOBAL else ""
+        parts.append(
+            f"   Sub-topology: {number}{heading}\n"
+            f"    Source: KSTREAM-SOURCE-{2 * number:010} (topics: [{table.topic}])\n"
+            f"      --> KTABLE-SOURCE-{2 * number + 1:010}\n"
+            f"    Processor: KTABLE-SOURCE-{2 * number + 1:010} (stores: [{table.name}])\n"
+            f"      --> none\n      <-- KSTREAM-SOURCE-{2 * number:010}\n"
         )
-        for topology in parse_topologies(text, origin="topology.txt"):
-            yield GivenTopology(topology=topology, origin="topology.txt", application=table.application)
+    if parts:
+        for topology in parse_topologies("Topologies:\n" + "".join(parts), origin="topology.txt"):
+            yield GivenTopology(topology=topology, origin="topology.txt", application=application)

@@ -1,25 +1,28 @@
-"""A world as data: topics with records, groups with commits, subjects with versions, and what a person says.
+"""A world as data: what stands on the cluster and in the registry, what is true of it, and what a person says.
 
-Nothing in here knows the code under test. Schemas are named by their short names (`schemas`): the registry gives the
-ids when a world is staged.
+Nothing in here knows the code under test. Schemas are named by their lines (`schemas`): the registry gives the ids when
+a world is staged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 __all__ = [
     "CUT",
-    "Folder",
     "GARBAGE",
     "GUID",
+    "Group",
     "Key",
-    "LONG",
+    "KeyFormat",
+    "Kind",
     "Log",
     "Record",
     "SubjectSetup",
-    "Table",
+    "TopicSetup",
+    "TrueStore",
     "UNFRAMED",
     "Version",
     "WHOLE",
@@ -30,27 +33,41 @@ WHOLE = "whole"
 """A body that its schema's writer wrote."""
 CUT = "cut"
 """The same without its last byte."""
-LONG = "long"
-"""The same and a byte more."""
 GARBAGE = "garbage"
 """Bytes that no schema of these worlds begins with."""
 
-UNFRAMED = "unframed"
+UNFRAMED = "JSON"
 """A value that no registry serializer wrote."""
 GUID = "guid"
 """A value that names its schema by GUID."""
+
+
+class KeyFormat(Enum):
+    """What wrote the keys of a topic, and reads those of a store."""
+
+    STRING = "string"
+    BIGINT = "bigint"
+    """Eight bytes, big-endian: some look framed."""
+    UUID = "uuid"
+    """Sixteen bytes: some look framed."""
+    AVRO = "avro"
+    """Framed, with the id of a schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
     """A record's key."""
 
-    name: str
-    """What tells keys apart."""
+    number: int
+    """What tells keys apart, 0 to 5."""
+    format: KeyFormat = KeyFormat.STRING
+    """What wrote it."""
     schema: str | None = None
-    """The schema that it carries the id of; None for a key without framing."""
+    """The schema that an Avro key carries the id of."""
+    window: int = 0
+    """Bytes of window behind the key: 0, 8 (its start) or 16 (its end and start)."""
     body: str = WHOLE
-    """`WHOLE`, `CUT` or `LONG`, if it carries an id."""
+    """`WHOLE` or `CUT`, for an Avro key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +79,15 @@ class Record:
     key: Key | None
     """Its key; None for a null key."""
     value: str | None
-    """A schema's short name, `UNFRAMED` or `GUID`; None for a tombstone."""
+    """A schema's line, a key of `LOST`, `UNFRAMED` or `GUID`; None for a tombstone."""
     body: str = WHOLE
-    """`WHOLE`, `CUT`, `LONG` or `GARBAGE`, if it carries an id."""
+    """`WHOLE`, `CUT` or `GARBAGE`, if it carries an id."""
+
+    @property
+    def is_healthy(self) -> bool:
+        """True if its key and value are what their writers wrote, under ids that the registry knows."""
+        whole_key = self.key is None or self.key.body == WHOLE
+        return whole_key and (self.value is None or ("(" in self.value and self.body == WHOLE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +103,40 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicSetup:
+    """A topic that exists."""
+
+    logs: tuple[Log, ...]
+    """Its partitions."""
+    policy: str | None = "compact"
+    """Its `cleanup.policy`; `kept` for `delete` without limits; None where the cluster does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A consumer group that the coordinator knows."""
+
+    commits: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Its committed offsets."""
+    metadata: str = ""
+    """What stands beside each of them: base64 by Kafka Streams from 2.4 on, else nothing."""
+    client_ids: tuple[str, ...] = ()
+    """Its members."""
+    assignor: str = ""
+    """The assignor that they agreed on, `stream` for Kafka Streams."""
+
+    @property
+    def has_signs_of_streams(self) -> bool:
+        """True if somebody who asks about it sees that Kafka Streams runs, or ran, as it."""
+        return bool(self.metadata) or self.assignor == "stream" or any("-StreamThread-" in c for c in self.client_ids)
+
+
+@dataclass(frozen=True, slots=True)
 class Version:
     """A version of a subject."""
 
     schema: str
-    """The schema's short name."""
+    """The schema's line."""
     deleted: bool = False
     """True if it is soft-deleted."""
 
@@ -99,94 +151,148 @@ class SubjectSetup:
     """Its own compatibility level; None for none."""
     mode: str | None = None
     """Its own mode; None for none."""
+    normalize: bool = False
+    """True if its own configuration says `normalize`."""
+
+
+class Kind(Enum):
+    """What a store is."""
+
+    TABLE = "table"
+    """`builder.table()` with its source topic as changelog: restored up to the committed offsets."""
+    GLOBAL = "global table"
+    """Restored from the whole of its topic; nobody commits it."""
+    AGGREGATE = "aggregate"
+    """Has a changelog of its own, or had one."""
+    JOIN_WINDOW = "join window"
+    """Likewise."""
+    UNLOGGED = "store without logging"
+    """Has no changelog: restored from nowhere."""
+    TRANSIENT = "table of a transient query"
+    """Its state is never restored: each query has another application.id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A printed topology in which a store is the table of a topic."""
-
-    application: str | None
-    """Whose topology it is; None if nobody said."""
-    store: str
-    """The store."""
-    topic: str
-    """The topic."""
-    is_global: bool
-    """True for a global table."""
-
-
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """The state directory of an application, with one task."""
+class TrueStore:
+    """A store that really exists, or existed."""
 
     application: str
-    """Whose it is."""
-    stores: tuple[str, ...]
-    """Its key-value stores."""
-    topics: tuple[str, ...] | None
-    """The topics in the task's checkpoint; None if it has none."""
+    """The application.id."""
+    name: str
+    """Its name."""
+    kind: Kind
+    """What it is."""
+    topic: str | None = None
+    """The topic that it restores from; None where nothing ever restores it from a source."""
+    reader: str = "connect"
+    """What reads it: `connect` looks versions up under the subject, `plain` asks by id alone."""
+    key_format: KeyFormat = KeyFormat.STRING
+    """What reads its keys."""
+    window: int = 0
+    """Bytes of window behind its keys."""
+
+    @property
+    def changelog(self) -> str:
+        """The topic that its serdes are given before 2.7."""
+        return f"{self.application}-{self.name}-changelog"
+
+    @property
+    def is_told_by_its_name(self) -> bool:
+        """True if its name alone says that it cannot be restored from a source (Streams' and ksqlDB's own names)."""
+        marks = (
+            "-AGGREGATE-STATE-STORE-",
+            "-REDUCE-STATE-STORE-",
+            "-JOINTHIS-",
+            "-JOINOTHER-",
+            "-this-join-store",
+            "-other-join-store",
+            "Aggregate-Aggregate-Materialize",
+        )
+        return any(mark in f"-{self.name}" for mark in marks) or "_transient_" in self.application
 
 
 @dataclass(frozen=True, slots=True)
 class World:
     """All of it."""
 
-    topics: Mapping[str, tuple[Log, ...]]
-    """Per topic its partitions."""
-    groups: Mapping[str, Mapping[tuple[str, int], int]]
-    """Per group its committed offsets."""
-    listed: tuple[str, ...] | None
-    """The groups that the cluster lists, at least those with commits; None if it lists none and says so."""
+    topics: Mapping[str, TopicSetup]
+    """The topics that exist."""
+    groups: Mapping[str, Group]
+    """The groups that the coordinator knows."""
     subjects: Mapping[str, SubjectSetup]
-    """What the registry holds."""
-    policies: Mapping[str, str | None] = field(default_factory=dict)
-    """Per topic its `cleanup.policy`, `compact` if it is not here; `kept` for `delete` without limits; None if unknown."""
+    """What the registry holds, without the context."""
+    truth: tuple[TrueStore, ...] = ()
+    """The stores that there really are. A subject that looks internal and belongs to none of them is no store's."""
+    lists_groups: bool = True
+    """False if the cluster lists no groups, and says so."""
+    context: str = ""
+    """The registry context that all the subjects are in, such as `eu`; empty for the default one."""
+    by_context_url: bool = False
+    """True if srfix is given the context's own base URL."""
+    mirror: str = ""
+    """A second context that holds a copy of every subject; empty for none."""
+    normalize: bool = False
+    """True if the registry normalises what is registered from now on."""
     sources: Mapping[str, str] = field(default_factory=dict)
-    """`--source STORE=TOPIC`."""
-    tables: tuple[Table, ...] = ()
-    """`--topology`."""
-    folders: tuple[Folder, ...] = ()
-    """`--state-dir`."""
+    """`--source STORE=TOPIC`, or `APPLICATION/STORE=TOPIC`."""
+    topology_of: tuple[str, ...] = ()
+    """The applications whose printed topology is given."""
+    state_of: tuple[str, ...] = ()
+    """The applications whose state directory is given."""
     decode_values: bool = False
     """`--decode-values`."""
     application: str | None = None
     """`--application`."""
     store: str | None = None
     """`--store`."""
-    reader: str = "unknown"
-    """`--reader`."""
-    streams: str | None = None
-    """`--streams-version`."""
+    says_reader: bool = False
+    """True if `--reader` is given, truly."""
+
+    def table_subject(self, store: TrueStore, role: str) -> str:
+        """The subject of the keys or values of a store, without the context."""
+        return f"{store.changelog}-{role}"
 
     def __repr__(self) -> str:
         return "\n" + "\n".join(_lines(self))
 
 
 def _lines(world: World) -> Iterator[str]:
-    for topic, logs in sorted(world.topics.items()):
-        for partition, log in enumerate(logs):
-            yield f"topic {topic}[{partition}] {log.start}…{log.end} {world.policies.get(topic, 'compact')}"
+    for store in world.truth:
+        yield f"TRUE {store.application}/{store.name}: {store.kind.value} of {store.topic}, {store.reader} reads it"
+    for topic, setup in sorted(world.topics.items()):
+        for partition, log in enumerate(setup.logs):
+            yield f"topic {topic}[{partition}] {log.start}…{log.end} {setup.policy}"
             for record in log.records:
-                key = "null" if record.key is None else f"{record.key.name}:{record.key.schema or 'plain'}"
-                bad_key = f" ({record.key.body} key)" if record.key is not None and record.key.body != WHOLE else ""
                 bad = "" if record.body == WHOLE else f" ({record.body})"
-                yield f"  {record.offset}: {key}{bad_key} → {record.value or 'tombstone'}{bad}"
-    for group, commits in sorted(world.groups.items()):
-        offsets = ", ".join(f"{topic}[{p}]={offset}" for (topic, p), offset in sorted(commits.items()))
-        yield f"group {group}: {offsets or 'no commits'}"
-    yield f"listed: {'the cluster lists none' if world.listed is None else ', '.join(world.listed) or 'none'}"
-    for subject, setup in sorted(world.subjects.items()):
-        versions = ", ".join(f"{v.schema}{' (soft-deleted)' if v.deleted else ''}" for v in setup.versions)
-        settings = "".join(f", {name} {said}" for name, said in (("level", setup.level), ("mode", setup.mode)) if said)
-        yield f"subject {subject}: {versions}{settings}"
-    for store, topic in sorted(world.sources.items()):
-        yield f"--source {store}={topic}"
-    for table in world.tables:
-        kind = "global table" if table.is_global else "table"
-        yield f"--topology of {table.application or 'nobody named'}: {kind} {table.store} of {table.topic}"
-    for folder in world.folders:
-        holds = "no checkpoint" if folder.topics is None else f"a checkpoint of {', '.join(folder.topics)}"
-        yield f"--state-dir of {folder.application} with {', '.join(folder.stores)} and {holds}"
-    if world.decode_values:
-        yield "--decode-values"
-    yield f"--application {world.application} --store {world.store} --reader {world.reader} --streams {world.streams}"
+                yield f"  {record.offset}: {_key(record.key)} → {record.value or 'tombstone'}{bad}"
+    for name, group in sorted(world.groups.items()):
+        offsets = ", ".join(f"{topic}[{p}]={offset}" for (topic, p), offset in sorted(group.commits.items()))
+        signs = f"{'with' if group.metadata else 'without'} metadata, assignor {group.assignor or 'none'}"
+        yield f"group {name}: {offsets or 'no commits'}; {signs}, {len(group.client_ids)} members"
+    if not world.lists_groups:
+        yield "the cluster lists no groups"
+    for subject, held in sorted(world.subjects.items()):
+        versions = ", ".join(f"{v.schema}{' (soft-deleted)' if v.deleted else ''}" for v in held.versions)
+        told = (("level", held.level), ("mode", held.mode), ("normalize", held.normalize))
+        yield f"subject {subject}: {versions}" + "".join(f", {name} {said}" for name, said in told if said)
+    said = {
+        "context": world.context,
+        "by the context's URL": world.by_context_url,
+        "mirrored in": world.mirror,
+        "normalize": world.normalize,
+        "--source": dict(world.sources),
+        "--topology of": world.topology_of,
+        "--state-dir of": world.state_of,
+        "--decode-values": world.decode_values,
+        "--application": world.application,
+        "--store": world.store,
+        "--reader as it is": world.says_reader,
+    }
+    yield "; ".join(f"{name} {value}" for name, value in said.items() if value)
+
+
+def _key(key: Key | None) -> str:
+    if key is None:
+        return "null"
+    window = f"+{key.window} bytes of window" if key.window else ""
+    return f"{key.number}:{key.schema or key.format.value}{window}{'' if key.body == WHOLE else f' ({key.body})'}"

@@ -1,0 +1,255 @@
+"""One world from the first diagnosis to the rollback, held against the truth. Each property is a sentence."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery.apply import AppliedInPartError, apply_plan
+from srfix.recovery.diagnosis import Examination
+from srfix.recovery.findings import Diagnosis, Finding, Severity, Weight
+from srfix.recovery.plan import make_plan
+from srfix.recovery.plan_file import Plan
+from srfix.recovery.rollback import roll_back
+from srfix.recovery.survey import Survey
+from srfix.recovery.verify import Confirmed, verify
+from srfix.serde.errors import PlanError
+from tests.recovery.worlds.expected import differences, expectations
+from tests.recovery.worlds.person import decides
+from tests.recovery.worlds.restoring import failures, live_rows
+from tests.recovery.worlds.staged import StagedWorld
+from tests.recovery.worlds.world import TrueStore, World
+
+__all__ = ["PROPERTIES", "Judgement", "is_a_trap", "judge"]
+
+SOURCE: Final = "the source that is named is the true one, and nothing is broken or repaired where there is none"
+CLEAN_BILL: Final = "a diagnosis or a verification that is fine means that the reader reads every row"
+REPAIR: Final = "a repair that is verified reads, and its rollback leaves the registry as it was"
+BOUNDS: Final = "a plan writes to no subject that no finding names, and to none where the diagnosis is fine"
+ADVICE: Final = "nobody is told to delete or rewrite healthy rows"
+ROWS: Final = "each finding of a store whose source is known says what is true of its rows"
+PROPERTIES: Final = (SOURCE, CLEAN_BILL, REPAIR, BOUNDS, ADVICE, ROWS)
+
+
+@dataclass
+class Judgement:
+    """What came of one world."""
+
+    wrong: list[tuple[str, str]] = field(default_factory=list)
+    """Property and what breaks it."""
+    decidable: int = 0
+    """Stores whose source a person would name from what is seen."""
+    undecided: int = 0
+    """Those among them that srfix does not name a source for."""
+    reached: list[str] = field(default_factory=list)
+    """How far it came: kinds of worlds for the statistics."""
+
+
+def clock() -> str:
+    return "2020-06-16T03:00:00+00:00"
+
+
+def is_a_trap(world: World) -> bool:
+    """True if what is seen points a careful person to the wrong source: such a world says nothing about a tool."""
+    for store in world.truth:
+        said = decides(world, store)
+        if said is not None and said != (store.application, store.name, store.topic):
+            return True
+    return False
+
+
+def judge(world: World, registry: FixtureRegistry) -> Judgement:
+    """Diagnose, plan, apply, verify, diagnose again, roll back. The registry is emptied first."""
+    registry.clear()
+    staged = StagedWorld(world, registry)
+    out = Judgement()
+    with staged.client() as client:
+        survey = staged.survey(client)
+        examination = staged.examine(survey)
+        diagnosis = examination.diagnosis
+        out.wrong += [(SOURCE, what) for what in _wrong_sources(world, diagnosis)]
+        out.wrong += [(ADVICE, what) for what in _bad_advice(staged, diagnosis)]
+        out.wrong += [(ROWS, what) for what in _wrong_rows(staged, examination)]
+        out.wrong += [(CLEAN_BILL, f"diagnose: {what}") for what in _unearned(staged, diagnosis)]
+        if registry.writes:
+            out.wrong.append((BOUNDS, f"diagnose wrote: {registry.write_log}"))
+        _count_undecided(world, examination, out)
+        out.reached.append("fine" if _is_fine(diagnosis) else "findings" if diagnosis.has_findings else "inconclusive")
+        plan = _planned(examination, survey, out)
+        if plan is not None and plan.actions:
+            out.wrong += [(SOURCE, what) for what in _wrong_plan(world, plan)]
+            out.wrong += [(BOUNDS, what) for what in _out_of_bounds(staged, diagnosis, plan)]
+            _repair(staged, plan, out)
+    return out
+
+
+def _planned(examination: Examination, survey: Survey, out: Judgement) -> Plan | None:
+    try:
+        return make_plan(examination, survey, created_at=clock(), srfix_version="0")
+    except PlanError:
+        out.reached.append("no plan")
+        return None
+
+
+def _repair(staged: StagedWorld, plan: Plan, out: Judgement) -> None:
+    before = staged.registry.dump()
+    with staged.client() as client, tempfile.TemporaryDirectory() as folder:
+        journal = Path(folder) / "plan.json.journal.jsonl"
+        try:
+            for _ in apply_plan(plan, client, journal, clock=clock):
+                pass
+        except (AppliedInPartError, PlanError) as error:
+            out.wrong.append((REPAIR, f"a plan that nobody disturbed was not applied: {error}"))
+            return
+        out.reached.append("applied")
+        _verified(staged, plan, out)
+        with staged.client() as fresh:
+            again = staged.examine(staged.survey(fresh)).diagnosis
+        out.wrong += [(SOURCE, f"second diagnosis: {what}") for what in _wrong_sources(staged.world, again)]
+        out.wrong += [(CLEAN_BILL, f"second diagnose: {what}") for what in _unearned(staged, again)]
+        list(roll_back(journal, client, clock=clock))
+    if staged.registry.dump() != before:
+        out.wrong.append((REPAIR, "after the rollback the registry is not as it was before"))
+
+
+def _verified(staged: StagedWorld, plan: Plan, out: Judgement) -> None:
+    with staged.client() as fresh:
+        events = list(verify(plan, staged.cluster(), staged, fresh, supplied=staged.supplied()))
+    if not events or not all(isinstance(event, Confirmed) for event in events):
+        out.reached.append("not verified")
+        return
+    out.reached.append("verified")
+    planned = {(finding.application, finding.store) for finding in plan.findings}
+    for store in _asked(staged):
+        failed = failures(staged, store)
+        if failed and (store.application, store.name) in planned:
+            out.wrong.append((REPAIR, f"verified, but {failed[0]} ({len(failed)} rows)"))
+        elif failed:
+            out.wrong.append((CLEAN_BILL, f"verify: all is confirmed, but {failed[0]} ({len(failed)} rows)"))
+
+
+def _is_fine(diagnosis: Diagnosis) -> bool:
+    return not diagnosis.has_findings and not diagnosis.is_inconclusive
+
+
+def _asked(staged: StagedWorld) -> list[TrueStore]:
+    """The stores that srfix can know of and was asked about."""
+    world = staged.world
+    known = {*world.topology_of, *world.state_of}
+    return [
+        store
+        for store in world.truth
+        if world.application in (None, store.application)
+        and world.store in (None, store.name)
+        and (
+            store.application in known
+            or any(world.table_subject(store, role) in world.subjects for role in ("key", "value"))
+        )
+    ]
+
+
+def _unearned(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
+    if not _is_fine(diagnosis):
+        return
+    for store in _asked(staged):
+        failed = failures(staged, store)
+        if failed:
+            yield f"all is fine, but {failed[0]} ({len(failed)} rows)"
+
+
+def _true(world: World, application: str, store: str) -> TrueStore | None:
+    return next((s for s in world.truth if (s.application, s.name) == (application, store)), None)
+
+
+def _wrong_sources(world: World, diagnosis: Diagnosis) -> Iterator[str]:
+    for finding in diagnosis.findings:
+        store = _true(world, finding.application, finding.store)
+        named = f"{finding.code} {finding.role.value} of {finding.application}/{finding.store}"
+        truth = "no such store" if store is None else f"{store.kind.value} of {store.topic}"
+        if finding.source is not None and (store is None or store.topic != finding.source.topic):
+            yield f"{named} restores from {finding.source.topic}; true is: {truth}"
+        elif finding.severity is Severity.BROKEN and store is not None and store.is_told_by_its_name:
+            yield f"{named} is said to be broken; true is: {truth}, as its name says"
+
+
+def _wrong_plan(world: World, plan: Plan) -> Iterator[str]:
+    for planned in plan.findings:
+        store = _true(world, planned.application, planned.store)
+        if store is None or store.topic != planned.source_topic:
+            truth = "no such store" if store is None else f"{store.kind.value} of {store.topic}"
+            yield f"a plan repairs {planned.application}/{planned.store} from {planned.source_topic}; true is: {truth}"
+
+
+def _out_of_bounds(staged: StagedWorld, diagnosis: Diagnosis, plan: Plan) -> Iterator[str]:
+    subjects = {action.subject for action in plan.actions}
+    named = {str(finding.subject) for finding in diagnosis.findings}
+    for subject in sorted(subjects - named):
+        yield f"the plan writes to {subject}, which no finding names"
+    if not diagnosis.has_findings:
+        yield f"the diagnosis found nothing, and the plan writes to {sorted(subjects)}"
+
+
+_DESTRUCTIVE: Final = re.compile(
+    r"tombstone|\bwipe|cleanup\.policy=compact|\bDROP\b|hard.delete\b"
+    r"|(?:delete|rewrite) (?:the|these|those|its|their) (?:row|record|topic|key)",
+    re.IGNORECASE,
+)
+_NEGATED: Final = re.compile(r"\b(?:not|never|no|don't|nobody|without|instead of)\b", re.IGNORECASE)
+
+
+def _bad_advice(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
+    """Advice that deletes or rewrites, in findings of rows that are healthy; and about a topic's policy without proof."""
+    for finding in diagnosis.findings:
+        store = _true(staged.world, finding.application, finding.store)
+        sentences = re.split(r"(?<=[.;:])\s+", f"{finding.next}")
+        destructive = [said for said in sentences if _DESTRUCTIVE.search(said) and not _NEGATED.search(said)]
+        if not destructive:
+            continue
+        name = f"{finding.code} {finding.role.value} of {finding.application}/{finding.store}"
+        if finding.code == "SRF018":
+            is_proven = any(e.weight is Weight.CONCLUSIVE for e in finding.evidence) or bool(staged.world.sources)
+            if store is None or store.topic is None or not is_proven:
+                yield f"{name} without proof of the source: {destructive[0]}"
+        elif store is None or all(row.record.is_healthy for row in live_rows(staged, store)):
+            yield f"{name}, whose rows are healthy: {destructive[0]}"
+
+
+def _wrong_rows(staged: StagedWorld, examination: Examination) -> Iterator[str]:
+    if staged.world.says_reader or staged.world.context:
+        return  # severities and look-ups differ there
+    for store in _decided(staged.world, examination):
+        mine: list[Finding] = [
+            finding
+            for finding in examination.diagnosis.findings
+            if (finding.application, finding.store) == (store.application, store.name)
+        ]
+        for expected in expectations(staged, store):
+            yield from differences(staged, store, expected, mine)
+
+
+def _decided(world: World, examination: Examination) -> Iterable[TrueStore]:
+    """The true stores whose true source srfix knows, and whose topic exists."""
+    for facts in examination.facts:
+        store = _true(world, facts.store.application, facts.store.name)
+        topic = None if facts.source is None else facts.source.topic
+        if store is not None and topic is not None and topic == store.topic and topic in world.topics:
+            yield store
+
+
+def _count_undecided(world: World, examination: Examination, out: Judgement) -> None:
+    named = {
+        (facts.store.application, facts.store.name, str(facts.source.topic))
+        for facts in examination.facts
+        if facts.source is not None
+    }
+    for store in world.truth:
+        said = decides(world, store)
+        if said is None or world.application not in (None, store.application):
+            continue
+        out.decidable += 1
+        out.undecided += said not in named

@@ -1,0 +1,74 @@
+"""What a careful person would say of a phantom subject, from what the cluster and the registry show and nothing else.
+
+Conservative: where two answers are possible, none is given. It is the measure of the worlds that srfix leaves undecided.
+"""
+
+from __future__ import annotations
+
+from tests.recovery.worlds.schemas import fields
+from tests.recovery.worlds.world import TrueStore, World
+
+__all__ = ["decides"]
+
+_INTERNAL = ("-changelog", "-repartition")
+
+
+def decides(world: World, store: TrueStore) -> tuple[str, str, str] | None:
+    """Application, store and topic that a person would name for the phantom subject of a store; None if in doubt."""
+    subject = world.subjects.get(f"{store.changelog}-value")
+    if store.changelog in world.topics or subject is None or store.is_told_by_its_name:
+        return None
+    split = _split(world, store.changelog)
+    if split is None:
+        return None
+    application, name = split
+    rows = [fields(version.schema) for version in subject.versions]
+    topic = _topic(world, application, name, rows[-1])
+    return None if topic is None or not all(row <= _shape(world, topic) for row in rows) else (application, name, topic)
+
+
+def _split(world: World, changelog: str) -> tuple[str, str] | None:
+    """The only split into application and store of which the application has signs of Kafka Streams."""
+    base = changelog.removesuffix("-changelog")
+    prefixes = [base[:at] for at, letter in enumerate(base) if letter == "-" and 0 < at < len(base) - 1]
+    running = [prefix for prefix in prefixes if _is_application(world, prefix)]
+    return (running[0], base[len(running[0]) + 1 :]) if len(running) == 1 else None
+
+
+def _is_application(world: World, name: str) -> bool:
+    group = world.groups.get(name)
+    own = any(topic.startswith(f"{name}-") and topic.endswith(_INTERNAL) for topic in world.topics)
+    return group is not None and (group.has_signs_of_streams or own)
+
+
+def _topic(world: World, application: str, name: str, row: frozenset[str]) -> str | None:
+    """The only topic that has all the fields of the row: committed by the application, or, as nothing that it commits has
+    even one of them, the topic of a global table. Two topics that have them all are too many, committed or not.
+    """
+    shapes = {topic: _shape(world, topic) for topic in world.topics if not topic.endswith(_INTERNAL)}
+    if any(not shape for shape in shapes.values()):
+        return None  # a topic that nobody can compare by name: any may be it
+    whole = [topic for topic, shape in shapes.items() if row <= shape]
+    whole += [topic for topic in _gone(world) if row <= _shape(world, topic)]
+    if len(whole) != 1 or whole[0] not in world.topics:
+        return None
+    committed = {topic for topic, _ in world.groups[application].commits}
+    if whole[0] in committed:
+        return whole[0]
+    if name.startswith(whole[0]) and not any(row & shapes.get(topic, frozenset()) for topic in committed):
+        return whole[0]
+    return None
+
+
+def _gone(world: World) -> list[str]:
+    """Topics that are gone, by the subjects that they left."""
+    named = {
+        s.removesuffix("-value") for s in world.subjects if s.endswith("-value") and not s.endswith("-changelog-value")
+    }
+    return sorted(named - set(world.topics))
+
+
+def _shape(world: World, topic: str) -> frozenset[str]:
+    """All fields of all versions under a topic's own subject, in capitals."""
+    subject = world.subjects.get(f"{topic}-value")
+    return frozenset().union(*(fields(version.schema) for version in subject.versions)) if subject else frozenset()

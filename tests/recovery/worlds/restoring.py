@@ -1,0 +1,127 @@
+"""What Kafka Streams 2.0 to 2.6.3 restores after a wipe, and what the reader of each row then gets from the registry.
+
+Written from the facts alone (`StoreChangelogReader.initializeChangelogs`, the case table "What a restore
+loads", `AbstractKafkaAvroDeserializer.deserializeWithSchemaAndVersion`); it shares no code with srfix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from srfix.serde.registry.models import Json
+from tests.recovery.worlds.staged import StagedWorld
+from tests.recovery.worlds.world import WHOLE, KeyFormat, Kind, Log, Record, TrueStore
+
+__all__ = ["Failure", "Row", "failures", "ids_in_log", "live_rows", "look_up"]
+
+_ASKED: Final[tuple[str, ...]] = ("schema", "schemaType", "references")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row that a restore puts in a store."""
+
+    partition: int
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a reader gets for a row."""
+
+    store: TrueStore
+    role: str
+    row: Row
+    schema_id: int
+    code: int
+    """40401 or 40403."""
+
+    def __str__(self) -> str:
+        where = f"{self.store.topic}[{self.row.partition}] offset {self.row.record.offset}"
+        return f"{self.store.application}/{self.store.name} {self.role} of {where}: id {self.schema_id} is {self.code}"
+
+
+def live_rows(staged: StagedWorld, store: TrueStore) -> list[Row]:
+    """The rows after a restore from nothing: the latest of each (partition, key) up to the limit."""
+    setup = staged.world.topics.get(store.topic or "")
+    if setup is None:
+        return []
+    return [Row(n, record) for n, log in enumerate(setup.logs) for record in _restored(staged, store, n, log)]
+
+
+def _restored(staged: StagedWorld, store: TrueStore, partition: int, log: Log) -> Iterator[Record]:
+    if store.kind is Kind.GLOBAL:
+        limit = log.end
+    else:
+        group = staged.world.groups.get(store.application)
+        committed = None if group is None else group.commits.get((store.topic or "", partition))
+        limit = 0 if committed is None else min(log.end, committed)
+    rows: dict[bytes, Record] = {}
+    for record in log.records:
+        key = staged.key_bytes(record)
+        if key is None or record.offset >= limit:
+            continue
+        if record.value is None:
+            rows.pop(key, None)
+        else:
+            rows[key] = record
+    yield from rows.values()
+
+
+def ids_in_log(staged: StagedWorld, store: TrueStore, role: str) -> set[int]:
+    """Every id that any record of the source topic carries in this role, live or not."""
+    setup = staged.world.topics.get(store.topic or "")
+    records = [record for log in setup.logs for record in log.records] if setup else []
+    return {found for record in records if (found := id_of(staged, record, role)) is not None}
+
+
+def id_of(staged: StagedWorld, record: Record, role: str) -> int | None:
+    """The schema id that a registry serializer wrote; None if none did."""
+    if role == "key":
+        key = record.key
+        return None if key is None or key.format is not KeyFormat.AVRO else staged.ids[key.schema or ""]
+    return None if record.value is None else staged.ids.get(record.value)
+
+
+def failures(staged: StagedWorld, store: TrueStore) -> list[Failure]:
+    """The rows that the store's reader does not get, for the registry answers 40401 or 40403. Damaged rows are none:
+    they fail before that. Keys are read by whoever iterates.
+    """
+    found = []
+    answers: dict[tuple[str, int], int | None] = {}
+    for row in live_rows(staged, store):
+        for role in ("key", "value"):
+            schema_id = id_of(staged, row.record, role)
+            is_whole = (row.record.key.body if row.record.key and role == "key" else row.record.body) == WHOLE
+            if schema_id is None or not is_whole:
+                continue
+            if (role, schema_id) not in answers:
+                subject = staged.qualified(staged.world.table_subject(store, role))
+                answers[role, schema_id] = look_up(staged, subject, schema_id, by_id_alone=store.reader == "plain")
+            code = answers[role, schema_id]
+            if code is not None:
+                found.append(Failure(store, role, row, schema_id, code))
+    return found
+
+
+def look_up(staged: StagedWorld, subject: str, schema_id: int, *, by_id_alone: bool = False) -> int | None:
+    """What Connect's AvroConverter asks: the schema by id, then its version by content. None if the registry has both."""
+    name = quote(subject, safe="")
+    status, document = staged.ask("GET", f"/schemas/ids/{schema_id}?fetchMaxId=false&subject={name}")
+    if status != 200:
+        return _code(document)
+    if by_id_alone:
+        return None
+    sent: dict[str, Json] = {key: document[key] for key in _ASKED if key in document}
+    status, document = staged.ask("POST", f"/subjects/{name}?normalize=false&deleted=true", sent)
+    return None if status == 200 else _code(document)
+
+
+def _code(document: dict[str, Json]) -> int:
+    code = document["error_code"]
+    assert isinstance(code, int)
+    assert code in (40401, 40403), document
+    return code

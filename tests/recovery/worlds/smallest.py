@@ -1,0 +1,99 @@
+"""The smallest world that still breaks something: one thing after the other is taken away, as long as it breaks.
+
+Hypothesis's own shrinking takes minutes for worlds of this size; this takes seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from tests.recovery.worlds.world import Group, Log, TopicSetup, World
+
+__all__ = ["smallest"]
+
+_TRIES: Final = 400
+
+V = TypeVar("V")
+
+
+def smallest(world: World, breaks: Callable[[World], bool], *, tries: int = _TRIES) -> World:
+    """The world without whatever is not needed to break it; at most `tries` others are tried."""
+    is_smaller = True
+    while is_smaller:
+        is_smaller = False
+        for other in _smaller(world):
+            tries -= 1
+            if tries < 0:
+                return world
+            if breaks(other):
+                world, is_smaller = other, True
+                break
+    return world
+
+
+def _smaller(world: World) -> Iterator[World]:
+    """Worlds with one thing less, the biggest things first."""
+    for subjects in _without_one(world.subjects):
+        yield replace(world, subjects=subjects)
+    for at, store in enumerate(world.truth):
+        rest = world.truth[:at] + world.truth[at + 1 :]
+        if not any(subject.startswith(f"{store.changelog}-") for subject in world.subjects):
+            yield replace(world, truth=rest)
+    for topics in _without_one(world.topics):
+        gone = set(world.topics) - set(topics)
+        if not any(store.topic in gone for store in world.truth):
+            yield replace(world, topics=topics, groups=_uncommitted(world, gone))
+    for groups in _without_one(world.groups):
+        yield replace(world, groups=groups)
+    yield from _less_said(world)
+    for name, setup in world.topics.items():
+        for logs in _fewer_records(setup):
+            yield replace(world, topics={**world.topics, name: replace(setup, logs=logs)})
+    for subject, held in world.subjects.items():
+        for at in range(len(held.versions) if len(held.versions) > 1 else 0):
+            fewer = replace(held, versions=held.versions[:at] + held.versions[at + 1 :])
+            yield replace(world, subjects={**world.subjects, subject: fewer})
+        plain = replace(held, level=None, mode=None, normalize=False)
+        if plain != held:
+            yield replace(world, subjects={**world.subjects, subject: plain})
+
+
+def _less_said(world: World) -> Iterator[World]:
+    plain = World(topics=world.topics, groups=world.groups, subjects=world.subjects, truth=world.truth)
+    for name in (
+        "context",
+        "mirror",
+        "normalize",
+        "sources",
+        "topology_of",
+        "state_of",
+        "decode_values",
+        "says_reader",
+    ):
+        if getattr(world, name) != getattr(plain, name):
+            yield replace(world, **{name: getattr(plain, name)})
+    if world.application is not None:
+        yield replace(world, application=None)
+    if not world.lists_groups:
+        yield replace(world, lists_groups=True)
+
+
+def _fewer_records(setup: TopicSetup) -> Iterator[tuple[Log, ...]]:
+    for partition, log in enumerate(setup.logs):
+        for at in range(len(log.records)):
+            fewer = replace(log, records=log.records[:at] + log.records[at + 1 :])
+            yield (*setup.logs[:partition], fewer, *setup.logs[partition + 1 :])
+
+
+def _without_one(things: Mapping[str, V]) -> Iterator[dict[str, V]]:
+    for name in things:
+        yield {other: thing for other, thing in things.items() if other != name}
+
+
+def _uncommitted(world: World, topics: set[str]) -> dict[str, Group]:
+    return {
+        name: replace(group, commits={at: offset for at, offset in group.commits.items() if at[0] not in topics})
+        for name, group in world.groups.items()
+    }
