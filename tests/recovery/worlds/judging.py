@@ -25,7 +25,7 @@ from tests.recovery.worlds.restoring import failures, live_rows
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import TrueStore, World
 
-__all__ = ["PROPERTIES", "Judgement", "is_a_trap", "judge"]
+__all__ = ["PROPERTIES", "Judgement", "clock", "is_a_trap", "judge", "judge_staged"]
 
 SOURCE: Final = "the source that is named is the true one, and nothing is broken or repaired where there is none"
 CLEAN_BILL: Final = "a diagnosis or a verification that is fine means that the reader reads every row"
@@ -66,7 +66,12 @@ def is_a_trap(world: World) -> bool:
 def judge(world: World, registry: FixtureRegistry) -> Judgement:
     """Diagnose, plan, apply, verify, diagnose again, roll back. The registry is emptied first."""
     registry.clear()
-    staged = StagedWorld(world, registry)
+    return judge_staged(StagedWorld(world, registry))
+
+
+def judge_staged(staged: StagedWorld) -> Judgement:
+    """The same for a world that stands in its registry."""
+    world, registry = staged.world, staged.registry
     out = Judgement()
     with staged.client() as client:
         survey = staged.survey(client)

@@ -1,0 +1,540 @@
+"""What issue 12 says was seen wrong, each as a world written by hand, and what must come out of it.
+
+Every world is judged whole as well (`judging`): diagnosed, repaired, verified, diagnosed again and rolled back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery.apply import AlreadyApplied, apply_plan
+from srfix.recovery.diagnosis import Examination
+from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.plan import make_plan
+from srfix.recovery.plan_file import Plan
+from srfix.recovery.rollback import roll_back
+from srfix.recovery.verify import Confirmed, Event, Problem, verify
+from srfix.serde.errors import PlanError, SrfixError, UsageError
+from tests.recovery.worlds.cases import (
+    CLICK,
+    KEY,
+    KEY_ROW,
+    LOGIN,
+    USER,
+    USER_2,
+    USER_ROW,
+    incident,
+    plain_group,
+    streams_group,
+    subject,
+    topic,
+)
+from tests.recovery.worlds.judging import clock, judge, judge_staged
+from tests.recovery.worlds.schemas import text
+from tests.recovery.worlds.staged import StagedWorld
+from tests.recovery.worlds.world import UNFRAMED, Group, KeyFormat, Kind, TrueStore, World
+
+PHANTOM = "my-app-users-store-changelog-value"
+PHANTOM_KEY = "my-app-users-store-changelog-key"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry() as registry:
+        yield registry
+
+
+@pytest.fixture
+def registry(running: FixtureRegistry) -> FixtureRegistry:
+    running.clear()
+    return running
+
+
+def examined(world: World, registry: FixtureRegistry) -> Examination:
+    """The diagnosis of a world, whose other properties hold too."""
+    assert judge(world, registry).wrong == []
+    registry.clear()
+    staged = StagedWorld(world, registry)
+    with staged.client() as client:
+        return staged.examine(staged.survey(client))
+
+
+def sources(examination: Examination) -> dict[str, str]:
+    """Per store that has a source its topic."""
+    return {
+        f"{facts.store.application}/{facts.store.name}": str(facts.source.topic)
+        for facts in examination.facts
+        if facts.source is not None
+    }
+
+
+def is_fine(examination: Examination) -> bool:
+    diagnosis = examination.diagnosis
+    return not diagnosis.has_findings and not diagnosis.is_inconclusive
+
+
+def of(examination: Examination, code: str) -> list[Finding]:
+    return [finding for finding in examination.diagnosis.findings if finding.code == code]
+
+
+def planned(staged: StagedWorld) -> Plan:
+    with staged.client() as client:
+        survey = staged.survey(client)
+        return make_plan(staged.examine(survey), survey, created_at=clock(), srfix_version="0")
+
+
+def applied(staged: StagedWorld, plan: Plan, journal: Path) -> None:
+    with staged.client() as client:
+        list(apply_plan(plan, client, journal, clock=clock))
+
+
+def verified(staged: StagedWorld, plan: Plan) -> list[Event]:
+    with staged.client() as client:
+        return list(verify(plan, staged.cluster(), staged, client, supplied=staged.supplied()))
+
+
+def all_confirmed(events: list[Event]) -> bool:
+    return bool(events) and all(isinstance(event, Confirmed) for event in events)
+
+
+class TestTheSource:
+    def test_of_the_plain_incident_is_its_topic(self, registry: FixtureRegistry) -> None:
+        examination = examined(incident(), registry)
+        assert sources(examination) == {"my-app/users-store": "users"}
+        assert [finding.repairable for finding in of(examination, "SRF001")] == [True]
+
+    def test_of_a_global_table_is_not_the_stream_beside_it(self, registry: FixtureRegistry) -> None:
+        world = incident(
+            store="users-global",
+            kind=Kind.GLOBAL,
+            topics={"logins": topic(LOGIN, LOGIN)},
+            groups={"my-app": streams_group("my-app", {"logins": 2}, is_live=True)},
+            subjects={"logins-value": subject(LOGIN)},
+        )
+        assert sources(examined(world, registry)) == {"my-app/users-global": "users"}
+
+    @pytest.mark.parametrize("committed", [{"users": 3, "logins": 2}, {"logins": 2}])
+    def test_under_the_record_name_strategy_is_not_the_topic_that_has_a_subject(
+        self, committed: dict[str, int], registry: FixtureRegistry
+    ) -> None:
+        world = incident(
+            topics={"logins": topic(LOGIN, LOGIN)},
+            groups={"my-app": streams_group("my-app", committed)},
+            subjects={"logins-value": subject(LOGIN), "User": subject(USER)},
+        )
+        world = replace(world, subjects={name: of for name, of in world.subjects.items() if name != "users-value"})
+        assert sources(examined(world, registry)).get("my-app/users-store") in ("users", None)
+
+    def test_is_not_read_by_a_plain_group_with_a_longer_name(self, registry: FixtureRegistry) -> None:
+        world = incident(
+            groups={
+                "my-app": streams_group("my-app", {"users": 3}),
+                "my-app-users": plain_group({"users": 3}),
+            }
+        )
+        assert sources(examined(world, registry)) == {"my-app/users-store": "users"}
+
+    def test_is_not_read_by_a_plain_group_whose_application_has_expired(self, registry: FixtureRegistry) -> None:
+        world = incident(groups={"my-app-users": plain_group({"users": 3})})
+        assert set(sources(examined(world, registry))) <= {"my-app/users-store"}
+
+    def test_that_is_deleted_is_no_other_topic(self, registry: FixtureRegistry) -> None:
+        world = incident(
+            topics={"clicks": topic(CLICK, CLICK), "logins": topic(LOGIN)},
+            groups={"my-app": streams_group("my-app", {"clicks": 2, "logins": 1})},
+            subjects={"clicks-value": subject(CLICK), "logins-value": subject(LOGIN)},
+        )
+        world = replace(world, topics={name: of for name, of in world.topics.items() if name != "users"})
+        examination = examined(world, registry)
+        assert sources(examination).get("my-app/users-store") in ("users", None)
+        assert not any(finding.repairable for finding in of(examination, "SRF001"))
+
+    @pytest.mark.parametrize("is_listed", [True, False])
+    def test_is_not_looked_for_where_a_user_deleted_a_topic_of_that_form(
+        self, is_listed: bool, registry: FixtureRegistry
+    ) -> None:
+        item = "Item(sku string, stock long)"
+        world = World(
+            topics={"items": topic(item, item)},
+            groups={"inventory": plain_group({"items": 2})},
+            subjects={"inventory-db-changelog-value": subject(item), "items-value": subject(item)},
+            lists_groups=is_listed,
+        )
+        examination = examined(world, registry)
+        assert sources(examination) == {}
+        assert not any(f.severity is Severity.BROKEN and f.source is not None for f in examination.diagnosis.findings)
+
+    @pytest.mark.parametrize("orders", ["a plain group", "an application that does not read the topic"])
+    def test_of_an_expired_application_is_not_that_of_a_group_with_a_shorter_name(
+        self, orders: str, registry: FixtureRegistry
+    ) -> None:
+        group = plain_group({"users": 3}) if orders == "a plain group" else streams_group("orders", {"clicks": 1})
+        world = incident(
+            application="orders-enricher",
+            topics={"clicks": topic(CLICK)},
+            groups={"orders": group},
+            subjects={"clicks-value": subject(CLICK)},
+        )
+        assert set(sources(examined(world, registry))) <= {"orders-enricher/users-store"}
+
+    def test_is_not_a_committed_topic_without_a_field_in_common(self, registry: FixtureRegistry) -> None:
+        world = incident(
+            topics={"clicks": topic(CLICK)},
+            groups={"my-app": streams_group("my-app", {"clicks": 1})},
+            subjects={"clicks-value": subject(CLICK)},
+        )
+        assert sources(examined(world, registry)).get("my-app/users-store") in ("users", None)
+
+    def test_is_undecided_where_two_topics_fit_alike(self, registry: FixtureRegistry) -> None:
+        world = incident(
+            store="t",
+            topics={"members": topic(USER, USER)},
+            groups={"my-app": streams_group("my-app", {"users": 3, "members": 2})},
+            subjects={"members-value": subject(USER)},
+        )
+        examination = examined(world, registry)
+        assert sources(examination) == {}
+        assert not is_fine(examination)
+        told = " ".join(finding.next + finding.explanation for finding in examination.diagnosis.findings)
+        told += " ".join(skipped.reason for skipped in examination.diagnosis.skipped)
+        assert "--source" in told
+
+    def test_names_every_split_into_application_and_store(self, registry: FixtureRegistry) -> None:
+        world = incident(
+            application="shop-eu",
+            store="t",
+            groups={"shop-eu": streams_group("shop-eu", {"users": 3}), "shop": streams_group("shop", {"users": 3})},
+        )
+        examination = examined(world, registry)
+        assert set(sources(examination)) <= {"shop-eu/t"}
+        assert not is_fine(examination)
+        told = repr(examination.diagnosis)
+        assert "shop/eu-t" in told
+        assert "shop-eu/t" in told
+
+    def test_is_decided_by_the_group_that_reads_the_topic(self, registry: FixtureRegistry) -> None:
+        world = incident(
+            application="shop-eu",
+            store="t",
+            topics={"clicks": topic(CLICK)},
+            groups={"shop-eu": streams_group("shop-eu", {"users": 3}), "shop": streams_group("shop", {"clicks": 1})},
+            subjects={"clicks-value": subject(CLICK)},
+        )
+        assert sources(examined(world, registry)) == {"shop-eu/t": "users"}
+
+    def test_is_decided_beside_a_topic_that_is_unframed_and_has_no_subject(self, registry: FixtureRegistry) -> None:
+        world = incident(
+            store="t",
+            topics={"raw": topic(UNFRAMED, UNFRAMED)},
+            groups={"my-app": streams_group("my-app", {"users": 3, "raw": 2})},
+        )
+        assert sources(examined(world, registry)) == {"my-app/t": "users"}
+
+    @pytest.mark.parametrize("sign", ["metadata", "assignor", "client ids", "an internal topic"])
+    def test_needs_a_sign_of_kafka_streams_and_any_will_do(self, sign: str, registry: FixtureRegistry) -> None:
+        streams = streams_group("my-app", {"users": 3}, is_live=True)
+        bare = Group(commits=streams.commits)
+        group = {
+            "metadata": replace(bare, metadata=streams.metadata),
+            "assignor": replace(bare, assignor="stream", client_ids=("mine",)),
+            "client ids": replace(bare, client_ids=streams.client_ids),
+            "an internal topic": bare,
+        }[sign]
+        own = {"my-app-by-name-repartition": topic(policy="delete")} if sign == "an internal topic" else {}
+        world = incident(groups={"my-app": group}, topics=own)
+        assert sources(examined(world, registry)) == {"my-app/users-store": "users"}
+
+    def test_is_not_given_to_a_group_without_any_sign(self, registry: FixtureRegistry) -> None:
+        world = incident(groups={"my-app": plain_group({"users": 3})})
+        examination = examined(replace(world, truth=()), registry)
+        assert sources(examination) == {}
+
+
+class TestAStoreThatRestoresFromNowhere:
+    @pytest.mark.parametrize(
+        "store",
+        [
+            "KSTREAM-AGGREGATE-STATE-STORE-0000000003",
+            "KSTREAM-REDUCE-STATE-STORE-0000000003",
+            "KTABLE-AGGREGATE-STATE-STORE-0000000003",
+            "KSTREAM-JOINTHIS-0000000004-store",
+            "KSTREAM-OUTEROTHER-0000000005-store",
+            "clicks-this-join-store",
+            "Aggregate-Aggregate-Materialize",
+            "KTABLE-SUPPRESS-STATE-STORE-0000000009",
+            "KSTREAM-TOTABLE-STATE-STORE-0000000002",
+            "KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-0000000010",
+        ],
+    )
+    def test_is_never_broken_after_an_application_reset(self, store: str, registry: FixtureRegistry) -> None:
+        world = incident(
+            users=topic(USER, USER, policy="delete"),
+            groups={"my-app": streams_group("my-app", {"users": 2})},
+        )
+        truth = TrueStore("my-app", store, Kind.AGGREGATE)
+        subjects = {"users-value": subject(USER), f"{truth.changelog}-value": subject(USER_ROW)}
+        examination = examined(replace(world, truth=(truth,), subjects=subjects), registry)
+        assert sources(examination) == {}
+        assert not any(finding.severity is Severity.BROKEN for finding in examination.diagnosis.findings)
+        assert not any("cleanup.policy" in finding.next for finding in examination.diagnosis.findings)
+
+    @pytest.mark.parametrize("is_running", [True, False])
+    def test_is_that_of_a_transient_query(self, is_running: bool, registry: FixtureRegistry) -> None:
+        application = "_confluent-ksql-default_transient_transient_USERS_4711_1592300000000"
+        world = incident(application=application, store="KafkaTopic_Right-Reduce", kind=Kind.TRANSIENT)
+        truth = replace(world.truth[0], topic=None)
+        groups = world.groups if is_running else {}
+        examination = examined(replace(world, truth=(truth,), groups=groups), registry)
+        assert not any(finding.severity is Severity.BROKEN for finding in examination.diagnosis.findings)
+
+
+class TestWhatThePersonSays:
+    def both(self) -> World:
+        one, two = incident("shop", "users-store"), incident("ledger", "users-store")
+        return replace(
+            one,
+            truth=one.truth + two.truth,
+            groups={},
+            subjects={**one.subjects, **two.subjects},
+            topics={**one.topics, "members": topic(USER)},
+        )
+
+    def test_of_a_store_of_two_applications_is_refused_with_their_names(self, registry: FixtureRegistry) -> None:
+        world = replace(self.both(), sources={"users-store": "users"}, topology_of=("shop", "ledger"))
+        staged = StagedWorld(world, registry)
+        with staged.client() as client, pytest.raises(UsageError, match=r"(?s)ledger.*shop|shop.*ledger"):
+            staged.examine(staged.survey(client))
+
+    def test_of_one_applications_store_decides_for_that_alone(self, registry: FixtureRegistry) -> None:
+        world = replace(self.both(), sources={"shop/users-store": "users"})
+        assert sources(examined(world, registry)).get("shop/users-store") == "users"
+
+    def test_of_an_application_without_a_store_is_no_clean_bill(self, registry: FixtureRegistry) -> None:
+        world = replace(incident(), application="my-other-app")
+        staged = StagedWorld(world, registry)
+        with staged.client() as client:
+            try:
+                examination = staged.examine(staged.survey(client))
+            except UsageError:
+                return
+        assert not is_fine(examination)
+
+
+class TestKeys:
+    @pytest.mark.parametrize("key_format", [KeyFormat.BIGINT, KeyFormat.UUID, KeyFormat.STRING])
+    @pytest.mark.parametrize("window", [0, 8, 16])
+    def test_that_are_no_schema_ids_have_no_findings(
+        self, key_format: KeyFormat, window: int, registry: FixtureRegistry
+    ) -> None:
+        users = topic(*[USER] * 6, key_format=key_format, window=window)
+        examination = examined(incident(users=users, keys=(key_format, window)), registry)
+        assert of(examination, "SRF001")
+        assert [finding for finding in examination.diagnosis.findings if finding.role.value == "key"] == []
+
+    @pytest.mark.parametrize("window", [8, 16])
+    def test_in_windows_decode(self, window: int, registry: FixtureRegistry) -> None:
+        users = topic(*[USER] * 3, key_format=KeyFormat.AVRO, key=KEY, window=window)
+        world = incident(
+            users=users,
+            keys=(KeyFormat.AVRO, window),
+            subjects={"users-key": subject(KEY), PHANTOM_KEY: subject(KEY)},
+        )
+        examination = examined(replace(world, decode_values=True), registry)
+        assert of(examination, "SRF013") == []
+
+    def test_that_the_reader_writes_with_another_id_are_told_and_not_verified(
+        self, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        users = topic(*[USER] * 3, key_format=KeyFormat.AVRO, key=KEY)
+        world = incident(
+            users=users,
+            keys=(KeyFormat.AVRO, 0),
+            subjects={"users-key": subject(KEY), PHANTOM_KEY: subject(KEY_ROW)},
+        )
+        assert [f.role.value for f in of(examined(world, registry), "SRF005")] == ["key"]
+        registry.clear()
+        staged = StagedWorld(world, registry)
+        plan = planned(staged)
+        applied(staged, plan, tmp_path / "plan.json.journal.jsonl")
+        assert not all_confirmed(verified(staged, plan))
+        with staged.client() as client:
+            assert of(staged.examine(staged.survey(client)), "SRF005")
+
+    def test_in_avro_beside_values_in_json_are_looked_at(self, registry: FixtureRegistry) -> None:
+        users = topic(*[UNFRAMED] * 3, key_format=KeyFormat.AVRO, key=KEY)
+        world = incident(users=users, keys=(KeyFormat.AVRO, 0))
+        subjects = {"users-key": subject(KEY), PHANTOM_KEY: subject(KEY)}
+        examination = examined(replace(world, subjects=subjects), registry)
+        assert is_fine(examination)
+
+
+class TestTheVerification:
+    def test_of_a_plan_that_was_never_applied_is_a_problem(self, registry: FixtureRegistry) -> None:
+        staged = StagedWorld(incident(), registry)
+        events = verified(staged, planned(staged))
+        assert any(isinstance(event, Problem) for event in events)
+
+    @pytest.mark.parametrize("users", [topic(), None])
+    def test_of_an_empty_topic_or_another_cluster_is_not_all_confirmed(
+        self, users: object, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        staged = StagedWorld(incident(), registry)
+        plan = planned(staged)
+        applied(staged, plan, tmp_path / "plan.json.journal.jsonl")
+        assert all_confirmed(verified(staged, plan))
+        staged.world = replace(staged.world, topics={"users": topic()} if users else {}, groups={})
+        try:
+            events = verified(staged, plan)
+        except SrfixError:
+            return
+        assert not all_confirmed(events)
+
+    def test_of_a_plan_that_left_keys_out_is_not_all_confirmed(self, registry: FixtureRegistry, tmp_path: Path) -> None:
+        world = incident(
+            users=topic(*[USER] * 3, key_format=KeyFormat.AVRO, key=KEY),
+            keys=(KeyFormat.AVRO, 0),
+            subjects={"users-key": subject(KEY), PHANTOM_KEY: subject(KEY_ROW, mode="READONLY")},
+        )
+        staged = StagedWorld(world, registry)
+        plan = planned(staged)
+        assert plan.left_out
+        applied(staged, plan, tmp_path / "plan.json.journal.jsonl")
+        assert not all_confirmed(verified(staged, plan))
+
+    def test_asks_for_planned_ids_of_which_no_row_is_live(self, registry: FixtureRegistry, tmp_path: Path) -> None:
+        world = incident(rows=(USER_2, USER), subjects={"users-value": subject(USER_2, USER)})
+        staged = StagedWorld(world, registry)
+        plan = planned(staged)
+        applied(staged, plan, tmp_path / "plan.json.journal.jsonl")
+        staged.world = replace(staged.world, topics={"users": topic(None, USER)})
+        gone = staged.ids[USER_2]
+        with staged.client() as client:
+            held = {v.schema_id: v.version for v in _versions(staged)}
+            client.delete_version(PHANTOM, held[gone])
+            client.delete_version(PHANTOM, held[gone], permanent=True)
+        assert any(isinstance(event, Problem) for event in verified(staged, plan))
+
+
+class TestThePlan:
+    def test_of_a_plain_reader_is_empty(self, registry: FixtureRegistry) -> None:
+        world = incident()
+        world = replace(world, truth=(replace(world.truth[0], reader="plain"),), says_reader=True)
+        staged = StagedWorld(world, registry)
+        with staged.client() as client:
+            assert not staged.examine(staged.survey(client)).diagnosis.has_findings
+        assert _actions(staged) == []
+
+    def test_leaves_the_producers_subject_alone(self, registry: FixtureRegistry) -> None:
+        world = incident(phantom=subject(USER_ROW, USER))
+        staged = StagedWorld(world, registry)
+        assert _actions(staged) == []
+
+    def test_lets_the_next_internal_schema_in_after_any_number_of_repairs(
+        self, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        staged = StagedWorld(incident(), registry)
+        applied(staged, planned(staged), tmp_path / "1.journal.jsonl")
+        next_row = "KsqlDataSourceSchema(USERID long?, NAME string?, TIER string?)"
+        assert staged.ask("POST", f"/subjects/{PHANTOM}/versions", {"schema": text(next_row)})[0] == 200
+        staged.ids[USER_2] = registry.seed("users-value", text(USER_2))
+        staged.world = replace(staged.world, topics={"users": topic(USER, USER_2)})
+        applied(staged, planned(staged), tmp_path / "2.journal.jsonl")
+        last_row = "KsqlDataSourceSchema(USERID long?, NAME string?, TIER string?, AGE long?)"
+        assert staged.ask("POST", f"/subjects/{PHANTOM}/versions", {"schema": text(last_row)})[0] == 200
+
+    def test_applied_again_after_a_purge_does_not_say_that_all_is_done(
+        self, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        staged = StagedWorld(incident(), registry)
+        plan = planned(staged)
+        applied(staged, plan, tmp_path / "plan.journal.jsonl")
+        version = next(v.version for v in _versions(staged) if v.schema_id == staged.ids[USER])
+        with staged.client() as client:
+            if version in client.versions(PHANTOM):
+                client.delete_version(PHANTOM, version)
+            client.delete_version(PHANTOM, version, permanent=True)
+        with staged.client() as client:
+            try:
+                events = list(apply_plan(plan, client, tmp_path / "plan.journal.jsonl", clock=clock))
+            except PlanError:
+                return
+            assert not any(isinstance(event, AlreadyApplied) for event in events)
+        assert all_confirmed(verified(staged, plan))
+
+    def test_is_rolled_back_without_what_others_registered_under_the_same_number(
+        self, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        staged = StagedWorld(incident(), registry)
+        applied(staged, planned(staged), tmp_path / "plan.journal.jsonl")
+        version = next(v.version for v in _versions(staged) if v.schema_id == staged.ids[USER])
+        with staged.client() as client:
+            if version in client.versions(PHANTOM):
+                client.delete_version(PHANTOM, version)
+            client.delete_version(PHANTOM, version, permanent=True)
+            theirs = "KsqlDataSourceSchema(USERID long?, NAME string?, TIER string?)"
+            registry.seed(PHANTOM, text(theirs))
+            list(roll_back(tmp_path / "plan.journal.jsonl", client, clock=clock))
+        status, found = staged.ask("POST", f"/subjects/{PHANTOM}", {"schema": text(theirs)})
+        assert (status, found.get("version")) == (200, version)
+
+
+class TestTheRegistry:
+    @pytest.mark.parametrize("by_url", [True, False])
+    def test_holds_a_store_in_a_context(self, by_url: bool, registry: FixtureRegistry) -> None:
+        world = replace(incident(), context="eu", by_context_url=by_url)
+        judgement = judge(world, registry)
+        assert judgement.wrong == []
+        assert judgement.reached == ["findings", "applied", "verified"]
+
+    def test_holds_a_mirror_which_is_no_second_finding(self, registry: FixtureRegistry) -> None:
+        examination = examined(replace(incident(), mirror="dr"), registry)
+        assert len(of(examination, "SRF001")) == 1
+
+    @pytest.mark.parametrize("level", ["BACKWARD", "NONE"])
+    def test_normalises_what_a_plan_registers(self, level: str, registry: FixtureRegistry) -> None:
+        place = "~Place(code long, city string)"
+        row = "KsqlDataSourceSchema(CODE long?, CITY string?)"
+        world = incident(
+            users=topic(place, place), phantom=subject(row, level=level), subjects={"users-value": subject(place)}
+        )
+        assert judge(replace(world, normalize=True), registry).wrong == []
+
+    def test_holds_one_content_under_two_ids(self, registry: FixtureRegistry) -> None:
+        staged = StagedWorld(incident(), registry)
+        staged.ask("PUT", "/mode/linked-value?force=true", {"mode": "IMPORT"})
+        status, _ = staged.ask(
+            "POST", "/subjects/linked-value/versions", {"schema": text(USER), "id": 77, "version": 1}
+        )
+        assert status == 200
+        staged.ask("DELETE", "/mode/linked-value")
+        registry.forget_requests()
+        judgement = judge_staged(staged)
+        assert judgement.wrong == []
+        assert "findings" in judgement.reached
+
+
+class _Version:
+    def __init__(self, version: int, schema_id: int) -> None:
+        self.version, self.schema_id = version, schema_id
+
+
+def _versions(staged: StagedWorld) -> list[_Version]:
+    """Every version of the phantom subject, soft-deleted ones too."""
+    with staged.client() as client:
+        found = []
+        for number in client.versions(PHANTOM, deleted=True):
+            version = client.version(PHANTOM, number, deleted=True)
+            found.append(_Version(int(version.version), int(version.schema_id)))
+        return found
+
+
+def _actions(staged: StagedWorld) -> list[object]:
+    try:
+        return list(planned(staged).actions)
+    except PlanError:
+        return []

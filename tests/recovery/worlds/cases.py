@@ -1,0 +1,105 @@
+"""Worlds written by hand: what issue 12 says was seen wrong, and what its other lines describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from srfix.fixtures.broker import STREAMS_METADATA
+from tests.recovery.worlds.world import (
+    Group,
+    Key,
+    KeyFormat,
+    Kind,
+    Log,
+    Record,
+    SubjectSetup,
+    TopicSetup,
+    TrueStore,
+    Version,
+    World,
+)
+
+__all__ = [
+    "CLICK",
+    "KEY",
+    "KEY_ROW",
+    "LOGIN",
+    "USER",
+    "USER_2",
+    "USER_ROW",
+    "incident",
+    "plain_group",
+    "streams_group",
+    "subject",
+    "topic",
+]
+
+USER: Final = "User(userId long, name string)"
+USER_2: Final = "User(userId long, name string, tier string?)"
+USER_ROW: Final = "KsqlDataSourceSchema(USERID long?, NAME string?)"
+LOGIN: Final = "Login(loginId long, userId long)"
+CLICK: Final = "Click(page string, at long)"
+KEY: Final = "Key(id long)"
+KEY_ROW: Final = "KeyRow(ID long?)"
+
+
+def topic(
+    *values: str | None,
+    key_format: KeyFormat = KeyFormat.STRING,
+    key: str | None = None,
+    window: int = 0,
+    policy: str | None = "compact",
+) -> TopicSetup:
+    """One partition with a row for each value, each under a key of its own."""
+    records = tuple(Record(at, Key(at % 6, key_format, key, window), value) for at, value in enumerate(values))
+    return TopicSetup((Log(0, len(records), records),), policy)
+
+
+def subject(*schemas: str, level: str | None = None, mode: str | None = None) -> SubjectSetup:
+    """A subject with these versions."""
+    return SubjectSetup(tuple(Version(schema) for schema in schemas), level=level, mode=mode)
+
+
+def streams_group(application: str, commits: Mapping[str, int], *, is_live: bool = False) -> Group:
+    """What Kafka Streams from 2.4 on commits; per topic the offset in its one partition."""
+    return Group(
+        commits={(name, 0): offset for name, offset in commits.items()},
+        metadata=STREAMS_METADATA,
+        client_ids=(f"{application}-0e6c0b9f-77c5-4b83-8e35-1a7a2b3c4d5e-StreamThread-1-consumer",) if is_live else (),
+        assignor="stream" if is_live else "",
+    )
+
+
+def plain_group(commits: Mapping[str, int]) -> Group:
+    """What a consumer commits that is no Kafka Streams."""
+    return Group(
+        commits={(name, 0): offset for name, offset in commits.items()}, client_ids=("rdkafka",), assignor="range"
+    )
+
+
+def incident(
+    application: str = "my-app",
+    store: str = "users-store",
+    *,
+    rows: Sequence[str | None] = (USER, USER, USER),
+    users: TopicSetup | None = None,
+    phantom: SubjectSetup | None = None,
+    kind: Kind = Kind.TABLE,
+    keys: tuple[KeyFormat, int] = (KeyFormat.STRING, 0),
+    topics: Mapping[str, TopicSetup] | None = None,
+    groups: Mapping[str, Group] | None = None,
+    subjects: Mapping[str, SubjectSetup] | None = None,
+) -> World:
+    """The incident, and what stands beside it: a table of `users` whose phantom subject holds its own schema alone."""
+    truth = TrueStore(application, store, kind, "users", key_format=keys[0], window=keys[1])
+    return World(
+        topics={"users": users or topic(*rows), **(topics or {})},
+        groups=groups if groups is not None else {application: streams_group(application, {"users": 99})},
+        subjects={
+            "users-value": subject(USER),
+            f"{truth.changelog}-value": phantom or subject(USER_ROW),
+            **(subjects or {}),
+        },
+        truth=(truth,),
+    )
