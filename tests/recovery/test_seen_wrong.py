@@ -412,11 +412,7 @@ class TestTheVerification:
         plan = planned(staged)
         applied(staged, plan, tmp_path / "plan.json.journal.jsonl")
         staged.world = replace(staged.world, topics={"users": topic(None, USER)})
-        gone = staged.ids[USER_2]
-        with staged.client() as client:
-            held = {v.schema_id: v.version for v in _versions(staged)}
-            client.delete_version(PHANTOM, held[gone])
-            client.delete_version(PHANTOM, held[gone], permanent=True)
+        _purge(staged, staged.ids[USER_2])
         assert any(isinstance(event, Problem) for event in verified(staged, plan))
 
 
@@ -453,11 +449,7 @@ class TestThePlan:
         staged = StagedWorld(incident(), registry)
         plan = planned(staged)
         applied(staged, plan, tmp_path / "plan.journal.jsonl")
-        version = next(v.version for v in _versions(staged) if v.schema_id == staged.ids[USER])
-        with staged.client() as client:
-            if version in client.versions(PHANTOM):
-                client.delete_version(PHANTOM, version)
-            client.delete_version(PHANTOM, version, permanent=True)
+        _purge(staged, staged.ids[USER])
         with staged.client() as client:
             try:
                 events = list(apply_plan(plan, client, tmp_path / "plan.journal.jsonl", clock=clock))
@@ -471,11 +463,8 @@ class TestThePlan:
     ) -> None:
         staged = StagedWorld(incident(), registry)
         applied(staged, planned(staged), tmp_path / "plan.journal.jsonl")
-        version = next(v.version for v in _versions(staged) if v.schema_id == staged.ids[USER])
+        version = _purge(staged, staged.ids[USER])
         with staged.client() as client:
-            if version in client.versions(PHANTOM):
-                client.delete_version(PHANTOM, version)
-            client.delete_version(PHANTOM, version, permanent=True)
             theirs = "KsqlDataSourceSchema(USERID long?, NAME string?, TIER string?)"
             registry.seed(PHANTOM, text(theirs))
             list(roll_back(tmp_path / "plan.journal.jsonl", client, clock=clock))
@@ -518,19 +507,16 @@ class TestTheRegistry:
         assert "findings" in judgement.reached
 
 
-class _Version:
-    def __init__(self, version: int, schema_id: int) -> None:
-        self.version, self.schema_id = version, schema_id
-
-
-def _versions(staged: StagedWorld) -> list[_Version]:
-    """Every version of the phantom subject, soft-deleted ones too."""
+def _purge(staged: StagedWorld, schema_id: int) -> int:
+    """Hard-deletes a version of the phantom subject, soft-deleted or not; its number."""
     with staged.client() as client:
-        found = []
         for number in client.versions(PHANTOM, deleted=True):
-            version = client.version(PHANTOM, number, deleted=True)
-            found.append(_Version(int(version.version), int(version.schema_id)))
-        return found
+            if client.version(PHANTOM, number, deleted=True).schema_id == schema_id:
+                if number in client.versions(PHANTOM):
+                    client.delete_version(PHANTOM, number)
+                client.delete_version(PHANTOM, number, permanent=True)
+                return int(number)
+    raise AssertionError(f"{PHANTOM} has no version with id {schema_id}")
 
 
 def _actions(staged: StagedWorld) -> list[object]:

@@ -176,6 +176,8 @@ def _topic(draw: DrawFn, name: str) -> _Topic:
         is_deleted=_often(draw, 8),
         policy=_one(draw, ("compact",) * 6 + ("delete", "delete", "compact,delete", "kept", None)),
     )
+    if topic.strategy != "topic" or topic.is_json:
+        topic.is_deleted = False  # nothing with its name would be left: nobody could know of it
     logs = tuple(_log(draw, topic) for _ in range(draw(st.integers(1, 2))))
     topic.setup = TopicSetup(logs, topic.policy)
     return topic
@@ -395,4 +397,4 @@ def _with_what_is_said(draw: DrawFn, world: World) -> World:
         world = replace(world, state_of=(_one(draw, on_disk),))
     if applications and _often(draw, 12):
         world = replace(world, application=_one(draw, applications))
-    return replace(world, decode_values=_often(draw, 40), says_reader=_often(draw, 10))
+    return replace(world, decode_values=_often(draw, 40), says_reader=_often(draw, 10), is_upgraded=_often(draw, 4))

@@ -6,7 +6,7 @@ Conservative: where two answers are possible, none is given. It is the measure o
 from __future__ import annotations
 
 from tests.recovery.worlds.schemas import fields
-from tests.recovery.worlds.world import TrueStore, World
+from tests.recovery.worlds.world import UNFRAMED, TrueStore, World
 
 __all__ = ["decides"]
 
@@ -46,8 +46,8 @@ def _topic(world: World, application: str, name: str, row: frozenset[str]) -> st
     even one of them, the topic of a global table. Two topics that have them all are too many, committed or not.
     """
     shapes = {topic: _shape(world, topic) for topic in world.topics if not topic.endswith(_INTERNAL)}
-    if any(not shape for shape in shapes.values()):
-        return None  # a topic that nobody can compare by name: any may be it
+    if any(not shape and not _is_unframed(world, topic) for topic, shape in shapes.items()):
+        return None  # a topic that nobody can compare: it may be any
     whole = [topic for topic, shape in shapes.items() if row <= shape]
     whole += [topic for topic in _gone(world) if row <= _shape(world, topic)]
     if len(whole) != 1 or whole[0] not in world.topics:
@@ -69,6 +69,16 @@ def _gone(world: World) -> list[str]:
 
 
 def _shape(world: World, topic: str) -> frozenset[str]:
-    """All fields of all versions under a topic's own subject, in capitals."""
+    """All fields of all versions under a topic's own subject, in capitals; where it has none, those of its records' ids."""
     subject = world.subjects.get(f"{topic}-value")
-    return frozenset().union(*(fields(version.schema) for version in subject.versions)) if subject else frozenset()
+    lines = {version.schema for version in subject.versions} if subject else _values(world, topic)
+    return frozenset().union(*(fields(line) for line in lines if "(" in line))
+
+
+def _values(world: World, topic: str) -> set[str]:
+    logs = world.topics[topic].logs if topic in world.topics else ()
+    return {record.value for log in logs for record in log.records if record.value is not None}
+
+
+def _is_unframed(world: World, topic: str) -> bool:
+    return _values(world, topic) == {UNFRAMED}

@@ -99,7 +99,7 @@ def failures(staged: StagedWorld, store: TrueStore) -> list[Failure]:
             if schema_id is None or not is_whole:
                 continue
             if (role, schema_id) not in answers:
-                subject = staged.qualified(staged.world.table_subject(store, role))
+                subject = staged.qualified(staged.world.asked_subject(store, role))
                 answers[role, schema_id] = look_up(staged, subject, schema_id, by_id_alone=store.reader == "plain")
             code = answers[role, schema_id]
             if code is not None:

@@ -71,6 +71,7 @@ def _less_said(world: World) -> Iterator[World]:
         "state_of",
         "decode_values",
         "says_reader",
+        "is_upgraded",
     ):
         if getattr(world, name) != getattr(plain, name):
             yield replace(world, **{name: getattr(plain, name)})

@@ -12,7 +12,7 @@ from srfix.fixtures.registry import FixtureRegistry
 from srfix.recovery.census.columns import ColumnReader
 from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
-from srfix.recovery.checks import CheckContext, Reader
+from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
 from srfix.recovery.cluster import Cluster, GroupListing, RawRecord
 from srfix.recovery.cluster_answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.diagnosis import Examination, diagnose
@@ -272,7 +272,11 @@ class StagedWorld:
         return diagnose(
             survey,
             self,
-            CheckContext(registry=survey.registry, reader=Reader(said)),
+            CheckContext(
+                registry=survey.registry,
+                reader=Reader(said),
+                streams_version=StreamsVersion.parse("2.7") if world.is_upgraded else None,
+            ),
             application=world.application,
             store=world.store,
             decode_values=world.decode_values,

@@ -247,10 +247,17 @@ class World:
     """`--store`."""
     says_reader: bool = False
     """True if `--reader` is given, truly."""
+    is_upgraded: bool = False
+    """True if the applications run Streams 2.7 by now, with the state that an older one left, and `--streams-version` says
+    so: their serdes ask the source's own subject."""
 
     def table_subject(self, store: TrueStore, role: str) -> str:
-        """The subject of the keys or values of a store, without the context."""
+        """The phantom subject of the keys or values of a store, without the context."""
         return f"{store.changelog}-{role}"
+
+    def asked_subject(self, store: TrueStore, role: str) -> str:
+        """The subject that the store's serdes ask (`ProcessorContextUtils.changelogFor` from 2.7 on)."""
+        return f"{store.topic}-{role}" if self.is_upgraded else self.table_subject(store, role)
 
     def __repr__(self) -> str:
         return "\n" + "\n".join(_lines(self))
@@ -287,6 +294,7 @@ def _lines(world: World) -> Iterator[str]:
         "--application": world.application,
         "--store": world.store,
         "--reader as it is": world.says_reader,
+        "--streams-version 2.7": world.is_upgraded,
     }
     yield "; ".join(f"{name} {value}" for name, value in said.items() if value)
 
