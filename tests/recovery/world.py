@@ -20,12 +20,13 @@ from srfix.recovery.diagnosis import Examination, diagnose
 from srfix.recovery.findings import Finding
 from srfix.recovery.plan import make_plan
 from srfix.recovery.plan_file import Plan
-from srfix.recovery.repairs import Keep, Width
+from srfix.recovery.repairs import Keep
 from srfix.recovery.rollback import Event as RollbackEvent
 from srfix.recovery.rollback import roll_back
 from srfix.recovery.survey import Survey
 from srfix.recovery.verify import Event as VerifyEvent
 from srfix.recovery.verify import verify
+from srfix.recovery.wanted import Width
 from srfix.serde.registry import RegistryClient, RetryPolicy
 from srfix.serde.subjects import Topic
 from srfix.serde.wire import frame_id

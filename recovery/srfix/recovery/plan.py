@@ -21,8 +21,9 @@ from srfix.recovery.findings import Severity
 from srfix.recovery.plan_file import Omission, Plan, PlannedFinding
 from srfix.recovery.playbook import playbook
 from srfix.recovery.price import price_of
-from srfix.recovery.repairs import Keep, LeftOut, PassedOver, SubjectRepair, Width, repairs
+from srfix.recovery.repairs import Keep, LeftOut, SubjectRepair, repairs
 from srfix.recovery.survey import Survey
+from srfix.recovery.wanted import PassedOver, Width
 from srfix.serde.errors import PlanError
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId

@@ -29,8 +29,9 @@ from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Severity
 from srfix.recovery.plan import make_plan
 from srfix.recovery.plan_file import Plan, save_plan
-from srfix.recovery.repairs import ON_REQUEST, Keep, Width
+from srfix.recovery.repairs import Keep
 from srfix.recovery.shell_script import shell_script
+from srfix.recovery.wanted import ON_REQUEST, Width
 from srfix.serde.errors import UsageError
 
 __all__ = ["plan"]
