@@ -12,7 +12,7 @@ from srfix.recovery.stores import SuspectStore
 from srfix.recovery.supplied_candidates import supplied_skips, supplied_stores
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import ClusterError, UsageError
-from srfix.serde.subjects import Topic, split_context, split_subject
+from srfix.serde.subjects import Role, Subject, Topic, join_context, split_context, split_subject, subject_for
 
 __all__ = ["Candidates", "find_candidates"]
 
@@ -64,11 +64,11 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
         else:
             longer = owners.of(topic) if store is None else ()
             if longer:
-                skipped.append(_of_another(topic, longer[0], application))
+                skipped.append(_of_another(context, topic, longer[0], application))
                 continue
             found = (application,)
         if not found:
-            skipped.append(_without_application(topic))
+            skipped.append(_without_application(context, topic))
             continue
         parsed = parse(topic, application=found[0])
         if parsed is None or parsed.store is None or (store is not None and parsed.store != store):
@@ -95,6 +95,7 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
                     what=f"store {store} of application {application}",
                     reason=f"it has a changelog topic of its own, {named.changelog}, and restores from that",
                     could_hide=False,
+                    subjects=named.subjects,
                 )
             )
     if application is None and store is not None and not stores:
@@ -132,6 +133,7 @@ def _changelogs_without_topic(
                         what=f"subject {subject}",
                         reason="it follows TopicRecordNameStrategy, which this version does not examine",
                         could_hide=True,
+                        subjects=(subject,),
                     )
                 )
             continue
@@ -222,29 +224,36 @@ def _hidden(survey: Survey, suspects: Collection[SuspectStore]) -> Mapping[Suspe
             f"see a topic of that name. The ACL to ask for is Describe on topic {suspect.changelog!r}; or say which topic it "
             f"restores from, with --source {suspect.name}=TOPIC",
             could_hide=True,
+            subjects=suspect.subjects,
         )
         for suspect in doubtful
         if suspect.changelog in hidden
     }
 
 
-def _of_another(topic: Topic, longer: str, application: str) -> Skipped:
+def _of_another(context: str, topic: Topic, longer: str, application: str) -> Skipped:
     return Skipped(
         what=f"the subjects of {topic}",
         reason=f"group {longer!r} exists and the name starts with it too, so they are rather its own than those of "
         f"{application!r}; examine them with --application {longer}, or as a store of {application!r} with --store",
         could_hide=True,
+        subjects=_subjects_of(context, topic),
     )
 
 
-def _without_application(topic: Topic) -> Skipped:
+def _without_application(context: str, topic: Topic) -> Skipped:
     return Skipped(
         what=f"the subjects of {topic}",
         reason="the name is that of a changelog, no such topic exists, and no consumer group was found whose name it "
         "starts with (it never existed, or its committed offsets expired); "
         "name the application with --application to have it examined",
         could_hide=True,
+        subjects=_subjects_of(context, topic),
     )
+
+
+def _subjects_of(context: str, topic: Topic) -> tuple[Subject, ...]:
+    return tuple(join_context(context, subject_for(topic, role)) for role in (Role.VALUE, Role.KEY))
 
 
 def _refuse_unknown(

@@ -312,6 +312,7 @@ def _undecided(
                 f"{', '.join(doubtful)} cannot be judged whole (schema ids that the registry does not know, or records "
                 f"that were not looked at); name the topic with --source {suspect.name}=TOPIC",
                 could_hide=True,
+                subjects=suspect.subjects,
             )
         ] = None
     return _Undecided(findings=tuple(findings.values()), skipped=tuple(skipped))

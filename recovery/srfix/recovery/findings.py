@@ -163,6 +163,9 @@ class Skipped:
     """Why not."""
     could_hide: bool
     """True if it could hide a finding: then nothing found is not healthy."""
+    subjects: tuple[Subject, ...] = ()
+    """The internal subjects that it concerns, whether they exist or not: who acknowledges all of them acknowledges it
+    (`--ignore`). Empty where it concerns more than known subjects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,13 +25,14 @@ def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
             reason=f"{configs.problem or 'the cluster does not name it'}; whether retention deletes rows of store "
             f"{facts.store.name} was not looked at (SRF018)",
             could_hide=False,
+            subjects=facts.store.subjects,
         )
     for role, bodies in facts.bodies.items():
-        yield from _not_decoded(census.topic, role, bodies)
+        yield from _not_decoded(census.topic, role, bodies, facts.store)
     for partition in census.partitions:
         where = f"topic {census.topic}, partition {partition.partition}"
         if partition.stopped_early is not None:
-            yield Skipped(what=where, reason=partition.stopped_early, could_hide=True)
+            yield Skipped(what=where, reason=partition.stopped_early, could_hide=True, subjects=facts.store.subjects)
         for role in Role:
             if role is Role.KEY and role not in facts.roles and Role.VALUE in facts.roles:
                 continue  # the key serde asks no registry
@@ -41,6 +42,7 @@ def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
                     what=f"{counted.guids} {role.value}(s) of {where}",
                     reason="they name their schema by GUID, which a diagnosis does not look up under the subjects",
                     could_hide=True,
+                    subjects=(facts.store.subject(role),),
                 )
             told = facts.source is not None and role in facts.roles and bool(counted.live_unframed_keys)  # by SRF013
             if role is Role.VALUE and counted.unframed and not told:
@@ -49,10 +51,11 @@ def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
                     f"{counted.first_unframed_offset}",
                     reason="they are not framed by a schema registry serializer, so they carry no schema id",
                     could_hide=True,
+                    subjects=(facts.store.subject(role),),
                 )
 
 
-def _not_decoded(topic: Topic, role: Role, bodies: Bodies) -> Iterator[Skipped]:
+def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) -> Iterator[Skipped]:
     """Rows that nobody decoded. They could hide a finding where all were asked for; else nobody takes them for proven."""
     what = f"bodies of the {role.value}s of topic {topic}"
     if bodies.newest_only and bodies.decoded < bodies.live_keys:
@@ -61,9 +64,15 @@ def _not_decoded(topic: Topic, role: Role, bodies: Bodies) -> Iterator[Skipped]:
             reason=f"only the newest live one of each schema id and partition was decoded ({bodies.decoded} of "
             f"{bodies.live_keys}); srfix diagnose --decode-values decodes them all (SRF013)",
             could_hide=False,
+            subjects=(store.subject(role),),
         )
     for left_out in bodies.left_out:
-        yield Skipped(what=what, reason=f"not decoded: {left_out}", could_hide=not bodies.newest_only)
+        yield Skipped(
+            what=what,
+            reason=f"not decoded: {left_out}",
+            could_hide=not bodies.newest_only,
+            subjects=(store.subject(role),),
+        )
 
 
 def not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
@@ -72,6 +81,7 @@ def not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
         what=_store(suspect),
         reason=f"{error} Without it, what a restore loads cannot be told",
         could_hide=True,
+        subjects=suspect.subjects,
     )
 
 
@@ -82,6 +92,7 @@ def without_source(suspect: SuspectStore) -> Skipped:
         reason="nothing tells which topic it restores from (no committed offsets, no schema to compare); "
         f"name it with --source {suspect.name}=TOPIC",
         could_hide=True,
+        subjects=suspect.subjects,
     )
 
 
@@ -93,6 +104,7 @@ def other_split(suspect: SuspectStore) -> Skipped:
         reason=f"the name allows more than one application; it was examined as store {suspect.name} of "
         f"{suspect.application}. If it is another one's, name both with --application and --store",
         could_hide=True,
+        subjects=suspect.subjects,
     )
 
 
@@ -103,6 +115,7 @@ def taken(suspect: SuspectStore, topic: Topic) -> Skipped:
         reason=f"the only topic that it may restore from, {topic}, is another store's, so it restores from nowhere "
         f"(logging disabled, say); if that is wrong, name its topic with --source {suspect.name}=TOPIC",
         could_hide=False,
+        subjects=suspect.subjects,
     )
 
 
@@ -113,6 +126,7 @@ def from_nowhere(suspect: SuspectStore) -> Skipped:
         reason="its state directory says that nothing is restored into it: its logging is disabled, so its subjects have no "
         f"topic by design (srfix explain SRF007). If that is wrong, name its topic with --source {suspect.name}=TOPIC",
         could_hide=False,
+        subjects=suspect.subjects,
     )
 
 

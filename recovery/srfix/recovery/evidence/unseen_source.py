@@ -36,6 +36,7 @@ def unseen_source(store: SuspectStore, survey: Survey, pieces: Iterable[Evidence
         f"{similar[0].detail}. The ACL to ask for is {acls}; or say which topic it restores from, with "
         f"--source {store.name}=TOPIC",
         could_hide=True,
+        subjects=store.subjects,
     )
 
 
