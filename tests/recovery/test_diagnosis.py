@@ -43,8 +43,9 @@ class TestTheSource:
         assert not finding.repairable
         assert finding.schema_ids == ()
         assert finding.next == (
-            "Say which topic the table is built on: srfix diagnose --source users-store=TOPIC "
-            "(candidates: orders, users)."
+            "Say which topic the table is built on: "
+            "`srfix diagnose --application shop --store users-store --source users-store=orders` or "
+            "`srfix diagnose --application shop --store users-store --source users-store=users`."
         )
         assert "restores from one of orders, users" in finding.explanation
         assert world.plan().actions == ()

@@ -78,8 +78,6 @@ def diagnose(
         if unseen is not None:
             skipped.append(unseen)
             continue
-        hints = gather_hints(suspect, survey)
-        context = with_hints(said, hints)
         # What the person names decides, whatever the rest says; the rest is shown all the same.
         topic = survey.sources.get(suspect.name) or evidence.choose(pieces)
         if suspect.name not in survey.sources and _is_without_logging(survey, suspect):
@@ -92,6 +90,8 @@ def diagnose(
                     continue
                 case Contest.OPEN:
                     topic = None
+        hints = gather_hints(suspect, survey, topic)
+        context = with_hints(said, hints)
         found_here: list[Finding] = []
         if topic is not None:
             try:
@@ -115,6 +115,8 @@ def diagnose(
         # A note on the subject's settings alone (SRF012) does not tell that the name was split rightly.
         if suspect.other_applications and all(finding.code == "SRF012" for finding in found_here):
             skipped.append(not_looked_at.other_split(suspect))
+    if application is not None and store is None and not found.stores:
+        skipped.append(not_looked_at.no_store(application))
     applications = {
         name: circumstances_of(name, known[name].stores, said, known[name].hints, survey) for name in sorted(known)
     }
@@ -128,7 +130,11 @@ def diagnose(
                     application=name,
                     observations=observations(known[name].hints),
                     advice=tuple(
-                        upon_findings(of_it, [finding for finding in findings if finding.application == name])
+                        upon_findings(
+                            of_it,
+                            [finding for finding in findings if finding.application == name],
+                            given=said.given,
+                        )
                     ),
                 )
                 for name, of_it in applications.items()

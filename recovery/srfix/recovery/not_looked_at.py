@@ -10,7 +10,7 @@ from srfix.recovery.stores import StoreFacts, SuspectStore
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Topic
 
-__all__ = ["from_nowhere", "not_allowed", "of_examined", "other_split", "taken", "without_source"]
+__all__ = ["from_nowhere", "no_store", "not_allowed", "of_examined", "other_split", "taken", "without_source"]
 
 
 def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
@@ -62,7 +62,7 @@ def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) 
         yield Skipped(
             what=what,
             reason=f"only the newest live one of each schema id and partition was decoded ({bodies.decoded} of "
-            f"{bodies.live_keys}); srfix diagnose --decode-values decodes them all (SRF013)",
+            f"{bodies.live_keys}); --decode-values decodes them all (SRF013)",
             could_hide=False,
             subjects=(store.subject(role),),
         )
@@ -73,6 +73,16 @@ def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) 
             could_hide=not bodies.newest_only,
             subjects=(store.subject(role),),
         )
+
+
+def no_store(application: str) -> Skipped:
+    """The application that was named has no store that was found."""
+    return Skipped(
+        what=f"the stores of application {application}",
+        reason="none was examined. Those are found by themselves that left a changelog subject without a topic; name another "
+        "one with --store NAME, or hand over what names its stores: --state-dir DIR, --topology FILE",
+        could_hide=True,
+    )
 
 
 def not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:

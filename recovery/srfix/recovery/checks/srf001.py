@@ -114,8 +114,8 @@ def _unless_without_logging(facts: StoreFacts) -> str:
     if source is None or any(e.kind in _TELLS_OF_RESTORES and e.topic == source.topic for e in facts.evidence):
         return ""
     return (
-        " A store whose logging is disabled looks the same from here, and nothing is restored into that one (srfix explain "
-        "SRF007): --state-dir may tell."
+        " A store whose logging is disabled looks the same from here, and nothing is restored into that one "
+        "(`srfix explain SRF007`): --state-dir may tell."
     )
 
 
@@ -146,14 +146,19 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
 def _next(facts: StoreFacts, context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
-        return (
-            f"Say which topic the table is built on: srfix diagnose --source {store.name}=TOPIC (candidates: "
-            f"{', '.join(candidates(facts.evidence))})."
-        )
+        return f"Say which topic the table is built on: {' or '.join(_with_each_source(facts, context))}."
     if context.lookup_severity is Severity.NOTE:
-        return "Nothing to do while this reader stays; srfix plan can register the ids all the same."
-    return (
-        "Do not wipe the state directory and do not restart yet. Run: "
-        f"srfix plan --application {store.application} --store {store.name} -o plan.json, read it, then srfix apply "
-        "plan.json."
-    )
+        return "Nothing to do while this reader stays."
+    plan = context.given.quoted("plan", "--application", store.application, "--store", store.name, "-o", "plan.json")
+    apply = context.given.quoted("apply", "plan.json")
+    return f"Do not wipe the state directory and do not restart yet. Run {plan}, read it, then {apply}."
+
+
+def _with_each_source(facts: StoreFacts, context: CheckContext) -> Iterator[str]:
+    """A command per topic that the store may restore from."""
+    store = facts.store
+    for topic in candidates(facts.evidence):
+        source = f"{store.name}={topic}"
+        yield context.given.quoted(
+            "diagnose", "--application", store.application, "--store", store.name, "--source", source
+        )

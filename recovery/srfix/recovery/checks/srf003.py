@@ -41,7 +41,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             explanation=f"Store {facts.store.name} of application {facts.store.application} restores from topic "
             f"{facts.source.topic}, and its reader asks {role.subject}. "
             + " ".join(_standing(facts.census, role, ids, facts.store.source_subject(facts.source.topic, role.role))),
-            next="Run srfix diagnose again after every new schema of the source; to be rid of it, upgrade to Kafka Streams "
+            next=f"Run {context.given.quoted('diagnose', '--application', facts.store.application)} again after every new "
+            "schema of the source; to be rid of it, upgrade to Kafka Streams "
             "2.7 or later, or give the store a changelog of its own.",
             repairable=False,
         )

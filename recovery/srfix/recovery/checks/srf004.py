@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from srfix.recovery.checks._certainty import is_certain, make_certain
 from srfix.recovery.checks._counting import listed
 from srfix.recovery.checks.interface import CheckContext, Reader
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
@@ -92,9 +93,16 @@ def _explanation(
 def _next(facts: StoreFacts, context: CheckContext) -> str:
     store = facts.store
     if _severity(context) is Severity.NOTE:
-        return "Nothing to do while this reader stays; srfix plan can register the ids all the same."
+        return "Nothing to do while this reader stays."
+    version = f"{context.streams_version.major}.{context.streams_version.minor}" if context.streams_version else "2.7"
+    given = () if context.given.has("--streams-version") else ("--streams-version", version)
+    plan = context.given.quoted(
+        "plan", "--application", store.application, "--store", store.name, *given, "-o", "plan.json"
+    )
+    register = f"{plan}, read its price, then {context.given.quoted('apply', 'plan.json')}"
+    if not is_certain(facts):
+        return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"
     return (
-        "Either wipe the state directory now, on 2.7 or later, and let it restore (if diagnose finds no SRF017); or keep it "
-        f"and register the ids: srfix plan --application {store.application} --store {store.name} --streams-version 2.7 -o "
-        "plan.json, read its price, then srfix apply plan.json."
+        "Either keep the state directory and register the ids: "
+        f"{register}. Or, where 2.7 or later runs on every instance and diagnose finds no SRF017, wipe it and let it restore."
     )

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.recovery.bodies import Bodies, Misfit
+from srfix.recovery.checks._certainty import is_certain, make_certain
 from srfix.recovery.checks.interface import CheckContext
+from srfix.recovery.commands import positional
 from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.serde.subjects import Role
@@ -42,7 +44,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             registered_ids=role.state.schema_ids,
             evidence=facts.evidence,
             explanation=" ".join((*told, _consequence(facts, ignored=ignored))),
-            next=_next(facts, role, misfits),
+            next=_next(facts, role, misfits, context),
             repairable=False,
         )
 
@@ -77,7 +79,7 @@ def _undecodable(facts: StoreFacts, role: RoleFacts, bodies: Bodies | None) -> I
         which = "the newest of each schema id and partition" if bodies.newest_only else "a part of them"
         sentence += (
             f" Only {which} was decoded, {bodies.decoded} of {bodies.live_keys} live key(s): there may be more "
-            "(srfix diagnose --decode-values decodes all)."
+            "(--decode-values decodes all)."
         )
     yield sentence
 
@@ -103,24 +105,25 @@ def _consequence(facts: StoreFacts, *, ignored: bool) -> str:
     )
 
 
-def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...]) -> str:
+def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], context: CheckContext) -> str:
     topic = facts.census.topic if facts.census is not None else ""
     see = ""
     if misfits:
         first = misfits[0]
-        part = " --role key" if role.role is Role.KEY else ""
-        see = (
-            f"See the first one with srfix decode {topic} --partition {first.partition} --from-offset {first.first_offset} "
-            f"--max-records 1{part}. "
-        )
+        part = ("--role", "key") if role.role is Role.KEY else ()
+        where = ("--partition", str(first.partition), "--from-offset", str(first.first_offset))
+        decode = context.given.quoted("decode", *where, "--max-records", "1", *part, *positional(topic))
+        see = f"See the first one with {decode}. "
+    if not is_certain(facts):
+        return f"No registration helps. {see}Change nothing in topic {topic} yet. {make_certain(facts, context)}"
     again = (
-        "a tombstone for each of these keys, and the rows anew under keys that decode"
+        "write the rows anew under keys that decode, and a tombstone for each of these keys"
         if role.role is Role.KEY
-        else "the same keys again with valid values, or a tombstone"
+        else "write the same keys again with valid values (or a tombstone, where the row is not wanted)"
     )
     return (
-        f"No registration helps. {see}Write {again}, to topic {topic}, and let {facts.store.application} commit beyond "
-        "them."
+        f"No registration helps. {see}Ask the topic's producers what these rows are. Only if they are damaged: {again}, to "
+        f"topic {topic}, and let {facts.store.application} commit beyond them."
     )
 
 
