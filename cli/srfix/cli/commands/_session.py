@@ -14,7 +14,9 @@ from srfix.cli.commands._plan_target import now
 from srfix.cli.connection import Connection
 from srfix.cli.engine_options import SPARK, EngineChoice
 from srfix.cli.evidence_options import EvidenceOptions
+from srfix.cli.given import given_options
 from srfix.cli.options import Hurry, Selection
+from srfix.recovery.acknowledged import acknowledge, unused_patterns
 from srfix.recovery.census.interface import CensusEngine, CensusProgress
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
@@ -55,6 +57,7 @@ class Session:
         """
         selection = self.selection
         version = selection.streams_version
+        given = given_options()
         examination = diagnose(
             self.survey,
             engine or self.engine,
@@ -62,6 +65,7 @@ class Session:
                 registry=self.survey.registry,
                 reader=Reader(selection.reader),
                 streams_version=None if version is None else StreamsVersion.parse(version),
+                given=given,
             ),
             application=selection.application,
             store=selection.store,
@@ -73,6 +77,11 @@ class Session:
         examined = {facts.store.name for facts in examination.facts}
         for store in sorted(selection.sources.keys() - examined):
             click.echo(f"--source for the store {store!r} was not used: no store of that name was examined.", err=True)
+        if not selection.ignore:
+            return examination
+        examination = acknowledge(examination, selection.ignore, self.survey.subjects(), given=given)
+        for pattern in unused_patterns(examination, selection.ignore):
+            click.echo(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.", err=True)
         return examination
 
 
