@@ -195,7 +195,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "committed offsets expire."
         ),
         remedy=(
-            "Nothing, if they disturb nobody: srfix diagnose --ignore PATTERN acknowledges them. Who knows that the "
+            "Nothing, if they disturb nobody: --ignore PATTERN acknowledges them. Who knows that the "
             "application is gone for good may soft-delete them, but never the last holder of an id that any topic or store "
             "still uses."
         ),

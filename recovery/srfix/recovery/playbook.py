@@ -131,8 +131,12 @@ def _upon_upgrade(known: Circumstances, mirrored: Collection[Finding], codes: Co
     yield f"After: {_restart_query(known, 'now') if known.query is not None else _restart(known, 'now')}"
 
 
-def upon_verification(known: Circumstances, outcome: Verified) -> Iterator[str]:
-    """What to do for one application after its repair was verified; its group was asked for just now."""
+def upon_verification(known: Circumstances, outcome: Verified, *, given: Given | None = None) -> Iterator[str]:
+    """What to do for one application after its repair was verified; its group was asked for just now.
+
+    :param given: what the person gave on the command line, for the commands that are printed.
+    """
+    given = given or Given()
     match outcome:
         case Verified.HOLDS:
             yield from after_repair(known, when="now")
@@ -148,9 +152,10 @@ def upon_verification(known: Circumstances, outcome: Verified) -> Iterator[str]:
             yield (
                 "Do not restart what is down yet: its threads would die again at the same rows. If the plan was not "
                 "carried out, "
-                "or stopped on its way: srfix apply PLAN. If it was carried out, what is missing came later or was "
+                "or stopped on its way: run srfix apply with it. If it was carried out, what is missing came later or was "
                 "taken "
-                "away since: srfix plan -o NEW.json, srfix apply NEW.json, srfix verify NEW.json."
+                f"away since: {given.quoted('plan', '--application', known.application, '-o', 'new-plan.json')}, "
+                f"{given.quoted('apply', 'new-plan.json')}, {given.quoted('verify', 'new-plan.json')}."
             )
 
 
