@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
-from srfix.recovery import checks, not_looked_at
+from srfix.recovery import checks, not_looked_at, undecided
 from srfix.recovery.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.candidates import find_candidates
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks import CheckContext
 from srfix.recovery.checks._counting import restorable_ids
 from srfix.recovery.circumstances import Circumstances, KnownStore
+from srfix.recovery.commands import Given
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.unseen_source import unseen_source
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Skipped, Source, finding_order
 from srfix.recovery.hints import Hint, circumstances_of, gather_hints, observations, with_hints
 from srfix.recovery.hypotheses import Verdict, weigh_all
+from srfix.recovery.key_role import KeyRole, keys_of_store
 from srfix.recovery.mirrors import with_mirrors
 from srfix.recovery.playbook import upon_findings
 from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
@@ -24,10 +27,13 @@ from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Topic
+from srfix.serde.windowed import WindowKind
+from srfix.serde.wire import SchemaId
 
 __all__ = ["Examination", "diagnose"]
 
 ProgressHook = Callable[[CensusProgress], None] | None
+_Decoded: TypeAlias = tuple[Topic, str | None, tuple[Role, ...], WindowKind | None, frozenset[SchemaId]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +69,17 @@ def diagnose(
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
-    found = find_candidates(survey, application=application, store=store)
+    found = find_candidates(survey, application=application, store=store, given=said.given)
     counter = _Counter(survey, engine, on_progress, deadline_s, max_records, decode_values)
     verdicts = weigh_all(found.suspects, survey, found.applications)
     findings: list[Finding] = []
-    skipped = [*found.skipped, *not_looked_at.refused_groups(found.applications.refused, application)]
+    skipped = [*found.skipped, *undecided.refused_groups(found.applications.refused, application)]
     examined: list[SuspectStore] = []
     facts: list[StoreFacts] = []
     known: dict[str, _Known] = {}
     for verdict in verdicts:
         if not verdict.established:
-            skipped.append(_without_application(survey, verdict))
+            skipped.append(_without_application(survey, verdict, said.given))
             continue
         suspect = verdict.store
         examined.append(suspect)
@@ -82,10 +88,10 @@ def diagnose(
             skipped.append(refused)
             continue
         if verdict.taken is not None:
-            skipped.append(not_looked_at.taken(verdict))
+            skipped.append(undecided.taken(verdict, said.given))
             continue
         if survey.named_source(suspect) is None and _is_without_logging(survey, suspect):
-            skipped.append(not_looked_at.from_nowhere(suspect))
+            skipped.append(not_looked_at.from_nowhere(suspect, said.given))
             continue
         unseen = unseen_source(verdict, survey)
         if unseen is not None:
@@ -93,9 +99,9 @@ def diagnose(
             continue
         chosen = verdict.chosen
         if chosen is not None and chosen.is_gone:
-            skipped.append(not_looked_at.gone(verdict))
+            skipped.append(undecided.gone(verdict, said.given))
             continue
-        hints = gather_hints(suspect, survey)
+        hints = gather_hints(suspect, survey, chosen.topic if chosen is not None else None)
         context = with_hints(said, hints)
         found_here: list[Finding] = []
         if chosen is not None and chosen.topic is not None:
@@ -108,11 +114,11 @@ def diagnose(
             skipped.extend(not_looked_at.of_examined(learned))
             found_here.extend(finding for check in checks.ALL.values() for finding in check(learned, context))
         elif verdict.open and any(each.topic is not None for each in verdict.open):
-            undecided = _undecided(survey, counter, verdict, context)
-            found_here.extend(undecided.findings)
-            skipped.extend(undecided.skipped)
+            left_open = _undecided(survey, counter, verdict, context)
+            found_here.extend(left_open.findings)
+            skipped.extend(left_open.skipped)
         else:
-            skipped.append(not_looked_at.without_source(verdict))
+            skipped.append(undecided.without_source(verdict, said.given))
         findings.extend(
             replace(
                 finding,
@@ -125,6 +131,8 @@ def diagnose(
             topic = None if chosen is None else chosen.topic
             of_store = KnownStore(name=suspect.name, topic=topic, is_global=_is_global(survey, suspect, topic))
             known.setdefault(suspect.application, _Known()).add(of_store, hints)
+    if application is not None and store is None and not found.suspects:
+        skipped.append(not_looked_at.no_store(application))
     findings = with_mirrors(findings, survey)
     applications = {
         name: circumstances_of(name, known[name].stores, said, known[name].hints, survey) for name in sorted(known)
@@ -139,7 +147,11 @@ def diagnose(
                     application=name,
                     observations=observations(known[name].hints),
                     advice=tuple(
-                        upon_findings(of_it, [finding for finding in findings if finding.application == name])
+                        upon_findings(
+                            of_it,
+                            [finding for finding in findings if finding.application == name],
+                            given=said.given,
+                        )
                     ),
                 )
                 for name, of_it in applications.items()
@@ -193,7 +205,7 @@ class _Counter:
     max_records: int | None
     decode_values: bool
     counted: dict[tuple[Topic, str | None], Census] = field(default_factory=dict)
-    decoded: dict[tuple[Topic, str | None, tuple[Role, ...]], Mapping[Role, Bodies]] = field(default_factory=dict)
+    decoded: dict[_Decoded, Mapping[Role, Bodies]] = field(default_factory=dict)
 
     def __call__(self, topic: Topic, group: str | None) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""
@@ -201,17 +213,30 @@ class _Counter:
             self.counted[topic, group] = self._count(topic, group)
         return self.counted[topic, group]
 
-    def bodies(self, topic: Topic, group: str | None, roles: tuple[Role, ...]) -> Mapping[Role, Bodies]:
+    def bodies(self, topic: Topic, group: str | None, roles: tuple[Role, ...], keys: KeyRole) -> Mapping[Role, Bodies]:
         """Whether the rows that a restore loads decode, in these roles."""
-        if (topic, group, roles) not in self.decoded:
-            self.decoded[topic, group, roles] = self._decode(self(topic, group), roles)
-        return self.decoded[topic, group, roles]
+        raw_key_ids = frozenset(self(topic, group).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
+        asked = topic, group, roles, keys.window, raw_key_ids
+        if asked not in self.decoded:
+            self.decoded[asked] = self._decode(keys.census, roles, keys.window, raw_key_ids)
+        return self.decoded[asked]
 
-    def _decode(self, census: Census, roles: tuple[Role, ...]) -> Mapping[Role, Bodies]:
+    def _decode(
+        self, census: Census, roles: tuple[Role, ...], window: WindowKind | None, raw_key_ids: frozenset[SchemaId]
+    ) -> Mapping[Role, Bodies]:
         cluster, registry = self.survey.cluster, self.survey.registry
         if not self.decode_values:
-            return newest_bodies(cluster, registry, census, roles)
-        return whole_bodies(cluster, registry, census, roles, deadline_s=self.deadline_s, on_progress=self.on_progress)
+            return newest_bodies(cluster, registry, census, roles, window=window)
+        return whole_bodies(
+            cluster,
+            registry,
+            census,
+            roles,
+            window=window,
+            raw_key_ids=raw_key_ids,
+            deadline_s=self.deadline_s,
+            on_progress=self.on_progress,
+        )
 
     def _count(self, topic: Topic, group: str | None) -> Census:
         partitions = tuple(range(self.survey.topics()[topic]))
@@ -240,13 +265,15 @@ def _learn(
     group = None if _is_global(survey, suspect, topic) else suspect.application
     census = counter(topic, group)
     states = _states(survey, suspect, census)
+    keys = keys_of_store(survey, suspect, topic, census, states)
+    census = keys.census
     roles: dict[Role, RoleFacts] = {}
     for role, state in states.items():
         ids = census.ids(role)
         if not ids and not state.versions:
             continue
-        if role is Role.KEY and not state.versions and states[Role.VALUE].versions:
-            continue  # rows were put, and no key schema was registered: the key serde asks no registry
+        if role is Role.KEY and not keys.is_role:
+            continue
         subject, own = suspect.subject(role), suspect.source_subject(topic, role)
         restored = restorable_ids(census, role) if decided else ()
         roles[role] = RoleFacts(
@@ -262,8 +289,12 @@ def _learn(
         evidence=verdict.evidence,
         census=census,
         roles=roles,
-        bodies=counter.bodies(topic, group, tuple(roles)) if decided else {},
+        bodies=counter.bodies(topic, group, tuple(roles), keys) if decided else {},
         source_configs=survey.topic_configs(topic) if decided else None,
+        keys=keys,
+        value_asks_no_registry=bool(states[Role.KEY].versions)
+        and Role.VALUE not in roles
+        and not survey.has_subject(suspect.source_subject(topic, Role.VALUE)),
     )
 
 
@@ -307,32 +338,32 @@ def _undecided(survey: Survey, counter: _Counter, verdict: Verdict, context: Che
             continue
         for code in ("SRF001", "SRF012"):  # of the latter what an interrupted repair left, whatever the source
             for finding in checks.ALL[code](learned, context):
-                findings.setdefault((code, finding.role), _without_source(finding, verdict))
+                findings.setdefault((code, finding.role), _without_source(finding, verdict, context.given))
         unclear = tuple(not_looked_at.of_examined(learned))
         skipped |= dict.fromkeys(unclear)
         unknown = any(not m.is_known for role in learned.roles.values() for m in role.memberships.values())
         is_open = is_open or unknown or any(piece.could_hide for piece in unclear)
     if is_open and not any(code == "SRF001" for code, _role in findings):
-        skipped[not_looked_at.not_decided(verdict)] = None
+        skipped[undecided.not_decided(verdict, context.given)] = None
     return _Undecided(findings=tuple(findings.values()), skipped=tuple(skipped))
 
 
-def _without_source(finding: Finding, verdict: Verdict) -> Finding:
+def _without_source(finding: Finding, verdict: Verdict, given: Given) -> Finding:
     """The finding, with the question which of the hypotheses is true."""
     considered = tuple(each.considered() for each in verdict.open)
     if finding.code != "SRF001":
         return replace(finding, considered=considered)
-    return replace(finding, considered=considered, next=not_looked_at.which_is_true(verdict))
+    return replace(finding, considered=considered, next=undecided.which_is_true(verdict, given))
 
 
-def _without_application(survey: Survey, verdict: Verdict) -> Skipped:
+def _without_application(survey: Survey, verdict: Verdict, given: Given) -> Skipped:
     """Why nobody's: a group that may not be asked is no proof that there is none."""
     for split in verdict.suspect.splits:
         if split.application in verdict.unproven:
             refused = _refused(survey, split)
             if refused is not None:
                 return refused
-    return not_looked_at.without_application(verdict)
+    return undecided.without_application(verdict, given)
 
 
 def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:

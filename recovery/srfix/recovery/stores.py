@@ -9,6 +9,7 @@ from srfix.recovery.bodies import Bodies
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster_answers import TopicConfigs
 from srfix.recovery.findings import Evidence, Source
+from srfix.recovery.key_role import KeyRole
 from srfix.recovery.subject_state import SubjectState
 from srfix.serde.registry.models import Schema
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, changelog_topic, join_context, subject_for
@@ -38,6 +39,11 @@ class SuspectStore:
     def subject(self, role: Role) -> Subject:
         """The phantom subject of its keys or values."""
         return join_context(self.context, subject_for(self.changelog, role))
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """Its phantom subjects, of values and of keys."""
+        return self.subject(Role.VALUE), self.subject(Role.KEY)
 
     def source_subject(self, topic: Topic, role: Role) -> Subject:
         """The subject of the keys or values of the topic that it restores from, as its serdes would ask for it."""
@@ -125,3 +131,7 @@ class StoreFacts:
     """Per role whether the rows that a restore loads decode; empty while the source is undecided."""
     source_configs: TopicConfigs | None = None
     """The configuration of the source topic, or why it is not known; None while the source is undecided."""
+    keys: KeyRole | None = None
+    """What the keys of the source topic are; None if that was not asked."""
+    value_asks_no_registry: bool = False
+    """True if rows were put under a key schema and no value schema is registered anywhere: the value serde asks none."""
