@@ -93,9 +93,10 @@ def incident(
 ) -> World:
     """The incident, and what stands beside it: a table of `users` whose phantom subject holds its own schema alone."""
     truth = TrueStore(application, store, kind, "users", key_format=keys[0], window=keys[1])
+    users = users or topic(*rows)
     return World(
-        topics={"users": users or topic(*rows), **(topics or {})},
-        groups=groups if groups is not None else {application: streams_group(application, {"users": 99})},
+        topics={"users": users, **(topics or {})},
+        groups=groups if groups is not None else {application: streams_group(application, {"users": users.logs[0].end})},
         subjects={
             "users-value": subject(USER),
             f"{truth.changelog}-value": phantom or subject(USER_ROW),

@@ -220,8 +220,7 @@ def _application(draw: DrawFn, draft: _Draft, application: str) -> None:
         if not free:
             break
         topic = draft.topics[_one(draw, free)]
-        if kind in (Kind.TABLE, Kind.GLOBAL):
-            free.remove(topic.name)
+        free.remove(topic.name)  # a topic is a source once per application
         store = _store(draw, application, kind, topic, reader, is_ksql=is_ksql)
         if any(store.changelog == other.changelog for other in draft.truth):
             continue
@@ -331,7 +330,8 @@ def _commits(draw: DrawFn, draft: _Draft, topics: Sequence[str]) -> dict[tuple[s
         topic = draft.topics[name]
         for partition, log in enumerate(topic.setup.logs if topic.setup and not topic.is_deleted else ()):
             if _often(draw, 95):
-                commits[name, partition] = log.end if _often(draw, 70) else draw(st.integers(0, log.end + 3))
+                behind = 0 if _often(draw, 70) else draw(st.integers(0, log.end))
+                commits[name, partition] = log.end - behind + (3 if _often(draw, 2) else 0)
     return commits
 
 

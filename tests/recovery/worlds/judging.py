@@ -18,7 +18,7 @@ from srfix.recovery.plan_file import Plan
 from srfix.recovery.rollback import roll_back
 from srfix.recovery.survey import Survey
 from srfix.recovery.verify import Confirmed, verify
-from srfix.serde.errors import PlanError
+from srfix.serde.errors import PlanError, UsageError
 from tests.recovery.worlds.expected import differences, expectations
 from tests.recovery.worlds.person import decides
 from tests.recovery.worlds.restoring import failures, live_rows
@@ -75,7 +75,13 @@ def judge_staged(staged: StagedWorld) -> Judgement:
     out = Judgement()
     with staged.client() as client:
         survey = staged.survey(client)
-        examination = staged.examine(survey)
+        try:
+            examination = staged.examine(survey)
+        except UsageError as refused:
+            out.reached.append("refused")
+            if world.application is None or any(failures(staged, store) for store in _asked(staged)):
+                out.wrong.append((ROWS, f"refused, though what was said is true: {refused}"))
+            return out
         diagnosis = examination.diagnosis
         out.wrong += [(SOURCE, what) for what in _wrong_sources(world, diagnosis)]
         out.wrong += [(ADVICE, what) for what in _bad_advice(staged, diagnosis)]
