@@ -96,7 +96,9 @@ def incident(
     users = users or topic(*rows)
     return World(
         topics={"users": users, **(topics or {})},
-        groups=groups if groups is not None else {application: streams_group(application, {"users": users.logs[0].end})},
+        groups=groups
+        if groups is not None
+        else {application: streams_group(application, {"users": users.logs[0].end})},
         subjects={
             "users-value": subject(USER),
             f"{truth.changelog}-value": phantom or subject(USER_ROW),

@@ -17,7 +17,7 @@ from srfix.recovery.plan import make_plan
 from srfix.recovery.plan_file import Plan
 from srfix.recovery.rollback import roll_back
 from srfix.recovery.survey import Survey
-from srfix.recovery.verify import Confirmed, verify
+from srfix.recovery.verify import Confirmed, Problem, verify
 from srfix.serde.errors import PlanError, UsageError
 from tests.recovery.worlds.expected import differences, expectations
 from tests.recovery.worlds.person import decides
@@ -132,7 +132,8 @@ def _verified(staged: StagedWorld, plan: Plan, out: Judgement) -> None:
     with staged.client() as fresh:
         events = list(verify(plan, staged.cluster(), staged, fresh, supplied=staged.supplied()))
     if not events or not all(isinstance(event, Confirmed) for event in events):
-        out.reached.append("not verified")
+        is_wrong = any(isinstance(event, Problem) for event in events)
+        out.reached.append("verified with problems" if is_wrong else "not all looked at")
         return
     out.reached.append("verified")
     planned = {(finding.application, finding.store) for finding in plan.findings}

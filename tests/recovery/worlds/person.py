@@ -55,7 +55,7 @@ def _topic(world: World, application: str, name: str, row: frozenset[str]) -> st
     committed = {topic for topic, _ in world.groups[application].commits}
     if whole[0] in committed:
         return whole[0]
-    if name.startswith(whole[0]) and not any(row & shapes.get(topic, frozenset()) for topic in committed):
+    if committed and name.startswith(whole[0]) and not any(row & shapes.get(topic, frozenset()) for topic in committed):
         return whole[0]
     return None
 
