@@ -24,6 +24,8 @@ def decides(world: World, store: TrueStore) -> tuple[str, str, str] | None:
     application, name = split
     rows = [fields(version.schema) for version in subject.versions]
     topic = _topic(world, application, name, rows[-1])
+    if "-STATE-STORE-" in name and not name.startswith(f"{topic}-STATE-STORE-"):
+        return None
     return None if topic is None or not all(row <= _shape(world, topic) for row in rows) else (application, name, topic)
 
 
@@ -31,8 +33,14 @@ def _split(world: World, changelog: str) -> tuple[str, str] | None:
     """The only split into application and store of which the application has signs of Kafka Streams."""
     base = changelog.removesuffix("-changelog")
     prefixes = [base[:at] for at, letter in enumerate(base) if letter == "-" and 0 < at < len(base) - 1]
-    running = [prefix for prefix in prefixes if _is_application(world, prefix)]
+    running = [p for p in prefixes if _is_application(world, p) and _may_be_a_store(world, base[len(p) + 1 :])]
     return (running[0], base[len(running[0]) + 1 :]) if len(running) == 1 else None
+
+
+def _may_be_a_store(world: World, name: str) -> bool:
+    """False for an unnamed table's store that names a topic which there is not (`<topic>-STATE-STORE-<10 digits>`)."""
+    topic, mark, _ = name.partition("-STATE-STORE-")
+    return not mark or topic in world.topics or topic in _gone(world)
 
 
 def _is_application(world: World, name: str) -> bool:
