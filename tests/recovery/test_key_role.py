@@ -115,7 +115,7 @@ class TestWithAKeySubject:
     @pytest.mark.parametrize("deleted", [False, True])
     @pytest.mark.parametrize("where", ["phantom", "source"])
     def test_keys_that_decode_are_certain(self, where: str, deleted: bool) -> None:
-        found = decide(census(count(1, 5)), sampled((1, DECODES)), deleted=deleted, **{where: (7,)})  # type: ignore[arg-type]
+        found = decide(census(count(1, 5)), sampled((1, DECODES)), deleted=deleted, **{where: (7,)})
         assert (found.standing, found.not_looked_at) == (Standing.CERTAIN, None)
 
     def test_broken_keys_with_an_id_that_it_holds_are_certain(self) -> None:
@@ -322,7 +322,17 @@ class TestRegistryKeys:
         world.registry.seed(PHANTOM, W1)
         world.registry.seed(PHANTOM_KEY, '"string"')
         fill(world, frame_id(901, b"\x04u1"), frame_id(901, b"\x06u12"))
-        assert ("SRF011", "key") in codes(world.examine(application="shop").diagnosis)
+        (finding,) = [f for f in world.examine(application="shop").diagnosis.findings if f.code == "SRF011"]
+        assert finding.role is Role.KEY
+        assert "do not show that" not in finding.explanation
+
+    def test_lost_ids_that_fit_no_key_subject_are_found_with_a_doubt(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.registry.seed(PHANTOM_KEY, '"string"')
+        fill(world, frame_id(901, b"\x02\x04"), frame_id(901, b"\x04\x04\x04"))
+        (finding,) = [f for f in world.examine(application="shop").diagnosis.findings if f.code == "SRF011"]
+        assert finding.explanation.endswith(f"nothing is wrong with them, and {PHANTOM_KEY} is left over.")
+        assert "tombstone" not in finding.next
 
     def test_raw_keys_among_assumed_ones_are_not_decoded_nor_planned(self, world: World) -> None:
         key_id = world.registry.seed("com.example.Key", '"string"')
