@@ -329,7 +329,7 @@ class TestRegistryKeys:
     def test_lost_ids_that_fit_no_key_subject_are_found_with_a_doubt(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
         world.registry.seed(PHANTOM_KEY, '"string"')
-        fill(world, frame_id(901, b"\x02\x04"), frame_id(901, b"\x04\x04\x04"))
+        fill(world, frame_id(901, b"\x09"), frame_id(901, b"\x09\x09"))
         (finding,) = [f for f in world.examine(application="shop").diagnosis.findings if f.code == "SRF011"]
         assert finding.explanation.endswith(f"nothing is wrong with them, and {PHANTOM_KEY} is left over.")
         assert "tombstone" not in finding.next
