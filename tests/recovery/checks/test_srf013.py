@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -10,8 +11,10 @@ from srfix.fixtures.broker import ProducedRecord
 from srfix.recovery.bodies import newest_live
 from srfix.recovery.census.interface import CensusRequest
 from srfix.recovery.checks import CheckContext
+from srfix.recovery.checks.srf013 import check
 from srfix.recovery.diagnosis import Examination, diagnose
-from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.findings import Evidence, Finding, Severity, Weight
+from srfix.recovery.stores import StoreFacts
 from srfix.serde.subjects import Role, Topic
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
@@ -172,6 +175,62 @@ class TestTheNewestOfEachIdAndPartition:
         assert finding.source is not None
         assert finding.source.subject == "users-key"
         assert "--max-records 1 --role key. Write a tombstone for each of these keys" in finding.next
+
+
+class TestAdviceThatDeletesRows:
+    """Only where bodies were decoded and do not fit, in a role and from a topic of which nothing is in doubt."""
+
+    @pytest.fixture
+    def facts(self, world: World) -> StoreFacts:
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("a", value(1, CUT_OFF)))
+        world.commit("shop", users=1)
+        (learned,) = world.examine().facts
+        return learned
+
+    def next_of(self, world: World, facts: StoreFacts) -> str:
+        (finding,) = check(facts, CheckContext(registry=world.client()))
+        return finding.next
+
+    def test_it_is_given_with_proof(self, world: World, facts: StoreFacts) -> None:
+        assert "or a tombstone, to topic users" in self.next_of(world, facts)
+
+    @pytest.mark.parametrize(
+        ("kind", "weight", "is_given"),
+        [
+            ("topology", Weight.CONCLUSIVE, True),
+            ("store-name", Weight.STRONG, True),
+            ("store-name", Weight.WEAK, False),
+            ("committed-offsets", Weight.STRONG, False),
+        ],
+    )
+    def test_the_source_must_be_certain(
+        self, world: World, facts: StoreFacts, kind: str, weight: Weight, is_given: bool
+    ) -> None:
+        piece = Evidence(kind=kind, topic=Topic("users"), weight=weight, detail="seen")
+        said = self.next_of(world, replace(facts, evidence=(piece,)))
+        assert ("tombstone" in said) is is_given
+        assert ("name it with --source before anything is written to it." in said) is not is_given
+
+    def test_what_strongly_speaks_against_the_source_takes_it_back(self, world: World, facts: StoreFacts) -> None:
+        pro = Evidence(kind="store-name", topic=Topic("users"), weight=Weight.STRONG, detail="seen")
+        contra = Evidence(kind="record-ids", topic=Topic("users"), weight=Weight.STRONG, detail="seen", against=True)
+        assert "tombstone" not in self.next_of(world, replace(facts, evidence=(pro, contra)))
+
+    def test_the_phantom_subject_must_stand(self, world: World, facts: StoreFacts) -> None:
+        role = facts.roles[Role.VALUE]
+        absent = replace(role, state=replace(role.state, versions=()))
+        said = self.next_of(world, replace(facts, roles={Role.VALUE: absent}))
+        assert "tombstone" not in said
+        assert "Ask the producer of topic users which serializer writes its values: that they are" in said
+
+    def test_rows_that_are_not_framed_are_kept_apart(self, world: World, facts: StoreFacts) -> None:
+        world.put("users", ("b", b"{}"))
+        world.commit("shop", users=2)
+        said = found(world.examine()).next
+        assert said.endswith(
+            "which serializer writes its values where they are not framed, before those are written anew."
+        )
 
 
 class TestAllOfThem:

@@ -15,13 +15,16 @@ _COMMITS: Final = committed_offsets.KIND
 
 
 def is_proven_source(facts: StoreFacts) -> bool:
-    """True if the source topic is conclusive, or strong by more than a commit: any consumer commits."""
+    """True if the source topic is conclusive, or strong by more than a commit, as any consumer commits, and nothing strong
+    speaks against it.
+    """
     source = facts.source
-    return source is not None and any(
-        piece.topic == source.topic
-        and (piece.weight is Weight.CONCLUSIVE or (piece.weight is Weight.STRONG and piece.kind != _COMMITS))
-        for piece in facts.evidence
-    )
+    if source is None:
+        return False
+    pieces = [piece for piece in facts.evidence if piece.topic == source.topic and piece.weight is not Weight.WEAK]
+    if any(piece.weight is Weight.CONCLUSIVE and not piece.against for piece in pieces):
+        return True
+    return any(piece.kind != _COMMITS for piece in pieces) and not any(piece.against for piece in pieces)
 
 
 def is_certain_role(facts: StoreFacts, role: RoleFacts) -> bool:

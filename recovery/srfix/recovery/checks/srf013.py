@@ -120,7 +120,7 @@ def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], *, ha
         return f"{see} {who}: that they are a schema registry's was concluded from their bytes."
     if not is_proven_source(facts):
         return (
-            f"{see} {who}. Nothing but a commit says that the store restores from that topic: name it with --source before "
+            f"{see} {who}. It is not certain that the store restores from that topic: name it with --source before "
             "anything is written to it."
         )
     again = (
