@@ -37,9 +37,9 @@ class TestUnframed:
             "(from offset 1 on)."
         )
         assert finding.next == (
-            "No registration helps. See the first one with srfix decode users --partition 0 --from-offset 1 --max-records 1. "
-            "Ask the producer of topic users which serializer writes its values: values of another format can be right "
-            "there, and the store's serde wrong."
+            "No registration helps. See the first one with `srfix decode --partition 0 --from-offset 1 --max-records 1 "
+            "users`. Ask the producer of topic users which serializer writes its values: values of another format can be "
+            "right there, and the store's serde wrong."
         )
         assert world.plan().actions == ()
 
@@ -91,7 +91,10 @@ class TestTheNewestOfEachIdAndPartition:
             f"id before it: 1 in partition 0, schema id 1, offset 1 ({reason}"
         )
         assert "was decoded, 1 of 2 live key(s): there may be more" in finding.explanation
-        assert "srfix decode users --partition 0 --from-offset 1 --max-records 1. Write the same keys" in finding.next
+        assert (
+            "`srfix decode --partition 0 --from-offset 1 --max-records 1 users`. Write the same keys again"
+            in finding.next
+        )
         (fault,) = finding.schema_ids
         assert (fault.schema_id, fault.live_keys, fault.is_partial) == (1, 1, True)
         assert (fault.partitions[0].first_offset, fault.partitions[0].last_offset) == (1, 1)
@@ -116,7 +119,7 @@ class TestTheNewestOfEachIdAndPartition:
         assert (skipped.what, skipped.could_hide) == ("bodies of the values of topic users", False)
         assert skipped.reason == (
             "only the newest live one of each schema id and partition was decoded (1 of 2); "
-            "srfix diagnose --decode-values decodes them all (SRF013)"
+            "--decode-values decodes them all (SRF013)"
         )
         assert codes(decoded(world)) == ["SRF013", "SRF003"]
 
@@ -174,7 +177,11 @@ class TestTheNewestOfEachIdAndPartition:
         assert (finding.role, finding.severity) == (Role.KEY, Severity.BROKEN)
         assert finding.source is not None
         assert finding.source.subject == "users-key"
-        assert "--max-records 1 --role key. Write a tombstone for each of these keys" in finding.next
+        assert "--max-records 1 --role key users`. Ask" in finding.next
+        assert (
+            "Only if they are damaged: write the rows anew under keys that decode, and a tombstone for each"
+            in finding.next
+        )
 
 
 class TestAdviceThatDeletesRows:
@@ -193,13 +200,13 @@ class TestAdviceThatDeletesRows:
         return finding.next
 
     def test_it_is_given_with_proof(self, world: World, facts: StoreFacts) -> None:
-        assert "or a tombstone, to topic users" in self.next_of(world, facts)
+        assert "(or a tombstone, where the row is not wanted), to topic users" in self.next_of(world, facts)
 
     @pytest.mark.parametrize(
         ("kind", "weight", "is_given"),
         [
             ("topology", Weight.CONCLUSIVE, True),
-            ("store-name", Weight.STRONG, True),
+            ("store-name", Weight.STRONG, False),
             ("store-name", Weight.WEAK, False),
             ("committed-offsets", Weight.STRONG, False),
         ],
@@ -210,12 +217,11 @@ class TestAdviceThatDeletesRows:
         piece = Evidence(kind=kind, topic=Topic("users"), weight=weight, detail="seen")
         said = self.next_of(world, replace(facts, evidence=(piece,)))
         assert ("tombstone" in said) is is_given
-        assert ("name it with --source before anything is written to it." in said) is not is_given
+        assert ("Change nothing in topic users yet." in said) is not is_given
 
-    def test_what_strongly_speaks_against_the_source_takes_it_back(self, world: World, facts: StoreFacts) -> None:
-        pro = Evidence(kind="store-name", topic=Topic("users"), weight=Weight.STRONG, detail="seen")
-        contra = Evidence(kind="record-ids", topic=Topic("users"), weight=Weight.STRONG, detail="seen", against=True)
-        assert "tombstone" not in self.next_of(world, replace(facts, evidence=(pro, contra)))
+    def test_what_speaks_against_a_topic_makes_it_no_source(self, world: World, facts: StoreFacts) -> None:
+        piece = Evidence(kind="topology", topic=Topic("users"), weight=Weight.CONCLUSIVE, detail="seen", against=True)
+        assert "tombstone" not in self.next_of(world, replace(facts, evidence=(piece,)))
 
     def test_the_phantom_subject_must_stand(self, world: World, facts: StoreFacts) -> None:
         role = facts.roles[Role.VALUE]
@@ -294,3 +300,18 @@ class TestIdZero:
         world.commit("tills", users=1)
         found = world.findings(application="tills", store="users-store")
         assert [(finding.code, finding.role.value) for finding in found.values()] == [("SRF001", "value")]
+
+
+class TestWithoutProofOfTheSource:
+    def test_nobody_is_told_to_change_rows(self, world: World) -> None:
+        world.sources.clear()
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("a", value(1)), ("b", b"{}"))
+        world.commit("shop", users=2)
+        said = world.findings()["SRF013"].next
+        assert (
+            "Change nothing in topic users yet. No evidence is conclusive that store users-store restores from" in said
+        )
+        assert "run `srfix diagnose --application shop --store users-store --source shop/users-store=users`." in said
+        assert "tombstone" not in said
+        assert "rite the same keys" not in said
