@@ -46,7 +46,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             registered_ids=role.state.schema_ids,
             evidence=facts.evidence,
             explanation=" ".join((*told, _consequence(facts, ignored=ignored))),
-            next=_next(facts, role, misfits, context, has_unframed=bool(unframed)),
+            next=_next(facts, role, misfits, context),
             repairable=False,
         )
 
@@ -107,9 +107,7 @@ def _consequence(facts: StoreFacts, *, ignored: bool) -> str:
     )
 
 
-def _next(
-    facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], context: CheckContext, *, has_unframed: bool
-) -> str:
+def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], context: CheckContext) -> str:
     """Advice that rewrites or deletes rows only where bodies were decoded and do not fit, in a role and from a topic of
     which nothing is in doubt; else a look at a row, and a question.
     """
@@ -126,13 +124,12 @@ def _next(
     if not misfits or not is_certain_role(facts, role):
         return f"{see} {who}{why}"
     where = f"to topic {topic}, and let {facts.store.application} commit beyond them."
-    if role.role is Role.KEY:
-        return (
-            f"{see} {who}. Only if they are damaged: write the rows anew under keys that decode, and a tombstone for each of "
-            f"these keys, {where}"
-        )
-    write = f"{see} Write the same keys again with valid values (or a tombstone, where the row is not wanted), {where}"
-    return f"{write} {who} where they are not framed, before those are written anew." if has_unframed else write
+    again = (
+        "the rows anew under keys that decode, and a tombstone for each of these keys"
+        if role.role is Role.KEY
+        else "the same keys again with valid values (or a tombstone, where the row is not wanted)"
+    )
+    return f"{see} {who}. Only if they are damaged: write {again}, {where}"
 
 
 def _look(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], context: CheckContext) -> str:
