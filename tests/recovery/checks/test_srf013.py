@@ -92,7 +92,7 @@ class TestTheNewestOfEachIdAndPartition:
         )
         assert "was decoded, 1 of 2 live key(s): there may be more" in finding.explanation
         assert (
-            "`srfix decode --partition 0 --from-offset 1 --max-records 1 users`. Write the same keys again"
+            "`srfix decode --partition 0 --from-offset 1 --max-records 1 users`. Ask the producer of topic users"
             in finding.next
         )
         (fault,) = finding.schema_ids
