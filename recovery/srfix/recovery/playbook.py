@@ -38,6 +38,8 @@ class Verified(Enum):
     """All is confirmed."""
     NOT_SEEN = "not seen"
     """Nothing is wrong, but not all was looked at."""
+    KEYS_MISS = "keys miss"
+    """The rows can be read, but look-ups by key miss them (SRF005)."""
     PROBLEMS = "problems"
     """Something is not repaired."""
 
@@ -145,8 +147,16 @@ def upon_verification(known: Circumstances, outcome: Verified, *, given: Given |
             yield (
                 "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not "
                 "looked at, "
-                "or leave out --deadline and --max-records, and run srfix verify again before you restart what is down."
+                "or leave out --deadline and --max-records, and run srfix verify again before you restart what is down. Rows "
+                "of a type for which srfix has no serde can be read by a reader of yours alone."
             )
+        case Verified.KEYS_MISS:
+            yield (
+                f"What is down in {known.application} can read its rows again, but its look-ups by key miss them without an "
+                "error, and every update makes a second row beside the restored one: decide what to do about the keys before "
+                "it writes again (srfix explain SRF005)."
+            )
+            yield from prevention(known)
         case Verified.PROBLEMS:
             yield from before_repair(known)
             yield (
@@ -155,7 +165,8 @@ def upon_verification(known: Circumstances, outcome: Verified, *, given: Given |
                 "or stopped on its way: run srfix apply with it. If it was carried out, what is missing came later or was "
                 "taken "
                 f"away since: {given.quoted('plan', '--application', known.application, '-o', 'new-plan.json')}, "
-                f"{given.quoted('apply', 'new-plan.json')}, {given.quoted('verify', 'new-plan.json')}."
+                f"{given.quoted('apply', 'new-plan.json')}, {given.quoted('verify', 'new-plan.json')}. What the plan left "
+                "out, and rows that no registration mends, need what is said there first."
             )
 
 

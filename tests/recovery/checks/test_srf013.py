@@ -33,9 +33,10 @@ class TestUnframed:
             "2 live key(s) of topic users have a value that no schema registry serializer framed: 2 in partition 0 "
             "(from offset 1 on)."
         )
-        assert finding.next.startswith(
-            "No registration helps. Ask the topic's producers what these rows are. Only if they are damaged: write the "
-            "same keys again with valid values (or a tombstone, where the row is not wanted), to topic users,"
+        assert finding.next == (
+            "No registration helps. See the first one with `srfix decode --partition 0 --from-offset 1 --max-records 1 "
+            "users`. Ask the producer of topic users which serializer writes its values: values of another format can be "
+            "right there, and the store's serde wrong."
         )
         assert world.plan().actions == ()
 

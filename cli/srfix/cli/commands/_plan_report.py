@@ -24,7 +24,9 @@ def plan_report(plan: Plan, *, path: Path | None, given: Given) -> Report:
 
 def _blocks(plan: Plan, path: Path | None, given: Given) -> list[Block]:
     if not plan.actions:
-        return [Paragraph("Nothing to repair: no registration is missing.")]
+        if not plan.passed_over:
+            return [Paragraph("Nothing to repair: no registration is missing.")]
+        return [Paragraph("Nothing must be repaired."), *_passed_over(plan)]
     blocks: list[Block] = [
         Heading(f"Plan for {plan.registry}"),
         Paragraph(f"{len(plan.actions)} step(s), and nothing else is written. It can be undone: srfix rollback."),
@@ -35,6 +37,7 @@ def _blocks(plan: Plan, path: Path | None, given: Given) -> list[Block]:
         Heading("What it costs", level=2),
         Items(plan.price),
         *_left_out(plan),
+        *_passed_over(plan),
         Heading("Around it", level=2),
         Items(plan.playbook, is_numbered=True),
     ]
@@ -51,6 +54,10 @@ def _blocks(plan: Plan, path: Path | None, given: Given) -> list[Block]:
 
 def _left_out(plan: Plan) -> list[Block]:
     return [Heading("Not in this plan", level=2), Items(plan.left_out)] if plan.left_out else []
+
+
+def _passed_over(plan: Plan) -> list[Block]:
+    return [Heading("Not asked for", level=2), Items(plan.passed_over)] if plan.passed_over else []
 
 
 def _next(path: Path | None, given: Given) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from srfix.recovery.checks._counting import at_fault, in_words, listed, restorable_ids
 from srfix.recovery.checks.interface import CheckContext, Reader
-from srfix.recovery.evidence import candidates
+from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import SubjectState
@@ -64,11 +64,10 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
-        topics = ", ".join(candidates(facts.evidence))
         return (
-            f"Store {store.name} of application {store.application} restores from one of {topics}, and the evidence "
-            "does not "
-            f"say from which. At least one of them holds schema ids that are not registered under {role.subject}."
+            f"Store {store.name} of application {store.application} restores from one of {_candidates(facts)}, and the "
+            "evidence does not say from which. At least one of them holds schema ids that are not registered under "
+            f"{role.subject}."
         )
     sentences = [
         f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the "
@@ -77,7 +76,7 @@ def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ..
         _what_the_subject_lacks(role, faults),
         _what_happens(facts, role, faults, context),
     ]
-    return " ".join(sentences)
+    return " ".join(sentences) + stands_beside(facts)
 
 
 def _what_the_subject_lacks(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> str:
@@ -146,19 +145,15 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
 def _next(facts: StoreFacts, context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
-        return f"Say which topic the table is built on: {' or '.join(_with_each_source(facts, context))}."
+        return f"Say which topic the table is built on (candidates: {_candidates(facts)})."
+    of_it = ("--application", store.application, "--store", store.name)
     if context.lookup_severity is Severity.NOTE:
-        return "Nothing to do while this reader stays."
-    plan = context.given.quoted("plan", "--application", store.application, "--store", store.name, "-o", "plan.json")
+        command = context.given.quoted("plan", *of_it, "--also", CODE)
+        return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
+    plan = context.given.quoted("plan", *of_it, "-o", "plan.json")
     apply = context.given.quoted("apply", "plan.json")
     return f"Do not wipe the state directory and do not restart yet. Run {plan}, read it, then {apply}."
 
 
-def _with_each_source(facts: StoreFacts, context: CheckContext) -> Iterator[str]:
-    """A command per topic that the store may restore from."""
-    store = facts.store
-    for topic in candidates(facts.evidence):
-        source = f"{store.name}={topic}"
-        yield context.given.quoted(
-            "diagnose", "--application", store.application, "--store", store.name, "--source", source
-        )
+def _candidates(facts: StoreFacts) -> str:
+    return ", ".join(sorted({piece.topic for piece in facts.evidence if piece.topic is not None and not piece.against}))

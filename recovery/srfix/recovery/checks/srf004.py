@@ -91,14 +91,14 @@ def _explanation(
 
 
 def _next(facts: StoreFacts, context: CheckContext) -> str:
-    store = facts.store
+    store, version = facts.store, context.streams_version
+    said: tuple[str, ...] = ()
+    if version is not None and not context.given.has("--streams-version"):
+        said = ("--streams-version", f"{version.major}.{version.minor}")
+    of_it = ("--application", store.application, "--store", store.name)
+    plan = context.given.quoted("plan", *of_it, *said, "--also", CODE, "-o", "plan.json")
     if _severity(context) is Severity.NOTE:
-        return "Nothing to do while this reader stays."
-    version = f"{context.streams_version.major}.{context.streams_version.minor}" if context.streams_version else "2.7"
-    given = () if context.given.has("--streams-version") else ("--streams-version", version)
-    plan = context.given.quoted(
-        "plan", "--application", store.application, "--store", store.name, *given, "-o", "plan.json"
-    )
+        return f"Nothing to do while this reader stays. To have the ids registered all the same: {plan}."
     register = f"{plan}, read its price, then {context.given.quoted('apply', 'plan.json')}"
     if not is_certain(facts):
         return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"
