@@ -254,6 +254,6 @@ class TestWithoutProofOfTheSource:
         assert (
             "Change nothing in topic users yet. No evidence is conclusive that store users-store restores from" in said
         )
-        assert "run `srfix diagnose --application shop --store users-store --source users-store=users`." in said
+        assert "run `srfix diagnose --application shop --store users-store --source shop/users-store=users`." in said
         assert "tombstone" not in said
         assert "rite the same keys" not in said
