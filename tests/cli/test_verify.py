@@ -283,7 +283,7 @@ class TestWhatThePlanLeftOut:
             keyed.repaired()
             told = keyed.verify(1)
             keys_miss, problem = told.problems
-            assert "(srfix explain SRF005)" in keys_miss
+            assert "(`srfix explain SRF005`)" in keys_miss
             assert problem.startswith("the plan left schema id ")
             assert "READONLY" in problem
             assert "Do not restart what is down yet" in " ".join(told.document["applications"][0]["advice"])
@@ -324,7 +324,7 @@ class TestKeysThatAReaderWritesOtherwise:
         assert told.problems == [
             "store users-store looks keys up under schema id 4, and the live keys of topic users carry schema id 2: its rows "
             "can be read, but a look-up by key misses them without an error, and the next update of a key makes a second row. "
-            "No registration mends that (srfix explain SRF005)"
+            "No registration mends that (`srfix explain SRF005`)"
         ]
         (advice, *_prevention) = told.document["applications"][0]["advice"]
         assert advice.startswith("What is down in shop can read its rows again, but its look-ups by key miss them")

@@ -154,7 +154,7 @@ def upon_verification(known: Circumstances, outcome: Verified, *, given: Given |
             yield (
                 f"What is down in {known.application} can read its rows again, but its look-ups by key miss them without an "
                 "error, and every update makes a second row beside the restored one: decide what to do about the keys before "
-                "it writes again (srfix explain SRF005)."
+                "it writes again (`srfix explain SRF005`)."
             )
             yield from prevention(known)
         case Verified.PROBLEMS:

@@ -143,7 +143,7 @@ def _users(repair: SubjectRepair) -> str:
         return (
             f"{repair.role.subject} is the subject of topic {topic} itself: its producers register there, and consumers that "
             "take the latest version look there. From Kafka Streams 2.7 on the application registers its internal schema there "
-            "by itself too, and may meet 409 (srfix explain SRF016)."
+            "by itself too, and may meet 409 (`srfix explain SRF016`)."
         )
     alone = f"No topic has the name of {repair.role.subject}, so only the application's own store serde uses it"
     if not repair.also_by:

@@ -101,7 +101,7 @@ class AskedIds:
         schema_id, code = membership.schema_id, membership.error_code
         if not membership.is_known:
             if schema_id in self.live:
-                return ", which live records carry, is unknown to the registry (srfix explain SRF011)"
+                return ", which live records carry, is unknown to the registry (`srfix explain SRF011`)"
             return f", of which the plan speaks, is unknown to the registry: {_ANOTHER_REGISTRY}"
         if membership.problem is not None:
             return (

@@ -50,7 +50,7 @@ def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Itera
             what=f"store {store.name} looks keys up under schema id {found.reader_id}, and the live keys of topic "
             f"{finding.source_topic} carry schema id {listed(found.topic_ids)}: its rows can be read, but a look-up by key "
             "misses them without an error, and the next update of a key makes a second row. No registration mends that "
-            "(srfix explain SRF005)",
+            "(`srfix explain SRF005`)",
             keys_miss=True,
         )
 

@@ -181,7 +181,7 @@ def rows_without_id(finding: PlannedFinding, census: Census) -> Iterator[Event]:
                 subject=finding.subject,
                 what=f"{where}: {counted.live_unframed_keys} live value(s), the first unframed one at offset "
                 f"{counted.first_unframed_offset}, carry no schema id, so that the reader fails on them; no registration "
-                "mends them (srfix explain SRF013)",
+                "mends them (`srfix explain SRF013`)",
             )
         elif counted.live_unframed_keys:
             yield NotLookedAt(
