@@ -129,8 +129,7 @@ def upon_verification(known: Circumstances, outcome: Verified) -> Iterator[str]:
             yield from prevention(known)
         case Verified.NOT_SEEN:
             yield (
-                "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not "
-                "looked at, "
+                "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not looked at, "
                 "or leave out --deadline and --max-records, and run srfix verify again before you restart what is down. Rows "
                 "of a type for which srfix has no serde can be read by a reader of yours alone."
             )
@@ -144,11 +143,9 @@ def upon_verification(known: Circumstances, outcome: Verified) -> Iterator[str]:
         case Verified.PROBLEMS:
             yield from before_repair(known)
             yield (
-                "Do not restart what is down yet: its threads would die again at the same rows. If the plan was not "
-                "carried out, "
-                "or stopped on its way: srfix apply PLAN. If it was carried out, what is missing came later or was "
-                "taken "
-                "away since: srfix plan -o NEW.json, srfix apply NEW.json, srfix verify NEW.json. What the plan left out, and "
+                "Do not restart what is down yet: its threads would die again at the same rows. If the plan was not carried "
+                "out, or stopped on its way, carry it out with srfix apply. If it was carried out, what is missing came later "
+                "or was taken away since: make a new plan with srfix plan, apply it and verify it. What the plan left out, and "
                 "rows that no registration mends, need what is said there first."
             )
 
