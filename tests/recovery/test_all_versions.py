@@ -10,7 +10,7 @@ import pytest
 from srfix.recovery.actions import Register
 from srfix.recovery.census.uncounted import NoCensus
 from srfix.recovery.plan_file import Plan
-from srfix.recovery.repairs import Width
+from srfix.recovery.wanted import Width
 from srfix.serde.subjects import Role, Topic, subject_for
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import World, value, world_of
@@ -57,6 +57,7 @@ class TestAllVersions:
 
     def test_a_store_whose_phantom_subject_does_not_exist_gets_one(self, world: World) -> None:
         world.commit("tills", users=1)
+        world.sources = {f"tills/{STORE}": Topic("users")}
         plan = quick(world, application="tills", store=STORE)
         assert registered(plan) == [1, 2]
         assert [(f.application, f.subject) for f in plan.findings] == [("tills", "tills-users-store-changelog-value")]
