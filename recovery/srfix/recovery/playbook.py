@@ -145,8 +145,7 @@ def upon_verification(known: Circumstances, outcome: Verified, *, given: Given |
             yield from prevention(known)
         case Verified.NOT_SEEN:
             yield (
-                "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not "
-                "looked at, "
+                "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not looked at, "
                 "or leave out --deadline and --max-records, and run srfix verify again before you restart what is down. Rows "
                 "of a type for which srfix has no serde can be read by a reader of yours alone."
             )
