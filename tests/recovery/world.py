@@ -64,10 +64,12 @@ class World:
     engine: LocalCensus
     stack: ExitStack
     sources: dict[str, Topic] = field(default_factory=dict)
+    path: str = ""
+    """What follows the registry's URL: `/contexts/.eu` leads into that context."""
 
     def client(self) -> RegistryClient:
         """A fresh client: it remembers nothing of an earlier one."""
-        return self.stack.enter_context(RegistryClient(self.registry.url, retry=NO_RETRY))
+        return self.stack.enter_context(RegistryClient(self.registry.url + self.path, retry=NO_RETRY))
 
     def survey(self, **sources: str) -> Survey:
         named = self.sources | {store: Topic(topic) for store, topic in sources.items()}

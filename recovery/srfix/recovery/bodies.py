@@ -21,7 +21,7 @@ from srfix.recovery.raw_record import RawRecord
 from srfix.serde.errors import DecodeError, ResolveError, SrfixError, TrailingBytesError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.resolve import ById, ResolvedSchema
-from srfix.serde.subjects import Role
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role
 from srfix.serde.wire import SchemaId
 
 __all__ = ["Bodies", "LiveRecord", "Misfit", "newest_bodies", "newest_live", "whole_bodies"]
@@ -115,16 +115,17 @@ def newest_live(
 
 
 def newest_bodies(
-    cluster: Cluster, registry: RegistryClient, census: Census, roles: Iterable[Role]
+    cluster: Cluster, registry: RegistryClient, census: Census, roles: Iterable[Role], *, context: str = DEFAULT_CONTEXT
 ) -> Mapping[Role, Bodies]:
     """Decodes the newest live record of each (id, partition): soon done, and no proof for those before it.
 
+    :param context: the registry context whose ids they are, where it is not the one that the URL leads into.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
     found = {}
     for role in roles:
-        judge = _Judge(registry, (role,))
+        judge = _Judge(registry, (role,), context)
         misfits = _Misfits()
         left_out: dict[str, None] = {}
         decoded = 0
@@ -161,11 +162,13 @@ def whole_bodies(
     census: Census,
     roles: Iterable[Role],
     *,
+    context: str = DEFAULT_CONTEXT,
     deadline_s: float | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Mapping[Role, Bodies]:
     """Decodes every record that a restore loads; the latest of each key counts, as in the census.
 
+    :param context: as for `newest_bodies`.
     :param deadline_s: seconds after which it stops, and says what it left unread.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
@@ -173,7 +176,7 @@ def whole_bodies(
     asked = tuple(roles)
     if not asked:
         return {}
-    reading = _WholeReading(_Judge(registry, asked), census, asked, deadline_s, on_progress)
+    reading = _WholeReading(_Judge(registry, asked, context), census, asked, deadline_s, on_progress)
     for partition in census.partitions:
         reading.read(cluster, partition)
     return {role: reading.result(role) for role in asked}
@@ -283,8 +286,8 @@ class _Verdict:
 class _Judge:
     """Decodes one record's key or value. A text says why that was not tried; None that it is not for this to judge."""
 
-    def __init__(self, registry: RegistryClient, roles: Iterable[Role]) -> None:
-        self._schemas = _Remembering(ById(registry))
+    def __init__(self, registry: RegistryClient, roles: Iterable[Role], context: str) -> None:
+        self._schemas = _Remembering(ById(registry, context=context))
         self._decoders = {role: RecordDecoder(self._schemas, roles=(role,)) for role in roles}
         self.unknown: set[SchemaId] = set()
 

@@ -110,7 +110,12 @@ def diagnose(
             skipped.append(not_looked_at.without_source(suspect))
         findings.extend(replace(finding, observations=observations(hints)) for finding in found_here)
         if found_here:
-            of_store = KnownStore(name=suspect.name, topic=topic, is_global=_is_global(survey, suspect))
+            of_store = KnownStore(
+                name=suspect.name,
+                topic=topic,
+                is_global=_is_global(survey, suspect),
+                context=survey.registry.context_of(suspect.subject(Role.VALUE)),
+            )
             known.setdefault(suspect.application, _Known()).add(of_store, hints)
         # A note on the subject's settings alone (SRF012) does not tell that the name was split rightly.
         if suspect.other_applications and all(finding.code == "SRF012" for finding in found_here):
@@ -180,7 +185,7 @@ class _Counter:
     max_records: int | None
     decode_values: bool
     counted: dict[tuple[Topic, str | None], Census] = field(default_factory=dict)
-    decoded: dict[tuple[Topic, str | None, tuple[Role, ...]], Mapping[Role, Bodies]] = field(default_factory=dict)
+    decoded: dict[tuple[Topic, str | None, tuple[Role, ...], str], Mapping[Role, Bodies]] = field(default_factory=dict)
 
     def __call__(self, topic: Topic, group: str | None) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""
@@ -188,17 +193,25 @@ class _Counter:
             self.counted[topic, group] = self._count(topic, group)
         return self.counted[topic, group]
 
-    def bodies(self, topic: Topic, group: str | None, roles: tuple[Role, ...]) -> Mapping[Role, Bodies]:
-        """Whether the rows that a restore loads decode, in these roles."""
-        if (topic, group, roles) not in self.decoded:
-            self.decoded[topic, group, roles] = self._decode(self(topic, group), roles)
-        return self.decoded[topic, group, roles]
+    def bodies(self, topic: Topic, group: str | None, roles: tuple[Role, ...], context: str) -> Mapping[Role, Bodies]:
+        """Whether the rows that a restore loads decode, in these roles, with the schemas of this context's ids."""
+        if (topic, group, roles, context) not in self.decoded:
+            self.decoded[topic, group, roles, context] = self._decode(self(topic, group), roles, context)
+        return self.decoded[topic, group, roles, context]
 
-    def _decode(self, census: Census, roles: tuple[Role, ...]) -> Mapping[Role, Bodies]:
+    def _decode(self, census: Census, roles: tuple[Role, ...], context: str) -> Mapping[Role, Bodies]:
         cluster, registry = self.survey.cluster, self.survey.registry
         if not self.decode_values:
-            return newest_bodies(cluster, registry, census, roles)
-        return whole_bodies(cluster, registry, census, roles, deadline_s=self.deadline_s, on_progress=self.on_progress)
+            return newest_bodies(cluster, registry, census, roles, context=context)
+        return whole_bodies(
+            cluster,
+            registry,
+            census,
+            roles,
+            context=context,
+            deadline_s=self.deadline_s,
+            on_progress=self.on_progress,
+        )
 
     def _count(self, topic: Topic, group: str | None) -> Census:
         partitions = tuple(range(self.survey.topics()[topic]))
@@ -250,7 +263,7 @@ def _learn(
         evidence=pieces,
         census=census,
         roles=roles,
-        bodies=counter.bodies(topic, group, tuple(roles)) if decided else {},
+        bodies=counter.bodies(topic, group, tuple(roles), suspect.context) if decided else {},
         source_configs=survey.topic_configs(topic) if decided else None,
     )
 
