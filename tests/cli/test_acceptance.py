@@ -158,7 +158,7 @@ class TestDiagnose:
         done = srfix("diagnose", "--streams-version", "2.7", env=demo.environment)
         report = told(done, 1)
         assert report.endswith(
-            "  srfix plan --streams-version 2.7 -o plan.json\n  srfix apply plan.json\n  srfix verify plan.json\n"
+            "  srfix plan --streams-version 2.7 --also SRF004 -o plan.json\n  srfix apply plan.json\n  srfix verify plan.json\n"
         )
         assert "SRF004, breaks on upgrade: " in report
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
+from srfix.recovery.checks import Reader
 from srfix.recovery.plan_file import Plan, plan_document
 from srfix.recovery.repairs import Keep, Width
 from srfix.serde.registry import IncompatibleSchemaError, Schema
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
+from srfix.serde.subjects import ChangelogSubject, Role
+from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
+PHANTOM_KEY = ChangelogSubject(application=APPLICATION, store=STORE)("", Role.KEY)
 V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
 W3 = W2.replace("tier", "badge")
 NEXT = Schema(
@@ -119,6 +123,76 @@ class TestWhatIsRegistered:
         assert set(plan.expects) == {PHANTOM, other}
         assert {action.subject for action in plan.actions} == {PHANTOM, other}
         carried_out_and_undone(world, plan, tmp_path / "journal")
+
+
+class TestWhatNeedNotBe:
+    """A plan holds what must be repaired: `diagnose` and `plan --detailed-exitcode` agree."""
+
+    @pytest.mark.parametrize(
+        "how", [{"reader": Reader.PLAIN}, {"reader": Reader.DUAL}, {"streams_version": "2.7"}], ids=str
+    )
+    @pytest.mark.parametrize("width", list(Width))
+    def test_a_note_is_not_planned_and_the_plan_says_what_plans_it(
+        self, world: World, how: dict[str, Any], width: Width
+    ) -> None:
+        plan = world.plan(width=width, **how)
+        assert (plan.actions, plan.findings, plan.expects) == ((), (), {})
+        of_note = [line for line in plan.passed_over if "(SRF001)" in line]
+        assert [line.partition(" all the same: ")[2] for line in of_note] == [
+            f"srfix plan --application shop --store {STORE} --also SRF001"
+        ]
+        assert registered(world.plan(width=width, also=("SRF001",), **how)) == [1, 2]
+
+    def test_what_is_masked_is_planned_when_asked_for_if_ids_are_missing(self, world: World, tmp_path: Path) -> None:
+        for text in (W1, W2):
+            world.registry.seed(PHANTOM, text)
+        newest = world.registry.seed(SOURCE_SUBJECT, W3)
+        assert not world.examine().diagnosis.has_findings
+        assert world.plan().actions == ()
+        plan = world.plan(also=("SRF001",))
+        assert registered(plan) == [newest]
+        carried_out_and_undone(world, plan, tmp_path / "journal")
+
+    def test_what_is_masked_and_lacks_nothing_is_not_planned(self, world: World) -> None:
+        for text in (W1, W2):
+            world.registry.seed(PHANTOM, text)
+        plan = world.plan(also=("SRF001",))
+        assert (plan.actions, plan.passed_over) == ((), ())
+
+    @pytest.mark.parametrize("width", list(Width))
+    def test_the_producers_own_subject_is_written_to_only_when_asked_for(self, world: World, width: Width) -> None:
+        plan = world.plan(streams_version="2.7", width=width)
+        assert plan.actions == ()
+        assert any(
+            f"unless it is asked for: srfix plan --application shop --store {STORE} --also SRF004" in line
+            for line in plan.passed_over
+        )
+        asked = world.plan(streams_version="2.7", width=width, also=("SRF004",))
+        assert {action.subject for action in asked.actions} == {SOURCE_SUBJECT}
+        both = world.plan(streams_version="2.7", width=width, also=("SRF001", "SRF004"))
+        assert {action.subject for action in both.actions} == {PHANTOM, SOURCE_SUBJECT}
+
+
+class TestWhatIsLeftOut:
+    def test_a_finding_carries_every_id_that_is_planned_not_those_at_fault_alone(self, world: World) -> None:
+        world.put("users", ("a", V2))
+        world.commit("shop", users=3)
+        assert [(f.schema_ids, f.planned_ids) for f in world.plan().findings] == [((2,), (1, 2))]
+
+    def test_values_whose_subject_takes_no_registration_are_told_beside_the_keys_that_are_planned(
+        self, world: World
+    ) -> None:
+        key = world.registry.seed("users-key", '"long"')
+        world.registry.seed(PHANTOM_KEY, '"string"')
+        world.put("users", (value(key), V2))
+        world.commit("shop", users=3)
+        world.client().set_mode(PHANTOM, "READONLY")
+        plan = world.plan()
+        assert [(f.subject, f.planned_ids) for f in plan.findings] == [(PHANTOM_KEY, (key,))]
+        (omission,) = plan.omissions
+        assert (omission.subject, omission.schema_ids) == (PHANTOM, (1, 2))
+        assert omission.reason.startswith(f"the registry takes no registration under {PHANTOM} (")
+        assert plan.left_out == (f"T{omission.reason[1:]}.",)
 
 
 class TestKeep:

@@ -121,9 +121,9 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "looked up by content under the subject of the source topic. Rows of state directories are not read."
         ),
         remedy=(
-            "Register the internal schema under the source subject (srfix plan --streams-version 2.7 does, soft-deleted, for "
-            "that subject is its producers'; mind SRF016), or wipe the state when, and only when, the new version starts: the "
-            "restore then brings the source's ids."
+            "Register the internal schema under the source subject (srfix plan --streams-version 2.7 --also SRF004 does, "
+            "soft-deleted, for that subject is its producers'; mind SRF016), or wipe the state when, and only when, the new "
+            "version starts: the restore then brings the source's ids."
         ),
         checked_since="0.1.0",
     ),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Final
 
+from srfix.recovery.checks.interface import CheckContext
+from srfix.recovery.commands import srfix_command
 from srfix.recovery.diagnosis import Examination
-from srfix.recovery.findings import Finding
+from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.foreseen_ids import ForeseenId, foresee_id, inherited_metadata, obstacle_to_exact_ids
+from srfix.recovery.hints import gather_hints, with_hints
 from srfix.recovery.refusals import foreseen_refusals
-from srfix.recovery.stores import Membership, RoleFacts, StoreFacts
+from srfix.recovery.stores import Membership, RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.subject_state import read_subject_state
 from srfix.recovery.survey import Survey
 from srfix.serde.compatibility import incompatibilities
@@ -21,7 +25,12 @@ from srfix.serde.registry.models import Schema, answered_elsewhere, same_content
 from srfix.serde.subjects import Role, Subject
 from srfix.serde.wire import SchemaId
 
-__all__ = ["Keep", "LeftOut", "SubjectRepair", "Width", "repairs"]
+__all__ = ["ON_REQUEST", "Keep", "LeftOut", "PassedOver", "SubjectRepair", "Width", "repairs"]
+
+ON_REQUEST: Final = ("SRF001", "SRF004")
+"""The codes whose repair may be asked for beyond what must be repaired: SRF001 where it is a note or masked (SRF003), and
+SRF004, whose repair writes to the source's own subject.
+"""
 
 
 class Keep(Enum):
@@ -90,17 +99,44 @@ class LeftOut:
     """The phantom subject."""
     reason: str
     """Why, and what to do, in words."""
+    schema_ids: tuple[SchemaId, ...] = ()
+    """The ids whose schemas it lacks, ascending; empty if they are not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassedOver:
+    """A repair that need not be, and that nobody asked for."""
+
+    code: str
+    """The finding that it would repair."""
+    subject: Subject
+    """The subject that it would write to."""
+    why: str
+    """Why it is not planned, and what plans it, in a sentence."""
 
 
 def repairs(
-    examination: Examination, survey: Survey, *, keep: Keep, width: Width, exact_ids: bool
-) -> Iterator[SubjectRepair | LeftOut]:
-    """What each phantom subject needs, and what no plan can give it.
+    examination: Examination,
+    survey: Survey,
+    *,
+    keep: Keep,
+    width: Width,
+    exact_ids: bool,
+    also: Collection[str] = (),
+    said: CheckContext | None = None,
+) -> Iterator[SubjectRepair | LeftOut | PassedOver]:
+    """What each phantom subject needs, what no plan can give it, and what need not be.
 
+    :param also: those of `ON_REQUEST` that were asked for.
+    :param said: what the person said of reader and version: without a census no finding tells whether anything must be
+        repaired.
     :raises RegistryError: if the registry does not answer.
     """
     planned: dict[Subject, set[SchemaId]] = {}
-    for want in _wanted(examination, survey, width):
+    for want in _wanted(examination, survey, width, also, said or CheckContext(registry=survey.registry)):
+        if isinstance(want, PassedOver):
+            yield want
+            continue
         before = planned.setdefault(want.role.subject, set())
         missing = tuple(membership for membership in want.missing if membership.schema_id not in before)
         if missing:
@@ -126,26 +162,63 @@ class _Want:
     """The other one of the two subjects, which ought to hold them."""
 
 
-def _wanted(examination: Examination, survey: Survey, width: Width) -> Iterator[_Want]:
+def _wanted(
+    examination: Examination, survey: Survey, width: Width, also: Collection[str], said: CheckContext
+) -> Iterator[_Want | PassedOver]:
     if width is Width.ALL_VERSIONS:
         for facts in examination.facts:
+            context = with_hints(said, gather_hints(facts.store, survey))
             for role in _roles_without_census(facts, survey):
-                yield _of_phantom(facts, role, (), survey, width)
-        return
+                want = _of_phantom(facts, role, (), survey, width)
+                if context.lookup_severity(role.subject) is not Severity.NOTE or "SRF001" in also:
+                    yield want
+                elif want.missing:
+                    yield _not_needed(facts.store, role.subject)
     by_role = {
         (facts.store.application, facts.store.name, role.subject): facts
         for facts in examination.facts
         for role in facts.roles.values()
     }
     for finding in examination.diagnosis.findings:
-        if not finding.repairable or finding.code not in ("SRF001", "SRF004"):
-            continue
         ids = tuple(fault.schema_id for fault in finding.schema_ids)
         known = by_role.get((finding.application, finding.store, finding.subject))
-        if finding.code == "SRF001" and known is not None:
-            yield _of_phantom(known, known.roles[finding.role], ids, survey, width)
-        if finding.code == "SRF004":
-            yield from (_of_source(facts, finding, ids, survey) for facts in _facts_of(examination, finding))
+        match finding.code:
+            case "SRF001" if finding.repairable and known is not None and width is not Width.ALL_VERSIONS:
+                if finding.severity is not Severity.NOTE or "SRF001" in also:
+                    yield _of_phantom(known, known.roles[finding.role], ids, survey, width)
+                else:
+                    yield _not_needed(known.store, finding.subject)
+            case "SRF003" if "SRF001" in also and known is not None and width is Width.WIDE:
+                yield _of_phantom(known, known.roles[finding.role], (), survey, width)
+            case "SRF004" if finding.repairable and "SRF004" in also:
+                yield from (_of_source(facts, finding, ids, survey) for facts in _facts_of(examination, finding))
+            case "SRF004" if finding.repairable:
+                yield _of_producers(finding)
+            case _:
+                pass
+
+
+def _not_needed(store: SuspectStore, subject: Subject) -> PassedOver:
+    command = srfix_command("plan", "--application", store.application, "--store", store.name, "--also", "SRF001")
+    return PassedOver(
+        code="SRF001",
+        subject=subject,
+        why=f"Store {store} lacks schema ids under {subject}, which is a note (SRF001): as things stand its reader does not "
+        f"ask for them there, so that nothing fails. To have them registered all the same: {command}",
+    )
+
+
+def _of_producers(finding: Finding) -> PassedOver:
+    command = srfix_command(
+        "plan", "--application", finding.application, "--store", finding.store, "--also", finding.code
+    )
+    return PassedOver(
+        code=finding.code,
+        subject=finding.subject,
+        why=f"Rows of store {finding.store} of application {finding.application} that were kept over an upgrade need schema "
+        f"ids under {finding.subject} ({finding.code}). That subject is its producers' own, so nothing is written there "
+        f"unless it is asked for: {command}",
+    )
 
 
 def _facts_of(examination: Examination, finding: Finding) -> Iterator[StoreFacts]:
@@ -245,6 +318,7 @@ def _decide(
             subject=role.subject,
             reason=f"the registry takes no registration under {role.subject} ({_by_reason(final)}). Have that mended and plan "
             "again",
+            schema_ids=tuple(sorted(final)),
         )
     rest = tuple(membership for membership in missing if membership.schema_id not in final)
     foreseen = {m.schema_id: foresee_id(registry, m.schema_id, m.schema, known_under=own) for m in rest if m.schema}
@@ -252,7 +326,11 @@ def _decide(
     exact = inherited is not None and exact_ids
     refused = dict(_without_its_id(registry, role, foreseen, inherited, exact_ids=exact_ids))
     for schema_id, reason in refused.items():
-        yield LeftOut(subject=role.subject, reason=f"schema id {schema_id} under {role.subject}: {reason}")
+        yield LeftOut(
+            subject=role.subject,
+            reason=f"schema id {schema_id} under {role.subject}: {reason}",
+            schema_ids=(schema_id,),
+        )
     chosen = tuple(_as_sent(m, foreseen.get(m.schema_id)) for m in rest if m.schema_id not in refused)
     if not chosen:
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from srfix.cli.output.interface import Block, Commands, Fields, Heading, Items, Paragraph, Report, Table
 from srfix.recovery.action_document import describe
 from srfix.recovery.actions import Action, Register
+from srfix.recovery.commands import srfix_command
 from srfix.recovery.plan_file import Plan, plan_document
 from srfix.recovery.subject_state import SubjectState
 
@@ -23,7 +23,9 @@ def plan_report(plan: Plan, *, path: Path | None) -> Report:
 
 def _blocks(plan: Plan, path: Path | None) -> list[Block]:
     if not plan.actions:
-        return [Paragraph("Nothing to repair: no registration is missing.")]
+        if not plan.passed_over:
+            return [Paragraph("Nothing to repair: no registration is missing.")]
+        return [Paragraph("Nothing must be repaired."), *_passed_over(plan)]
     blocks: list[Block] = [
         Heading(f"Plan for {plan.registry}"),
         Paragraph(f"{len(plan.actions)} step(s), and nothing else is written. It can be undone: srfix rollback."),
@@ -34,6 +36,7 @@ def _blocks(plan: Plan, path: Path | None) -> list[Block]:
         Heading("What it costs", level=2),
         Items(plan.price),
         *_left_out(plan),
+        *_passed_over(plan),
         Heading("Around it", level=2),
         Items(plan.playbook, is_numbered=True),
     ]
@@ -51,11 +54,14 @@ def _left_out(plan: Plan) -> list[Block]:
     return [Heading("Not in this plan", level=2), Items(plan.left_out)] if plan.left_out else []
 
 
+def _passed_over(plan: Plan) -> list[Block]:
+    return [Heading("Not asked for", level=2), Items(plan.passed_over)] if plan.passed_over else []
+
+
 def _next(path: Path | None) -> tuple[str, ...]:
     if path is None:
-        return ("srfix plan -o plan.json",)
-    file = shlex.quote(str(path))
-    return (f"srfix apply {file}", f"srfix verify {file}")
+        return (srfix_command("plan", "-o", "plan.json"),)
+    return (srfix_command("apply", str(path)), srfix_command("verify", str(path)))
 
 
 def _steps(actions: Iterable[Action]) -> list[Block]:

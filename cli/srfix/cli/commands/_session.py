@@ -48,21 +48,29 @@ class Session:
     decode_values: bool = False
     """True to decode every row that a restore loads."""
 
+    @property
+    def said(self) -> CheckContext:
+        """What the person said of the reader and its Kafka Streams.
+
+        :raises UsageError: if the version is none.
+        """
+        version = self.selection.streams_version
+        return CheckContext(
+            registry=self.survey.registry,
+            reader=Reader(self.selection.reader),
+            streams_version=None if version is None else StreamsVersion.parse(version),
+        )
+
     def examine(self, *, engine: CensusEngine | None = None) -> Examination:
         """The diagnosis, with the facts that it rests on.
 
         :param engine: what counts topics, if not the session's own.
         """
         selection = self.selection
-        version = selection.streams_version
         examination = diagnose(
             self.survey,
             engine or self.engine,
-            CheckContext(
-                registry=self.survey.registry,
-                reader=Reader(selection.reader),
-                streams_version=None if version is None else StreamsVersion.parse(version),
-            ),
+            self.said,
             application=selection.application,
             store=selection.store,
             deadline_s=self.hurry.deadline_s,

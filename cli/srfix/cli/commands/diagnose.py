@@ -88,12 +88,14 @@ def _blocks(diagnosis: Diagnosis, selection: Selection) -> list[Block]:
     if diagnosis.skipped:
         blocks += [Heading("Not looked at", level=2), Items(tuple(map(_skipped, diagnosis.skipped)))]
     blocks.extend(advice_blocks(diagnosis.applications))
-    if any(finding.repairable and finding.severity is not Severity.NOTE for finding in diagnosis.findings):
+    to_repair = {f.code for f in diagnosis.findings if f.repairable and f.severity is not Severity.NOTE}
+    if to_repair:
+        also = "--also SRF004 " if to_repair == {"SRF004"} else ""  # not planned unless asked for
         blocks += [
             Heading("To repair it", level=2),
             Commands(
                 (
-                    f"srfix plan {_said(selection)}-o plan.json",
+                    f"srfix plan {_said(selection)}{also}-o plan.json",
                     "srfix apply plan.json",
                     "srfix verify plan.json",
                 )

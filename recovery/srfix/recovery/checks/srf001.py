@@ -7,6 +7,7 @@ from typing import Final
 
 from srfix.recovery.checks._counting import at_fault, in_words, listed, restorable_ids
 from srfix.recovery.checks.interface import CheckContext, Reader
+from srfix.recovery.commands import srfix_command
 from srfix.recovery.evidence import candidates
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
@@ -163,7 +164,8 @@ def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
             f"{', '.join(candidates(facts.evidence))})."
         )
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        return "Nothing to do while this reader stays; srfix plan can register the ids all the same."
+        command = srfix_command("plan", "--application", store.application, "--store", store.name, "--also", CODE)
+        return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}"
     return (
         "Do not wipe the state directory and do not restart yet. Run: "
         f"srfix plan --application {store.application} --store {store.name} -o plan.json, read it, then srfix apply "

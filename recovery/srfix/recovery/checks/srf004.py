@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from srfix.recovery.checks._counting import listed
 from srfix.recovery.checks.interface import CheckContext, Reader
+from srfix.recovery.commands import srfix_command
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import read_subject_state
@@ -96,11 +97,14 @@ def _explanation(
 
 
 def _next(facts: StoreFacts, subject: Subject, context: CheckContext) -> str:
-    store = facts.store
+    store, version = facts.store, context.streams_version
+    said = ("--streams-version", f"{version.major}.{version.minor}") if version is not None else ()
+    plan = srfix_command(
+        *("plan", "--application", store.application, "--store", store.name, *said, "--also", CODE, "-o", "plan.json")
+    )
     if _severity(subject, context) is Severity.NOTE:
-        return "Nothing to do while this reader stays; srfix plan can register the ids all the same."
+        return f"Nothing to do while this reader stays. To have the ids registered all the same: {plan}"
     return (
         "Either wipe the state directory now, on 2.7 or later, and let it restore (if diagnose finds no SRF017); or keep it "
-        f"and register the ids: srfix plan --application {store.application} --store {store.name} --streams-version 2.7 -o "
-        "plan.json, read its price, then srfix apply plan.json."
+        f"and register the ids: {plan}, read its price, then {srfix_command('apply', 'plan.json')}."
     )
