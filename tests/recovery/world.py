@@ -180,13 +180,16 @@ class World:
 
 
 @contextmanager
-def world_of(topics: Mapping[str, int]) -> Iterator[World]:
-    """Topics with their numbers of partitions, no group, no subject."""
+def world_of(topics: Mapping[str, int], *, emulate: str = "7.9") -> Iterator[World]:
+    """Topics with their numbers of partitions, no group, no subject.
+
+    :param emulate: the Confluent release that the registry answers like.
+    """
     with ExitStack() as stack:
         # A small topic's census waits for its batch to fill: a whole second, which tests need not.
         stack.enter_context(pytest.MonkeyPatch.context()).setattr("srfix.recovery.census.local._POLL_S", 0.02)
         broker = stack.enter_context(EmbeddedBroker(topics=topics))
-        registry = stack.enter_context(FixtureRegistry())
+        registry = stack.enter_context(FixtureRegistry(emulate=emulate))
         config = {"bootstrap.servers": broker.bootstrap_servers}
         cluster = stack.enter_context(Cluster(config))
         yield World(broker=broker, registry=registry, cluster=cluster, engine=LocalCensus(config), stack=stack)

@@ -16,14 +16,15 @@ from srfix.serde.registry.models import Json, Schema
 
 __all__ = ["AfterNormalizing", "after_normalizing", "content_key"]
 
-_RESERVED: Final = frozenset(
+_OF_AVRO: Final = frozenset(
     {
         *("type", "name", "namespace", "doc", "fields", "items", "values", "size", "symbols", "aliases"),
-        *("default", "order", "logicalType", "precision", "scale"),
+        *("default", "order"),
     }
 )
-"""Avro's own attributes, whose order the canonical text fixes; the last three are properties to the parser, and sorted."""
-_SORTED: Final = frozenset({"logicalType", "precision", "scale"})
+"""What Avro itself knows of types and fields; all else are properties."""
+_INNER: Final = frozenset({"type", "fields", "items", "values"})
+"""Where further types stand, and not values."""
 
 
 class AfterNormalizing(Enum):
@@ -38,7 +39,8 @@ class AfterNormalizing(Enum):
 
 
 def after_normalizing(schema: Schema) -> AfterNormalizing:
-    """What `normalize=true` makes of a schema. Where it is in doubt whether an Avro text stays the same, it is FOUND."""
+    """What `normalize=true` makes of a schema. In doubt an Avro text does not stay the same, and is LOST where its docs or
+    numbers may change, which look-ups compare (`AvroSchemaUtils.toNormalizedString`)."""
     if schema.schema_type not in ("AVRO", "JSON"):
         return AfterNormalizing.LOST
     try:
@@ -47,6 +49,8 @@ def after_normalizing(schema: Schema) -> AfterNormalizing:
         return AfterNormalizing.LOST
     if schema.schema_type == "JSON":
         return AfterNormalizing.SAME if _is_sorted(document) else AfterNormalizing.LOST
+    if _changes_values(document):
+        return AfterNormalizing.LOST
     return AfterNormalizing.SAME if _is_normalized_avro(document) else AfterNormalizing.FOUND
 
 
@@ -71,15 +75,39 @@ def _is_normalized_avro(schema: Json) -> bool:
     if not isinstance(schema, dict):
         return True
     return _has_sorted_properties(schema) and all(
-        _is_normalized_avro(value) if name in ("type", "fields", "items", "values") else _is_sorted(value)
-        for name, value in schema.items()
+        _is_normalized_avro(value) if name in _INNER else _is_sorted(value) for name, value in schema.items()
     )
 
 
 def _has_sorted_properties(schema: Mapping[str, Json]) -> bool:
-    properties = [name for name in schema if name not in _RESERVED or name in _SORTED]
+    properties = [name for name in schema if name not in _OF_AVRO]
+    if "logicalType" in properties and len(properties) > 1:
+        return False  # in doubt: it stands first, if the registry's Avro knows it
     aliases = [str(alias) for alias in names] if isinstance(names := schema.get("aliases"), list) else []
     return properties == sorted(properties) and aliases == sorted(aliases)
+
+
+def _changes_values(schema: Json) -> bool:
+    """True if an empty doc goes, or a whole number may become another text as the default of a float or a double."""
+    if isinstance(schema, list):
+        return any(map(_changes_values, schema))
+    if not isinstance(schema, dict):
+        return False
+    if schema.get("doc") == "" or (_holds_a_number(schema.get("default")) and _mentions_floats(schema.get("type"))):
+        return True
+    return any(_changes_values(value) for name, value in schema.items() if name in _INNER)
+
+
+def _holds_a_number(value: Json) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_holds_a_number, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _mentions_floats(schema: Json) -> bool:
+    if isinstance(schema, dict | list):
+        return any(map(_mentions_floats, schema.values() if isinstance(schema, dict) else schema))
+    return schema in ("float", "double")
 
 
 def _with_sorted_aliases(value: Json) -> Json:

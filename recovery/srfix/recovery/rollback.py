@@ -208,7 +208,9 @@ def _holds(subject: Subject, action: Register, registry: RegistryClient) -> bool
     try:
         answer = registry.lookup(subject, action.schema, deleted=True)
     except (SubjectNotFoundError, SchemaNotFoundError):
-        return False
+        # Where normalize=true is in force since it was registered, a look-up may not find what the subject holds.
+        is_known = subject in action.holders
+        return is_known and read_subject_state(registry, subject).version_of(action.schema_id) is not None
     return answer.schema_id == action.schema_id and answer.subject == subject
 
 
