@@ -267,8 +267,8 @@ class TestNormalize:
         before, requests = empty.registry.dump(), len(empty.registry.requests)
         with pytest.raises(
             PlanError,
-            match=r"normalize=true is in force there, with which the registry writes the text anew: whether the failing reader, "
-            r"which looks up the text of id 1, would find that is not known .* Give shop-users-store-changelog-value a",
+            match=r"normalize=true is in force there, with which the registry writes the text anew: whether the failing "
+            r"reader, which looks up the text of id 1, would find that is not known .* Give shop-users-store-changelog-value a",
         ):
             empty.plan()
         assert empty.registry.dump() == before

@@ -54,7 +54,7 @@ class ForeseenId:
     any_id: bool = False
     """True if the failing reader's look-up finds what is registered, whatever id it gets."""
     is_lost: bool = False
-    """True if that look-up would not find what is registered."""
+    """True if that look-up would not find what is registered, or nobody can tell whether it would."""
     is_rewritten: bool = False
     """True if the registry writes the text anew, or nobody can tell that it does not."""
 

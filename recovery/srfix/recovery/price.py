@@ -61,8 +61,8 @@ def _versions(repair: SubjectRepair) -> Iterator[str]:
     for carried, reason in sorted(repair.any_id.items()):
         yield (
             f"{repair.role.subject} gets a version with the content of schema id {carried}, under an id that cannot be told "
-            f"before, perhaps a new one: {reason}. Readers ask by content and accept any. A rollback leaves the last version of "
-            "an id."
+            f"before, perhaps a new one: {reason}. Readers ask by content and accept any. A rollback leaves the last version "
+            "of an id."
         )
     for carried, given in sorted(repair.given.items()):
         if repair.exact:

@@ -425,9 +425,9 @@ def _refused(
         if known.is_lost:
             yield (
                 schema_id,
-                f"{known.reason}: whether the failing reader, which looks up the text of id {schema_id}, would find that is not "
-                f"known (registered with normalize=true it would not: 40403). Give {role.subject} a configuration of its own with "
-                "normalize set to false (PUT /config), which stays for as long as the store is read, and plan again",
+                f"{known.reason}: whether the failing reader, which looks up the text of id {schema_id}, would find that is "
+                f"not known (registered with normalize=true it would not: 40403). Give {role.subject} a configuration of its "
+                "own with normalize set to false (PUT /config), which stays for as long as the store is read, and plan again",
             )
         elif known.schema_id is None and not known.any_id:
             yield schema_id, f"{known.reason}: registered by its text it would get a new id, which no plan can name"
