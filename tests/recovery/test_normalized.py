@@ -22,7 +22,7 @@ properties = st.dictionaries(
     names, st.one_of(st.integers(), st.text(max_size=2), st.just({"y": 1, "x": 2})), max_size=2
 )
 aliases = st.lists(st.sampled_from(["x", "y", "w"]), max_size=3, unique=True)
-types = st.sampled_from(
+types: st.SearchStrategy[Json] = st.sampled_from(
     [
         "long",
         "double",
@@ -34,6 +34,7 @@ types = st.sampled_from(
         {"type": "array", "items": "float"},
     ]
 )
+ENDS: list[dict[str, Json]] = [{}, {"doc": ""}, {"doc": "d"}, {"aliases": ["b", "a"]}]
 DEFAULTS: dict[str, Json] = {"double": 1, "long": 1}
 
 
@@ -42,14 +43,17 @@ def schemas(draw: st.DrawFn) -> str:
     fields: list[Json] = []
     for name in draw(st.lists(st.sampled_from(["f", "g"]), unique=True, max_size=2)):
         kind = draw(types)
-        field: dict[str, Json] = {"name": name, "type": kind, **draw(properties)}
+        field: dict[str, Json] = {"name": name, "type": kind}
+        field |= draw(properties)
         if isinstance(kind, str) and draw(st.booleans()):
             field["default"] = DEFAULTS[kind]
         if draw(st.booleans()):
             field["aliases"] = [*draw(aliases)]
         fields.append(field)
-    record: dict[str, Json] = {"type": "record", "name": "R", **draw(properties), "fields": fields}
-    record |= draw(st.sampled_from([{}, {"doc": ""}, {"doc": "d"}, {"aliases": ["b", "a"]}]))
+    record: dict[str, Json] = {"type": "record", "name": "R"}
+    record |= draw(properties)
+    record["fields"] = fields
+    record |= draw(st.sampled_from(ENDS))
     return canonical_avro(json.dumps(record))
 
 

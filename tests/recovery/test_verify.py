@@ -130,7 +130,10 @@ class TestVerify:
 
         def send(method: str, path: str, body: dict[str, object] | None) -> None:
             request = urllib.request.Request(
-                world.registry.url + path, data=None if body is None else json.dumps(body).encode(), method=method
+                world.registry.url + path,
+                data=None if body is None else json.dumps(body).encode(),
+                method=method,
+                headers={"Content-Type": "application/json"},
             )
             with urllib.request.urlopen(request) as answer:
                 assert answer.status == 200

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -180,7 +181,7 @@ class World:
 
 
 @contextmanager
-def world_of(topics: Mapping[str, int], *, emulate: str = "7.9") -> Iterator[World]:
+def world_of(topics: Mapping[str, int], *, emulate: Literal["7.9", "8.2", "8.3"] = "7.9") -> Iterator[World]:
     """Topics with their numbers of partitions, no group, no subject.
 
     :param emulate: the Confluent release that the registry answers like.
