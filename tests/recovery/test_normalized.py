@@ -18,9 +18,8 @@ JSON_SORTED = '{"properties":{"a":{"type":"string"}},"title":"J","type":"object"
 JSON_NOT = '{"title":"J","type":"object","properties":{"a":{"type":"string"}}}'
 
 names = st.sampled_from(["a", "b", "zeta", "alpha", "connect.name"])
-properties = st.dictionaries(
-    names, st.one_of(st.integers(), st.text(max_size=2), st.just({"y": 1, "x": 2})), max_size=2
-)
+values: st.SearchStrategy[Json] = st.one_of(st.integers(), st.text(max_size=2), st.just({"y": 1, "x": 2}))
+properties: st.SearchStrategy[dict[str, Json]] = st.dictionaries(names, values, max_size=2)
 aliases = st.lists(st.sampled_from(["x", "y", "w"]), max_size=3, unique=True)
 types: st.SearchStrategy[Json] = st.sampled_from(
     [
