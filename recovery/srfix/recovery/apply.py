@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from srfix.recovery.actions import Action, Register, added_versions, has_happened, perform
+from srfix.recovery.actions import (
+    Action,
+    Register,
+    added_versions,
+    as_it_came,
+    has_happened,
+    perform,
+    with_given_ids,
+)
 from srfix.recovery.journal import Journal, JournalState, open_journal, set_aside
 from srfix.recovery.plan_file import Plan
 from srfix.recovery.subject_state import SubjectState, read_subject_state
@@ -24,6 +32,7 @@ __all__ = [
     "apply_plan",
     "difference",
     "expected_states",
+    "note_done",
     "settle_in_flight",
     "undo_wrong_id",
 ]
@@ -186,11 +195,13 @@ class _Run:
         return None
 
     def _carry_out(self, action: Action) -> None:
+        action = with_given_ids(action, self.state.given)
         before = self.now[action.subject]
         self.journal.before(action.step, before)
         self.state.before[action.step] = before
         answer = perform(action, self.registry, before)
         after = read_subject_state(self.registry, action.subject)
+        action = as_it_came(action, before, after, self.registry)
         if not has_happened(action, before, after):
             if undo_wrong_id(action, before, after, self.registry):
                 raise _wrong_id(action)
@@ -201,6 +212,8 @@ class _Run:
             )
         self.journal.after(action.step, after, answer)
         self.state.after[action.step] = after
+        if isinstance(action, Register):
+            self.state.given[action.step] = action.schema_id
         self.now[action.subject] = after
 
 
@@ -227,9 +240,9 @@ def settle_in_flight(state: JournalState, registry: RegistryClient, journal: Jou
     found = read_subject_state(registry, action.subject)
     if found == before:
         return None
+    action = as_it_came(with_given_ids(action, state.given), before, found, registry)
     if has_happened(action, before, found):
-        journal.after(step, found, None)
-        state.after[step] = found
+        note_done(action, found, state, journal)
         return step
     if undo_wrong_id(action, before, found, registry):
         raise _wrong_id(action)
@@ -240,13 +253,21 @@ def settle_in_flight(state: JournalState, registry: RegistryClient, journal: Jou
     )
 
 
+def note_done(action: Action, found: SubjectState, state: JournalState, journal: Journal) -> None:
+    """Journals a step that was found done, with the id that a registration brought."""
+    journal.after(action.step, found, {"id": int(action.schema_id)} if isinstance(action, Register) else None)
+    state.after[action.step] = found
+    if isinstance(action, Register):
+        state.given[action.step] = action.schema_id
+
+
 def undo_wrong_id(action: Action, before: SubjectState, after: SubjectState, registry: RegistryClient) -> bool:
     """Takes back a registration that came back with another id than the plan says. True if there was one.
 
     Which version is ours is asked by content, as it was registered: others may have registered theirs meanwhile. It
     may be soft-deleted already, where an earlier attempt to take it back was killed.
     """
-    if not isinstance(action, Register):
+    if not isinstance(action, Register) or action.any_id:
         return False
     added = {(v.version, v.schema_id): v for v in added_versions(before, after) if v.schema_id != action.schema_id}
     if not added:

@@ -21,6 +21,7 @@ from srfix.recovery.plan_file import Plan, load_plan, plan_document, plan_from
 from srfix.recovery.subject_state import SubjectState, subject_state_document, subject_state_from
 from srfix.serde.errors import PlanError
 from srfix.serde.registry.models import Json
+from srfix.serde.wire import SchemaId
 
 __all__ = [
     "Journal",
@@ -51,6 +52,8 @@ class JournalState:
     """Per step that was begun the subject's state right before."""
     after: dict[int, SubjectState] = field(default_factory=dict)
     """Per step that was done the subject's state right after."""
+    given: dict[int, SchemaId] = field(default_factory=dict)
+    """Per registration that was done the id that came back."""
     finished: bool = False
     """True if the plan was carried out to its end."""
     rolling_back: bool = False
@@ -235,8 +238,11 @@ def _replay(path: Path, content: bytes) -> JournalState:
         match _line(path, number, line):
             case {"event": "before", "step": int(step), "state": document}:
                 state.before[step] = subject_state_from(document)
-            case {"event": "after", "step": int(step), "state": document}:
+            case {"event": "after", "step": int(step), "state": document, **rest}:
                 state.after[step] = subject_state_from(document)
+                match rest.get("answer"):
+                    case {"id": int(schema_id)}:
+                        state.given[step] = SchemaId(schema_id)
             case {"event": "finished"}:
                 state.finished = True
             case {"event": "rollback-begun"}:

@@ -16,11 +16,13 @@ from srfix.recovery.actions import (
     SetMode,
     SoftDelete,
     added_versions,
+    as_it_came,
     has_happened_in_part,
     restore_config,
     restore_mode,
+    with_given_ids,
 )
-from srfix.recovery.apply import undo_wrong_id
+from srfix.recovery.apply import note_done, undo_wrong_id
 from srfix.recovery.journal import Journal, JournalState, open_journal
 from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.serde.errors import PlanError, RegistryError
@@ -89,7 +91,7 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
             for action in reversed(state.plan.actions):
                 if action.step not in state.after or action.step in state.undone:
                     continue
-                event = _undo(action, state, registry)
+                event = _undo(with_given_ids(action, state.given), state, registry)
                 journal.write("undone", step=action.step, left=event.why if isinstance(event, Left) else None)
                 state.undone.add(action.step)
                 if event is not None:
@@ -115,9 +117,9 @@ def _settle(state: JournalState, registry: RegistryClient, journal: Journal) -> 
     found = read_subject_state(registry, action.subject)
     if undo_wrong_id(action, before, found, registry):
         found = read_subject_state(registry, action.subject)
+    action = as_it_came(with_given_ids(action, state.given), before, found, registry)
     if found != before and has_happened_in_part(action, before, found):
-        journal.after(step, found, None)
-        state.after[step] = found
+        note_done(action, found, state, journal)
 
 
 def _undo(action: Action, state: JournalState, registry: RegistryClient) -> Undone | Left | None:
@@ -206,7 +208,9 @@ def _holds(subject: Subject, action: Register, registry: RegistryClient) -> bool
     try:
         answer = registry.lookup(subject, action.schema, deleted=True)
     except (SubjectNotFoundError, SchemaNotFoundError):
-        return False
+        # Where normalize=true is in force since it was registered, a look-up may not find what the subject holds.
+        is_known = subject in action.holders
+        return is_known and read_subject_state(registry, subject).version_of(action.schema_id) is not None
     return answer.schema_id == action.schema_id and answer.subject == subject
 
 

@@ -84,7 +84,7 @@ def wanted(
             )
             for role in _roles_without_census(facts, survey):
                 want = _of_phantom(facts, role, (), survey, width)
-                if context.lookup_severity is not Severity.NOTE or "SRF001" in also:
+                if context.lookup_severity(role.subject) is not Severity.NOTE or "SRF001" in also:
                     yield want
                 elif want.missing:
                     yield _not_needed(facts.store, role.subject, said.given)
