@@ -166,7 +166,7 @@ def _unregister(action: Register, state: JournalState, registry: RegistryClient,
             what=f"version {ours.version} of {action.subject} was gone already{put_back}",
             by_us=action.step in state.undoing,
         )
-    left = as_left(action.subject, ours, state)
+    left = as_left(action, ours, state)
     theirs = why_theirs(action, left, found, now, state)
     if theirs is not None:
         return Left(action=action, why=theirs)

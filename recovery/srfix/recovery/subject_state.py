@@ -15,6 +15,7 @@ from srfix.serde.wire import SchemaId
 __all__ = [
     "SubjectState",
     "VersionState",
+    "difference",
     "read_subject_state",
     "subject_state_document",
     "subject_state_from",
@@ -161,3 +162,30 @@ def _version(document: Json) -> VersionState:
                 written_ms=written_ms if isinstance(written_ms, int) else None,
             )
     raise ValueError(f"{document!r} is not a version")
+
+
+def difference(expected: SubjectState, found: SubjectState) -> str:
+    """In words, what is not as expected."""
+    parts = []
+    if expected.versions != found.versions:
+        parts.append(f"it holds {_versions_in_words(found)} where {_versions_in_words(expected)} was expected")
+    if expected.config != found.config:
+        parts.append(
+            f"its own configuration is {_config_in_words(found.config)} where {_config_in_words(expected.config)} was expected"
+        )
+    if expected.mode != found.mode:
+        parts.append(f"its own mode is {found.mode or 'not set'} where {expected.mode or 'not set'} was expected")
+    return f"{expected.subject}: {', and '.join(parts)}" if parts else f"{expected.subject}: nothing changed"
+
+
+def _versions_in_words(state: SubjectState) -> str:
+    return (
+        ", ".join(
+            f"version {v.version} = id {v.schema_id}{' (soft-deleted)' if v.deleted else ''}" for v in state.versions
+        )
+        or "no version"
+    )
+
+
+def _config_in_words(config: Mapping[str, object] | None) -> str:
+    return "not set" if config is None else ", ".join(f"{name}={value}" for name, value in sorted(config.items()))

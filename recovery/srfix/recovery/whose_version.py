@@ -10,21 +10,20 @@ from __future__ import annotations
 from srfix.recovery.actions import Register, added_versions
 from srfix.recovery.journal import JournalState
 from srfix.recovery.subject_state import SubjectState, VersionState
-from srfix.serde.subjects import Subject
 
 __all__ = ["as_left", "untold", "why_theirs"]
 
 
-def as_left(subject: Subject, ours: VersionState, state: JournalState) -> VersionState:
+def as_left(action: Register, ours: VersionState, state: JournalState) -> VersionState:
     """Our version as the repair's last look at its subject saw it."""
-    return next((v for v in _last_seen(subject, state).versions if v.version == ours.version), ours)
+    return next((v for v in _last_seen(action, state).versions if v.version == ours.version), ours)
 
 
-def _last_seen(subject: Subject, state: JournalState) -> SubjectState:
-    """The subject as the repair left it."""
-    steps = [a.step for a in state.plan.actions if a.subject == subject and a.step in state.after]
-    since = [step for step in steps if step not in state.settled]  # a plan that was taken up again: its later look
-    return state.after[max(since or steps)]
+def _last_seen(action: Register, state: JournalState) -> SubjectState:
+    """The subject as the repair left it; what it did when it was taken up again says nothing of what was done before."""
+    settled = action.step in state.settled
+    steps = [a.step for a in state.plan.actions if a.subject == action.subject and a.step in state.after]
+    return state.after[max(step for step in steps if (step in state.settled) is settled)]
 
 
 def why_theirs(
@@ -63,9 +62,16 @@ def _gone_above(action: Register, left: VersionState, now: SubjectState, state: 
         if isinstance(other, Register) and other.subject == action.subject and other.step in state.undoing
         for version in added_versions(state.before[other.step], state.after[other.step])
     }
+    if action.step in state.settled:
+        # What was registered once more had been deleted for good: versions that stood above ours.
+        again = [
+            other for other in state.plan.actions if isinstance(other, Register) and other.step not in state.settled
+        ]
+        if any(other.subject == action.subject and other.step > action.step for other in again):
+            return [left.version + 1]
     return [
         version.version
-        for version in _last_seen(action.subject, state).versions
+        for version in _last_seen(action, state).versions
         if version.version > left.version
         and version.version not in here
         and (version.version, version.schema_id) not in by_us

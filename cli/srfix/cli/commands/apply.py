@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,15 +26,17 @@ from srfix.cli.output.interface import (
 )
 from srfix.cli.output.rendering import write_report
 from srfix.recovery.action_document import action_document, describe
-from srfix.recovery.actions import Action
+from srfix.recovery.actions import Action, Register
 from srfix.recovery.apply import (
     AlreadyApplied,
     AppliedInPartError,
     JournalSetAside,
+    Reopened,
     StepDone,
     StepFound,
     apply_plan,
 )
+from srfix.recovery.commands import srfix_command
 from srfix.recovery.journal import default_journal_path
 from srfix.recovery.plan_file import Plan, load_plan
 from srfix.recovery.playbook import afterwards
@@ -100,6 +101,12 @@ def apply(
                     case StepFound(action=action):
                         done.append((action, "found done"))
                         click.echo(f"Step {action.step} was found done: {describe(action)}.", err=True)
+                    case Reopened(missing=missing):
+                        click.echo(
+                            "This plan was carried out before, and somebody has deleted for good since: "
+                            f"{_listed(missing)}. It is registered again.",
+                            err=True,
+                        )
                     case AlreadyApplied():
                         title = "Applied before; nothing was written now"
                     case JournalSetAside(path=aside):
@@ -121,6 +128,10 @@ def apply(
     )
     write_report(report, output)
     return code
+
+
+def _listed(registrations: Iterable[Register]) -> str:
+    return ", ".join(f"schema id {action.schema_id} under {action.subject}" for action in registrations)
 
 
 def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Path, *, probe_permissions: bool) -> None:
@@ -152,15 +163,15 @@ def _blocks(
     )
     yield Heading("Next", level=2)
     if code is ExitCode.OK:
-        yield Commands((f"srfix verify {shlex.quote(str(path))}",))
+        yield Commands((srfix_command("verify", str(path)),))
         yield Items(following)
         yield Paragraph("To undo it:")
     else:
         yield Paragraph("Mend the cause, then go on:")
-        yield Commands((f"srfix apply {shlex.quote(str(path))}",))
+        yield Commands((srfix_command("apply", str(path)),))
         yield Items(following)
         yield Paragraph("Or undo what was done:")
-    yield Commands((f"srfix rollback {shlex.quote(str(journal_path))}",))
+    yield Commands((srfix_command("rollback", str(journal_path)),))
 
 
 def _ask(plan: Plan, path: Path) -> None:
