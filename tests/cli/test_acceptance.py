@@ -30,6 +30,11 @@ def findings(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     return found
 
 
+def without_commands(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    """What was found, without the commands that repeat what was given."""
+    return [{name: said for name, said in finding.items() if name != "next"} for finding in findings(done)]
+
+
 def told(done: subprocess.CompletedProcess[str], code: int) -> str:
     """The report, if the command ended with that code."""
     assert done.returncode == code, done.stderr
@@ -116,7 +121,11 @@ class TestDiagnose:
         flags = srfix("diagnose", "--bootstrap-servers", servers, "--registry", registry, "--output", "json")
         variables = srfix("diagnose", env={**demo.environment, "SRFIX_OUTPUT": "json"})
         file = srfix("diagnose", "--config", config)
-        assert findings(flags) == findings(variables) == findings(file)
+        assert without_commands(flags) == without_commands(variables) == without_commands(file)
+        where = f"--bootstrap-servers {servers} --registry {registry}"
+        assert f"`srfix plan {where} --application" in findings(flags)[0]["next"]
+        assert "`srfix plan --application" in findings(variables)[0]["next"]
+        assert f"`srfix plan --config {config} --application" in findings(file)[0]["next"]
         assert (flags.returncode, variables.returncode, file.returncode) == (1, 1, 1)
 
     def test_a_person_is_told_what_where_and_what_to_do_next(self, demo: KeptDemo) -> None:
@@ -244,7 +253,9 @@ class TestPlan:
         assert applied.stderr.splitlines()[0] == "Step 1 of 6: set the compatibility to NONE."
         escaped = subject.replace("_", "\\_")
         assert f"## Confirmed\n\nSubject {escaped}\n\n- schema id 1 is registered here\n" in told(verified, 0)
-        assert verified.stderr == "5 confirmed, 0 problem(s).\n"
+        assert verified.stderr == (
+            f"{subject}: 2 schema id(s) asked for, 6 live row(s) read.\n5 confirmed, 0 problem(s).\n"
+        )
         assert f"- step 2: version 2 (schema id 1) of {subject} deleted for good\n" in told(undone, 0)
         assert undone.stderr == "Step 4 undone.\nStep 2 undone.\n"
         assert demo.dump() == before

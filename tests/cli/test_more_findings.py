@@ -95,7 +95,7 @@ class TestBodiesThatDoNotDecode:
         assert (fault["id"], fault["live_keys"], fault["partial"]) == (1, 1, True)
         assert [place["first_offset"] for place in fault["partitions"]] == [1]
         assert "->name" in finding["explanation"]
-        command = finding["next"].partition("See the first one with srfix ")[2].partition(". ")[0]
+        command = finding["next"].partition("See the first one with `srfix ")[2].partition("`")[0]
         looked = estate.srfix(*shlex.split(command), "--output", "json")
         assert looked.returncode == 1
         record = json.loads(looked.stdout)

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from typing import TypeAlias
 
-from srfix.recovery import checks, evidence, not_looked_at
+from srfix.recovery import checks, not_looked_at, undecided
 from srfix.recovery.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.candidates import find_candidates
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks import CheckContext
 from srfix.recovery.checks._counting import restorable_ids
 from srfix.recovery.circumstances import Circumstances, KnownStore
-from srfix.recovery.evidence.contest import Contest, contest
+from srfix.recovery.commands import Given
+from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.unseen_source import unseen_source
-from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Evidence, Finding, Skipped, Source, finding_order
+from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Skipped, Source, finding_order
 from srfix.recovery.hints import Hint, circumstances_of, gather_hints, observations, with_hints
+from srfix.recovery.hypotheses import Verdict, weigh_all
+from srfix.recovery.key_role import KeyRole, keys_of_store
+from srfix.recovery.mirrors import with_mirrors
 from srfix.recovery.playbook import upon_findings
 from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Topic
+from srfix.serde.windowed import WindowKind
+from srfix.serde.wire import SchemaId
 
 __all__ = ["Examination", "diagnose"]
 
 ProgressHook = Callable[[CensusProgress], None] | None
+_Decoded: TypeAlias = tuple[Topic, str | None, tuple[Role, ...], WindowKind | None, frozenset[SchemaId]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,59 +69,71 @@ def diagnose(
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
-    found = find_candidates(survey, application=application, store=store)
+    found = find_candidates(survey, application=application, store=store, given=said.given)
     counter = _Counter(survey, engine, on_progress, deadline_s, max_records, decode_values)
+    verdicts = weigh_all(found.suspects, survey, found.applications)
     findings: list[Finding] = []
-    skipped = list(found.skipped)
+    skipped = [*found.skipped, *undecided.refused_groups(found.applications.refused, application)]
+    examined: list[SuspectStore] = []
     facts: list[StoreFacts] = []
     known: dict[str, _Known] = {}
-    for suspect in found.stores:
+    for verdict in verdicts:
+        if not verdict.established:
+            skipped.append(_without_application(survey, verdict, said.given))
+            continue
+        suspect = verdict.store
+        examined.append(suspect)
         refused = _refused(survey, suspect)
         if refused is not None:
             skipped.append(refused)
             continue
-        pieces = _evidence(suspect, survey)
-        unseen = unseen_source(suspect, survey, pieces)
+        if verdict.taken is not None:
+            skipped.append(undecided.taken(verdict, said.given))
+            continue
+        if survey.named_source(suspect) is None and _is_without_logging(survey, suspect):
+            skipped.append(not_looked_at.from_nowhere(suspect, said.given))
+            continue
+        unseen = unseen_source(verdict, survey)
         if unseen is not None:
             skipped.append(unseen)
             continue
-        hints = gather_hints(suspect, survey)
-        context = with_hints(said, hints)
-        # What the person names decides, whatever the rest says; the rest is shown all the same.
-        topic = survey.sources.get(suspect.name) or evidence.choose(pieces)
-        if suspect.name not in survey.sources and _is_without_logging(survey, suspect):
-            skipped.append(not_looked_at.from_nowhere(suspect))
+        chosen = verdict.chosen
+        if chosen is not None and chosen.is_gone:
+            skipped.append(undecided.gone(verdict, said.given))
             continue
-        if topic is not None:
-            match contest(suspect, topic, pieces, survey, partial(_evidence, survey=survey)):
-                case Contest.LOST:
-                    skipped.append(not_looked_at.taken(suspect, topic))
-                    continue
-                case Contest.OPEN:
-                    topic = None
+        hints = gather_hints(suspect, survey, chosen.topic if chosen is not None else None)
+        context = with_hints(said, hints)
         found_here: list[Finding] = []
-        if topic is not None:
+        if chosen is not None and chosen.topic is not None:
             try:
-                learned = _learn(survey, counter, suspect, topic, pieces, decided=True)
+                learned = _learn(survey, counter, suspect, chosen.topic, verdict)
             except AccessDeniedError as error:  # one topic that may not be read hides no other store
                 skipped.append(not_looked_at.not_allowed(suspect, error))
                 continue
             facts.append(learned)
             skipped.extend(not_looked_at.of_examined(learned))
             found_here.extend(finding for check in checks.ALL.values() for finding in check(learned, context))
-        elif pieces:
-            undecided = _undecided(survey, counter, suspect, pieces, context)
-            found_here.extend(undecided.findings)
-            skipped.extend(undecided.skipped)
+        elif verdict.open and any(each.topic is not None for each in verdict.open):
+            left_open = _undecided(survey, counter, verdict, context)
+            found_here.extend(left_open.findings)
+            skipped.extend(left_open.skipped)
         else:
-            skipped.append(not_looked_at.without_source(suspect))
-        findings.extend(replace(finding, observations=observations(hints)) for finding in found_here)
+            skipped.append(undecided.without_source(verdict, said.given))
+        findings.extend(
+            replace(
+                finding,
+                observations=observations(hints),
+                other_splits=tuple(f"{split.application}/{split.name}" for split in verdict.other_splits),
+            )
+            for finding in found_here
+        )
         if found_here:
-            of_store = KnownStore(name=suspect.name, topic=topic, is_global=_is_global(survey, suspect))
+            topic = None if chosen is None else chosen.topic
+            of_store = KnownStore(name=suspect.name, topic=topic, is_global=_is_global(survey, suspect, topic))
             known.setdefault(suspect.application, _Known()).add(of_store, hints)
-        # A note on the subject's settings alone (SRF012) does not tell that the name was split rightly.
-        if suspect.other_applications and all(finding.code == "SRF012" for finding in found_here):
-            skipped.append(not_looked_at.other_split(suspect))
+    if application is not None and store is None and not found.suspects:
+        skipped.append(not_looked_at.no_store(application))
+    findings = with_mirrors(findings, survey)
     applications = {
         name: circumstances_of(name, known[name].stores, said, known[name].hints, survey) for name in sorted(known)
     }
@@ -122,13 +141,17 @@ def diagnose(
         diagnosis=Diagnosis(
             findings=tuple(sorted(findings, key=finding_order)),
             skipped=tuple(skipped),
-            examined=tuple(str(suspect) for suspect in found.stores),
+            examined=tuple(map(str, examined)),
             applications=tuple(
                 ApplicationAdvice(
                     application=name,
                     observations=observations(known[name].hints),
                     advice=tuple(
-                        upon_findings(of_it, [finding for finding in findings if finding.application == name])
+                        upon_findings(
+                            of_it,
+                            [finding for finding in findings if finding.application == name],
+                            given=said.given,
+                        )
                     ),
                 )
                 for name, of_it in applications.items()
@@ -151,12 +174,14 @@ class _Known:
         self.hints |= dict.fromkeys(hints)
 
 
-def _evidence(suspect: SuspectStore, survey: Survey) -> tuple[Evidence, ...]:
-    return tuple(piece for gather in evidence.ALL for piece in gather(suspect, survey))
-
-
-def _is_global(survey: Survey, suspect: SuspectStore) -> bool:
-    return survey.supplied.is_global(suspect.application, suspect.name)
+def _is_global(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> bool:
+    """True for a global table's store, in whose restore committed offsets play no part: as a state directory or a topology
+    says, or as the group has committed offsets elsewhere and none on its topic.
+    """
+    if survey.supplied.is_global(suspect.application, suspect.name):
+        return True
+    read = read_topics(suspect, survey)
+    return topic is not None and bool(read) and topic not in read
 
 
 def _is_without_logging(survey: Survey, suspect: SuspectStore) -> bool:
@@ -180,7 +205,7 @@ class _Counter:
     max_records: int | None
     decode_values: bool
     counted: dict[tuple[Topic, str | None], Census] = field(default_factory=dict)
-    decoded: dict[tuple[Topic, str | None, tuple[Role, ...]], Mapping[Role, Bodies]] = field(default_factory=dict)
+    decoded: dict[_Decoded, Mapping[Role, Bodies]] = field(default_factory=dict)
 
     def __call__(self, topic: Topic, group: str | None) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""
@@ -188,17 +213,30 @@ class _Counter:
             self.counted[topic, group] = self._count(topic, group)
         return self.counted[topic, group]
 
-    def bodies(self, topic: Topic, group: str | None, roles: tuple[Role, ...]) -> Mapping[Role, Bodies]:
+    def bodies(self, topic: Topic, group: str | None, roles: tuple[Role, ...], keys: KeyRole) -> Mapping[Role, Bodies]:
         """Whether the rows that a restore loads decode, in these roles."""
-        if (topic, group, roles) not in self.decoded:
-            self.decoded[topic, group, roles] = self._decode(self(topic, group), roles)
-        return self.decoded[topic, group, roles]
+        raw_key_ids = frozenset(self(topic, group).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
+        asked = topic, group, roles, keys.window, raw_key_ids
+        if asked not in self.decoded:
+            self.decoded[asked] = self._decode(keys.census, roles, keys.window, raw_key_ids)
+        return self.decoded[asked]
 
-    def _decode(self, census: Census, roles: tuple[Role, ...]) -> Mapping[Role, Bodies]:
+    def _decode(
+        self, census: Census, roles: tuple[Role, ...], window: WindowKind | None, raw_key_ids: frozenset[SchemaId]
+    ) -> Mapping[Role, Bodies]:
         cluster, registry = self.survey.cluster, self.survey.registry
         if not self.decode_values:
-            return newest_bodies(cluster, registry, census, roles)
-        return whole_bodies(cluster, registry, census, roles, deadline_s=self.deadline_s, on_progress=self.on_progress)
+            return newest_bodies(cluster, registry, census, roles, window=window)
+        return whole_bodies(
+            cluster,
+            registry,
+            census,
+            roles,
+            window=window,
+            raw_key_ids=raw_key_ids,
+            deadline_s=self.deadline_s,
+            on_progress=self.on_progress,
+        )
 
     def _count(self, topic: Topic, group: str | None) -> Census:
         partitions = tuple(range(self.survey.topics()[topic]))
@@ -221,20 +259,21 @@ def _learn(
     counter: _Counter,
     suspect: SuspectStore,
     topic: Topic,
-    pieces: tuple[Evidence, ...],
-    *,
-    decided: bool,
+    verdict: Verdict,
 ) -> StoreFacts:
-    group = None if _is_global(survey, suspect) else suspect.application
+    decided = verdict.chosen is not None
+    group = None if _is_global(survey, suspect, topic) else suspect.application
     census = counter(topic, group)
     states = _states(survey, suspect, census)
+    keys = keys_of_store(survey, suspect, topic, census, states)
+    census = keys.census
     roles: dict[Role, RoleFacts] = {}
     for role, state in states.items():
         ids = census.ids(role)
         if not ids and not state.versions:
             continue
-        if role is Role.KEY and not state.versions and states[Role.VALUE].versions:
-            continue  # rows were put, and no key schema was registered: the key serde asks no registry
+        if role is Role.KEY and not keys.is_role:
+            continue
         subject, own = suspect.subject(role), suspect.source_subject(topic, role)
         restored = restorable_ids(census, role) if decided else ()
         roles[role] = RoleFacts(
@@ -247,11 +286,15 @@ def _learn(
     return StoreFacts(
         store=suspect,
         source=Source(topic=topic, subject=suspect.source_subject(topic, Role.VALUE)) if decided else None,
-        evidence=pieces,
+        evidence=verdict.evidence,
         census=census,
         roles=roles,
-        bodies=counter.bodies(topic, group, tuple(roles)) if decided else {},
+        bodies=counter.bodies(topic, group, tuple(roles), keys) if decided else {},
         source_configs=survey.topic_configs(topic) if decided else None,
+        keys=keys,
+        value_asks_no_registry=bool(states[Role.KEY].versions)
+        and Role.VALUE not in roles
+        and not survey.has_subject(suspect.source_subject(topic, Role.VALUE)),
     )
 
 
@@ -275,51 +318,57 @@ class _Undecided:
     skipped: tuple[Skipped, ...]
 
 
-def _undecided(
-    survey: Survey,
-    counter: _Counter,
-    suspect: SuspectStore,
-    pieces: tuple[Evidence, ...],
-    context: CheckContext,
-) -> _Undecided:
-    """A finding without a source per role, if at least one of the candidates would give one.
+def _undecided(survey: Survey, counter: _Counter, verdict: Verdict, context: CheckContext) -> _Undecided:
+    """A finding without a source per role, if at least one of the hypotheses would give one.
 
-    Where none would, but one could not be judged, that is said: it may be the one.
+    Where none would, that is no clean bill of health, unless each of them was judged whole and is fine.
     """
-    candidates = evidence.candidates(pieces)
     findings: dict[tuple[str, Role], Finding] = {}
     skipped: dict[Skipped, None] = {}
-    doubtful: list[Topic] = []
-    for topic in candidates:
+    is_open = not verdict.is_comparable or not any(each.is_believable for each in verdict.open)
+    for each in verdict.open:
+        if each.topic is None or each.is_gone:
+            is_open = is_open or each.topic is None
+            continue
         try:
-            learned = _learn(survey, counter, suspect, topic, pieces, decided=False)
+            learned = _learn(survey, counter, each.store, each.topic, verdict)
         except AccessDeniedError as error:
-            skipped[not_looked_at.not_allowed(suspect, error)] = None
-            doubtful.append(topic)
+            skipped[not_looked_at.not_allowed(each.store, error)] = None
+            is_open = True
             continue
         for code in ("SRF001", "SRF012"):  # of the latter what an interrupted repair left, whatever the source
             for finding in checks.ALL[code](learned, context):
-                findings.setdefault((code, finding.role), finding)
+                findings.setdefault((code, finding.role), _without_source(finding, verdict, context.given))
         unclear = tuple(not_looked_at.of_examined(learned))
         skipped |= dict.fromkeys(unclear)
-        if unclear or any(not m.is_known for role in learned.roles.values() for m in role.memberships.values()):
-            doubtful.append(topic)
-    if doubtful and not any(code == "SRF001" for code, _role in findings):
-        skipped[
-            Skipped(
-                what=f"store {suspect.name} of application {suspect.application}",
-                reason=f"the evidence does not say from which of {', '.join(candidates)} it restores, and "
-                f"{', '.join(doubtful)} cannot be judged whole (schema ids that the registry does not know, or records "
-                f"that were not looked at); name the topic with --source {suspect.name}=TOPIC",
-                could_hide=True,
-            )
-        ] = None
+        unknown = any(not m.is_known for role in learned.roles.values() for m in role.memberships.values())
+        is_open = is_open or unknown or any(piece.could_hide for piece in unclear)
+    if is_open and not any(code == "SRF001" for code, _role in findings):
+        skipped[undecided.not_decided(verdict, context.given)] = None
     return _Undecided(findings=tuple(findings.values()), skipped=tuple(skipped))
+
+
+def _without_source(finding: Finding, verdict: Verdict, given: Given) -> Finding:
+    """The finding, with the question which of the hypotheses is true."""
+    considered = tuple(each.considered() for each in verdict.open)
+    if finding.code != "SRF001":
+        return replace(finding, considered=considered)
+    return replace(finding, considered=considered, next=undecided.which_is_true(verdict, given))
+
+
+def _without_application(survey: Survey, verdict: Verdict, given: Given) -> Skipped:
+    """Why nobody's: a group that may not be asked is no proof that there is none."""
+    for split in verdict.suspect.splits:
+        if split.application in verdict.unproven:
+            refused = _refused(survey, split)
+            if refused is not None:
+                return refused
+    return undecided.without_application(verdict, given)
 
 
 def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:
     """What keeps a store from being examined at all: without its group's offsets nobody knows what a restore loads."""
-    if _is_global(survey, suspect):
+    if survey.supplied.is_global(suspect.application, suspect.name):
         return None
     try:
         survey.commits(suspect.application)

@@ -5,6 +5,7 @@ Keys of the document may be added, never renamed; ids are numbers, absent things
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -14,10 +15,12 @@ from srfix.serde.wire import SchemaId
 
 __all__ = [
     "ApplicationAdvice",
+    "Considered",
     "Diagnosis",
     "Evidence",
     "Finding",
     "IdAtFault",
+    "Ignored",
     "Observation",
     "PartitionAtFault",
     "Severity",
@@ -26,7 +29,9 @@ __all__ = [
     "Weight",
     "advice_document",
     "diagnosis_document",
+    "evidence_order",
     "finding_order",
+    "is_conclusive",
 ]
 
 
@@ -51,16 +56,36 @@ class Weight(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One reason to believe that a store restores from a topic."""
+    """One reason to believe, or not to believe, that a store of an application restores from a topic."""
 
     kind: str
-    """Which kind of evidence: the name of its module, with hyphens."""
-    topic: Topic
-    """The topic that it points to."""
+    """Which kind of evidence; `evidence.rules` lists them."""
+    topic: Topic | None
+    """The topic that it speaks of; None if it speaks of the application, or of the store whatever the topic."""
     weight: Weight
     """What it is worth."""
     detail: str
     """The observation, in words."""
+    against: bool = False
+    """True if it speaks against the topic, or the application."""
+    application: str | None = None
+    """The application that it speaks of; None if it speaks of the topic, whatever the application."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Considered:
+    """One way in which a store may have come about: whose it is, and from which topic it restores."""
+
+    application: str
+    """The application.id."""
+    store: str
+    """The state store."""
+    topic: Topic | None
+    """The topic; None if nothing points to any."""
+    is_gone: bool
+    """True if there is no such topic any more."""
+    evidence: tuple[Evidence, ...]
+    """What speaks for and against it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +176,12 @@ class Finding:
     """True if `srfix plan` has a repair for it."""
     observations: tuple[Observation, ...] = ()
     """What is seen of the reader, the Streams version and the group."""
+    considered: tuple[Considered, ...] = ()
+    """Where `source` is not decided, the hypotheses that are left, likeliest first."""
+    other_splits: tuple[str, ...] = ()
+    """What the subject's name alone also allows, as `application/store`: the application's name may end elsewhere."""
+    mirrors: tuple[Subject, ...] = ()
+    """The same subject in other contexts, at fault as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +194,23 @@ class Skipped:
     """Why not."""
     could_hide: bool
     """True if it could hide a finding: then nothing found is not healthy."""
+    subjects: tuple[Subject, ...] = ()
+    """The internal subjects that it concerns, whether they exist or not: who acknowledges all of them acknowledges it
+    (`--ignore`). Empty where it concerns more than known subjects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignored:
+    """A finding, or something that was not looked at, which a person has acknowledged (`--ignore`)."""
+
+    subjects: tuple[Subject, ...]
+    """The subjects that it concerns."""
+    pattern: str
+    """The pattern that fits them."""
+    what: str
+    """What it is: the finding's code and store, or the thing that was not looked at."""
+    severity: Severity | None
+    """The finding's; None for what was not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +237,8 @@ class Diagnosis:
     """The stores that were examined, as `application/store`."""
     applications: tuple[ApplicationAdvice, ...] = ()
     """What to do for each application that has findings, by name."""
+    ignored: tuple[Ignored, ...] = ()
+    """What a person has acknowledged; no part of the outcome."""
 
     @property
     def has_findings(self) -> bool:
@@ -199,6 +249,11 @@ class Diagnosis:
     def is_inconclusive(self) -> bool:
         """True if nothing was found, but something that could hide a finding was not looked at."""
         return not self.has_findings and any(skipped.could_hide for skipped in self.skipped)
+
+
+def is_conclusive(evidence: Iterable[Evidence], topic: Topic) -> bool:
+    """True if a piece of the evidence names this topic without doubt: what advice that deletes or rewrites data needs."""
+    return any(piece.weight is Weight.CONCLUSIVE and piece.topic == topic and not piece.against for piece in evidence)
 
 
 def finding_order(finding: Finding) -> tuple[int, str, str, str, str, str]:
@@ -231,8 +286,19 @@ def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at
         "applications": [
             advice_document(told) for told in sorted(diagnosis.applications, key=lambda told: told.application)
         ],
+        "ignored": [
+            {
+                "subject": subject,
+                "pattern": each.pattern,
+                "what": each.what,
+                "severity": None if each.severity is None else each.severity.value,
+            }
+            for each in sorted(diagnosis.ignored, key=lambda each: (each.subjects, each.what, each.pattern))
+            for subject in sorted(each.subjects)
+        ],
         "summary": {
             "findings": len(diagnosis.findings),
+            "ignored": len(diagnosis.ignored),
             "by_severity": {name: count for name, count in counts.items() if count},
             "stores_examined": [*sorted(diagnosis.examined)],
             "healthy": not diagnosis.has_findings and not diagnosis.is_inconclusive,
@@ -267,15 +333,41 @@ def _finding(finding: Finding) -> Json:
         "source": source,
         "schema_ids": [_id_at_fault(fault) for fault in sorted(finding.schema_ids, key=lambda fault: fault.schema_id)],
         "registered_ids": [int(schema_id) for schema_id in sorted(finding.registered_ids)],
-        "evidence": [
-            {"kind": e.kind, "topic": e.topic, "weight": e.weight.value, "detail": e.detail}
-            for e in sorted(finding.evidence, key=lambda e: (_WEIGHT[e.weight], e.kind, e.topic, e.detail))
-        ],
+        "evidence": [_evidence(e) for e in sorted(finding.evidence, key=evidence_order)],
         "explanation": finding.explanation,
         "next": finding.next,
         "repairable": finding.repairable,
         "observations": _observations(finding.observations),
+        "hypotheses": [_considered(considered) for considered in finding.considered],
+        "other_splits": [*sorted(finding.other_splits)],
+        "mirrors": [*sorted(finding.mirrors)],
     }
+
+
+def _considered(considered: Considered) -> Json:
+    return {
+        "application": considered.application,
+        "store": considered.store,
+        "topic": considered.topic,
+        "gone": considered.is_gone,
+        "evidence": [_evidence(e) for e in sorted(considered.evidence, key=evidence_order)],
+    }
+
+
+def _evidence(evidence: Evidence) -> Json:
+    return {
+        "kind": evidence.kind,
+        "topic": evidence.topic,
+        "weight": evidence.weight.value,
+        "detail": evidence.detail,
+        "against": evidence.against,
+        "application": evidence.application,
+    }
+
+
+def evidence_order(evidence: Evidence) -> tuple[bool, int, str, str, str]:
+    """The order in which evidence stands: what speaks for first, then by weight, kind, topic."""
+    return evidence.against, _WEIGHT[evidence.weight], evidence.kind, evidence.topic or "", evidence.detail
 
 
 def _id_at_fault(fault: IdAtFault) -> Json:

@@ -9,12 +9,13 @@ from srfix.recovery.bodies import Bodies
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster_answers import TopicConfigs
 from srfix.recovery.findings import Evidence, Source
+from srfix.recovery.key_role import KeyRole
 from srfix.recovery.subject_state import SubjectState
 from srfix.serde.registry.models import Schema
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, changelog_topic, join_context, subject_for
 from srfix.serde.wire import SchemaId
 
-__all__ = ["Membership", "RoleFacts", "StoreFacts", "SuspectStore"]
+__all__ = ["Membership", "RoleFacts", "StoreFacts", "Suspect", "SuspectStore"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ class SuspectStore:
     name: str
     """The store's name."""
     other_applications: tuple[str, ...] = ()
-    """Other groups whose name is a prefix of the subject too: the split into application and store is a guess then."""
+    """Other applications whose name is a prefix of the subject too, likeliest first: it may be a store of theirs."""
     context: str = DEFAULT_CONTEXT
     """The registry context in which its serdes register and look up; the source topic's subjects are in the same."""
 
@@ -39,6 +40,11 @@ class SuspectStore:
         """The phantom subject of its keys or values."""
         return join_context(self.context, subject_for(self.changelog, role))
 
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """Its phantom subjects, of values and of keys."""
+        return self.subject(Role.VALUE), self.subject(Role.KEY)
+
     def source_subject(self, topic: Topic, role: Role) -> Subject:
         """The subject of the keys or values of the topic that it restores from, as its serdes would ask for it."""
         return join_context(self.context, subject_for(topic, role))
@@ -46,6 +52,18 @@ class SuspectStore:
     def __str__(self) -> str:
         name = f"{self.application}/{self.name}"
         return name if self.context == DEFAULT_CONTEXT else f"{name} in context {self.context}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A changelog topic that does not exist, and every store that its name may be that of."""
+
+    changelog: Topic
+    """The topic."""
+    context: str = DEFAULT_CONTEXT
+    """The registry context of the subjects that are named after it."""
+    splits: tuple[SuspectStore, ...]
+    """Every way to take its name apart into application and store that was asked for, the longest application first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,3 +131,7 @@ class StoreFacts:
     """Per role whether the rows that a restore loads decode; empty while the source is undecided."""
     source_configs: TopicConfigs | None = None
     """The configuration of the source topic, or why it is not known; None while the source is undecided."""
+    keys: KeyRole | None = None
+    """What the keys of the source topic are; None if that was not asked."""
+    value_asks_no_registry: bool = False
+    """True if rows were put under a key schema and no value schema is registered anywhere: the value serde asks none."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -18,10 +18,12 @@ from srfix.recovery.census._spark_topic import SparkTopics
 from srfix.recovery.census.interface import Census, PartitionCensus
 from srfix.recovery.plan_file import PlannedFinding
 from srfix.recovery.verify import Confirmed, Event, NotLookedAt, Problem
+from srfix.serde.batches import Reason
 from srfix.serde.registry import RegistryClient
 from srfix.serde.resolve import DualSubject, Resolver, UnderOneSubject
 from srfix.serde.spark._judge_worker import JudgedReader
 from srfix.serde.subjects import FixedSubject, Role, Subject, subject_for, within_context_of
+from srfix.serde.windowed import Window, WindowKind, join
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,6 +32,8 @@ __all__ = ["EveryRowOnSpark"]
 
 _PLACES_SHOWN: Final = 3
 _ONE, _DUAL = "one_subject", "dual_subject"
+_NOT_JUDGED: Final = frozenset({Reason.BAD_SCHEMA.value, Reason.AMBIGUOUS_CASE.value})
+"""Reasons that are srfix's own, as of Protobuf, for which it has no serde."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +67,13 @@ class EveryRowOnSpark:
         self._topics = SparkTopics(spark, config, kafka_options or {})
 
     def events(
-        self, finding: PlannedFinding, census: Census, registry: RegistryClient, *, deadline_s: float | None = None
+        self,
+        finding: PlannedFinding,
+        census: Census,
+        registry: RegistryClient,
+        *,
+        window: WindowKind | None = None,
+        deadline_s: float | None = None,
     ) -> Iterator[Event]:
         """See `EveryRow.events`.
 
@@ -80,15 +90,21 @@ class EveryRowOnSpark:
         found: list[_Rows] | None = []
         if whole:
             give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
-            jobs = {None: self._job(finding, census, whole, policies)}
+            jobs = {None: self._job(finding, census, whole, policies, window)}
             with self._topics.failures(census.topic, f"reading every live row of {census.topic}"):
                 found = next((rows for _, rows in finished(self._spark, jobs, give_up_at=give_up_at)), None)
         if found is None:
             what = f"every live row of {census.topic}: the deadline of {deadline_s:g} s (--deadline) was reached"
             yield NotLookedAt(subject=finding.subject, what=what)
             return
-        yield _event(finding.subject, census, found, _ONE, "under this subject alone")
-        yield _event(finding.subject, census, found, _DUAL, f"under this subject first, then {source}")
+        if not found:
+            yield NotLookedAt(
+                subject=finding.subject, what=f"every live row of {census.topic}: Spark found none to read"
+            )
+            return
+        yield from _events(finding.subject, census, found, _ONE, "under this subject alone")
+        for event in _events(finding.subject, census, found, _DUAL, f"under this subject first, then {source}"):
+            yield replace(event, rows=0)  # the same rows once more
 
     def _job(
         self,
@@ -96,6 +112,7 @@ class EveryRowOnSpark:
         census: Census,
         partitions: list[PartitionCensus],
         policies: Mapping[str, Resolver],
+        window: WindowKind | None,
     ) -> Callable[[], list[_Rows]]:
         ranges = {p.partition: (p.start_offset, min(p.restore_limit or 0, p.end_offset)) for p in partitions}
 
@@ -106,13 +123,16 @@ class EveryRowOnSpark:
 
             records = self._topics.frame(census.topic, ranges, census.isolation)
             latest = self._spark.sql(latest_sql(finding.role), records=records)
+            payload = F.col("payload")
+            if window is not None and finding.role is Role.KEY:
+                payload = F.expr(f"substring(payload, 1, length(payload) - {_size(window)})")
             verdicts = latest.select(
                 "partition",
                 "offset",
                 *(
                     judged(
                         JudgedReader(policy=policy, topic=finding.source_topic, role=finding.role, job=str(uuid4())),
-                        F.col("payload"),
+                        payload,
                         F.col("headers"),
                     ).alias(name)
                     for name, policy in policies.items()
@@ -140,27 +160,44 @@ class EveryRowOnSpark:
         return job
 
 
+def _size(window: WindowKind) -> int:
+    """Bytes of a window behind its key."""
+    return len(join(b"", Window(0, 0, 0), window))
+
+
 def _fixed(role: Role, subject: Subject) -> FixedSubject:
     return FixedSubject(**{role.value: subject})
 
 
-def _event(subject: Subject, census: Census, found: list[_Rows], policy: str, how: str) -> Event:
-    rows = sum(each.rows for each in found)
-    bad = sorted(
-        (each for each in found if each.reasons[policy] is not None),
-        key=lambda each: (each.partition, each.first_offset),
-    )
-    if not bad:
-        return Confirmed(subject=subject, what=f"all {rows:,} live row(s) of {census.topic} read {how}, on Spark")
+def _events(subject: Subject, census: Census, found: list[_Rows], policy: str, how: str) -> Iterator[Event]:
+    """What one policy makes of the rows. Where srfix cannot read the schema itself, that says nothing of the reader."""
+    unread = [each for each in found if each.reasons[policy] in _NOT_JUDGED]
+    judged = [each for each in found if each not in unread]
+    bad = [each for each in judged if each.reasons[policy] is not None]
+    rows = sum(each.rows for each in judged)
+    if bad:
+        said = f"{_counted(bad)} of {rows:,} live row(s) of {census.topic} cannot be read {how}, on Spark: "
+        yield Problem(subject=subject, what=said + _told(bad, policy), rows=rows)
+    elif judged:
+        said = f"all {rows:,} live row(s) of {census.topic} read {how}, on Spark"
+        yield Confirmed(subject=subject, what=said, rows=rows)
+    if unread:
+        said = f"whether {_counted(unread)} live row(s) of {census.topic} decode, read {how}, on Spark: "
+        yield NotLookedAt(subject=subject, what=said + _told(unread, policy))
+
+
+def _counted(of_them: list[_Rows]) -> str:
+    return f"{sum(each.rows for each in of_them):,}"
+
+
+def _told(of_them: list[_Rows], policy: str) -> str:
+    """Why they cannot be read, by number, and where the first ones are."""
     reasons: dict[str, int] = {}
-    for each in bad:
+    for each in of_them:
         reason = each.reasons[policy] or ""
         reasons[reason] = reasons.get(reason, 0) + each.rows
     counts = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items(), key=lambda item: -item[1]))
-    places = ", ".join(f"partition {each.partition} offset {each.first_offset}" for each in bad[:_PLACES_SHOWN])
-    more = ", …" if len(bad) > _PLACES_SHOWN else ""
-    return Problem(
-        subject=subject,
-        what=f"{sum(reasons.values()):,} of {rows:,} live row(s) of {census.topic} cannot be read {how}, on Spark: {counts}; "
-        f"the first ones at {places}{more}. The first one: {bad[0].messages[policy]}",
-    )
+    first = sorted(of_them, key=lambda each: (each.partition, each.first_offset))
+    places = ", ".join(f"partition {each.partition} offset {each.first_offset}" for each in first[:_PLACES_SHOWN])
+    more = ", …" if len(first) > _PLACES_SHOWN else ""
+    return f"{counts}; the first ones at {places}{more}. The first one: {first[0].messages[policy]}"

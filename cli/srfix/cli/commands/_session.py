@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +14,9 @@ from srfix.cli.commands._plan_target import now
 from srfix.cli.connection import Connection
 from srfix.cli.engine_options import SPARK, EngineChoice
 from srfix.cli.evidence_options import EvidenceOptions
+from srfix.cli.given import given_options
 from srfix.cli.options import Hurry, Selection
+from srfix.recovery.acknowledged import acknowledge, unused_patterns
 from srfix.recovery.census.interface import CensusEngine, CensusProgress
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
@@ -67,10 +69,11 @@ class Session:
         :param engine: what counts topics, if not the session's own.
         """
         selection = self.selection
+        given = given_options()
         examination = diagnose(
             self.survey,
             engine or self.engine,
-            self.said,
+            replace(self.said, given=given),
             application=selection.application,
             store=selection.store,
             deadline_s=self.hurry.deadline_s,
@@ -78,9 +81,15 @@ class Session:
             decode_values=self.decode_values,
             on_progress=show_progress(),
         )
-        examined = {facts.store.name for facts in examination.facts}
+        stores = [facts.store for facts in examination.facts]
+        examined = {name for store in stores for name in (store.name, f"{store.application}/{store.name}")}
         for store in sorted(selection.sources.keys() - examined):
             click.echo(f"--source for the store {store!r} was not used: no store of that name was examined.", err=True)
+        if not selection.ignore:
+            return examination
+        examination = acknowledge(examination, selection.ignore, self.survey.subjects(), given=given)
+        for pattern in unused_patterns(examination, selection.ignore):
+            click.echo(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.", err=True)
         return examination
 
 

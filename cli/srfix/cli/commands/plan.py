@@ -8,12 +8,14 @@ from pathlib import Path
 
 import click
 
+from srfix.cli.commands._advice import ignored_line
 from srfix.cli.commands._plan_report import plan_report
 from srfix.cli.commands._session import now, open_session
 from srfix.cli.connection import Connection
 from srfix.cli.engine_options import EngineChoice, engine_options
 from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.given import given_options
 from srfix.cli.options import (
     Hurry,
     Selection,
@@ -124,7 +126,9 @@ def plan(
     if as_shell:
         click.echo(shell_script(made), nl=False)
     else:
-        write_report(plan_report(made, path=path), output)
+        write_report(plan_report(made, path=path, given=given_options()), output)
+    if examination.diagnosis.ignored:
+        click.echo(ignored_line(examination.diagnosis), err=True)
     beyond = [f"Not in the plan: {reason}" for reason in made.left_out] + _beyond(examination, made, also)
     for line in beyond:
         click.echo(line, err=True)

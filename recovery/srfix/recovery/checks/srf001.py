@@ -7,8 +7,7 @@ from typing import Final
 
 from srfix.recovery.checks._counting import at_fault, in_words, listed, restorable_ids
 from srfix.recovery.checks.interface import CheckContext, Reader
-from srfix.recovery.commands import srfix_command
-from srfix.recovery.evidence import candidates
+from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import SubjectState
@@ -65,11 +64,10 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
-        topics = ", ".join(candidates(facts.evidence))
         return (
-            f"Store {store.name} of application {store.application} restores from one of {topics}, and the evidence "
-            "does not "
-            f"say from which. At least one of them holds schema ids that are not registered under {role.subject}."
+            f"Store {store.name} of application {store.application} restores from one of {_candidates(facts)}, and the "
+            "evidence does not say from which. At least one of them holds schema ids that are not registered under "
+            f"{role.subject}."
         )
     sentences = [
         f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the "
@@ -78,7 +76,7 @@ def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ..
         _what_the_subject_lacks(role, faults),
         _what_happens(facts, role, faults, context),
     ]
-    return " ".join(sentences)
+    return " ".join(sentences) + stands_beside(facts)
 
 
 def _what_the_subject_lacks(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> str:
@@ -115,8 +113,8 @@ def _unless_without_logging(facts: StoreFacts) -> str:
     if source is None or any(e.kind in _TELLS_OF_RESTORES and e.topic == source.topic for e in facts.evidence):
         return ""
     return (
-        " A store whose logging is disabled looks the same from here, and nothing is restored into that one (srfix explain "
-        "SRF007): --state-dir may tell."
+        " A store whose logging is disabled looks the same from here, and nothing is restored into that one "
+        "(`srfix explain SRF007`): --state-dir may tell."
     )
 
 
@@ -147,15 +145,15 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
 def _next(facts: StoreFacts, context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
-        return (
-            f"Say which topic the table is built on: srfix diagnose --source {store.name}=TOPIC (candidates: "
-            f"{', '.join(candidates(facts.evidence))})."
-        )
+        return f"Say which topic the table is built on (candidates: {_candidates(facts)})."
+    of_it = ("--application", store.application, "--store", store.name)
     if context.lookup_severity is Severity.NOTE:
-        command = srfix_command("plan", "--application", store.application, "--store", store.name, "--also", CODE)
-        return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}"
-    return (
-        "Do not wipe the state directory and do not restart yet. Run: "
-        f"srfix plan --application {store.application} --store {store.name} -o plan.json, read it, then srfix apply "
-        "plan.json."
-    )
+        command = context.given.quoted("plan", *of_it, "--also", CODE)
+        return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
+    plan = context.given.quoted("plan", *of_it, "-o", "plan.json")
+    apply = context.given.quoted("apply", "plan.json")
+    return f"Do not wipe the state directory and do not restart yet. Run {plan}, read it, then {apply}."
+
+
+def _candidates(facts: StoreFacts) -> str:
+    return ", ".join(sorted({piece.topic for piece in facts.evidence if piece.topic is not None and not piece.against}))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from srfix.recovery.checks._certainty import is_certain, make_certain
 from srfix.recovery.checks._counting import listed
 from srfix.recovery.checks.interface import CheckContext, Reader
-from srfix.recovery.commands import srfix_command
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import read_subject_state
@@ -92,13 +92,17 @@ def _explanation(
 
 def _next(facts: StoreFacts, context: CheckContext) -> str:
     store, version = facts.store, context.streams_version
-    said = ("--streams-version", f"{version.major}.{version.minor}") if version is not None else ()
-    plan = srfix_command(
-        *("plan", "--application", store.application, "--store", store.name, *said, "--also", CODE, "-o", "plan.json")
-    )
+    said: tuple[str, ...] = ()
+    if version is not None and not context.given.has("--streams-version"):
+        said = ("--streams-version", f"{version.major}.{version.minor}")
+    of_it = ("--application", store.application, "--store", store.name)
+    plan = context.given.quoted("plan", *of_it, *said, "--also", CODE, "-o", "plan.json")
     if _severity(context) is Severity.NOTE:
-        return f"Nothing to do while this reader stays. To have the ids registered all the same: {plan}"
+        return f"Nothing to do while this reader stays. To have the ids registered all the same: {plan}."
+    register = f"{plan}, read its price, then {context.given.quoted('apply', 'plan.json')}"
+    if not is_certain(facts):
+        return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"
     return (
-        "Either wipe the state directory now, on 2.7 or later, and let it restore (if diagnose finds no SRF017); or keep it "
-        f"and register the ids: {plan}, read its price, then {srfix_command('apply', 'plan.json')}."
+        "Either keep the state directory and register the ids: "
+        f"{register}. Or, where 2.7 or later runs on every instance and diagnose finds no SRF017, wipe it and let it restore."
     )
