@@ -141,7 +141,7 @@ class TestWhatNeedNotBe:
         assert (plan.actions, plan.findings, plan.expects) == ((), (), {})
         of_note = [line for line in plan.passed_over if "(SRF001)" in line]
         assert [line.partition(" all the same: ")[2] for line in of_note] == [
-            f"srfix plan --application shop --store {STORE} --also SRF001"
+            f"`srfix plan --application shop --store {STORE} --also SRF001`."
         ]
         assert registered(world.plan(width=width, also=("SRF001",), **how)) == [1, 2]
 
@@ -166,7 +166,7 @@ class TestWhatNeedNotBe:
         plan = world.plan(streams_version="2.7", width=width)
         assert plan.actions == ()
         assert any(
-            f"unless it is asked for: srfix plan --application shop --store {STORE} --also SRF004" in line
+            f"unless it is asked for: `srfix plan --application shop --store {STORE} --also SRF004" in line
             for line in plan.passed_over
         )
         asked = world.plan(streams_version="2.7", width=width, also=("SRF004",))
@@ -335,6 +335,7 @@ class TestThePriceOfTheNextSchema:
 
     def test_without_a_schema_of_its_own_nothing_is_promised(self, world: World) -> None:
         world.commit("tills", users=2)
+        world.sources = {"users-store": Topic("users")}
         price = world.plan(application="tills", store="users-store", keep=Keep.LIVE).price
         subject = "tills-users-store-changelog-value"
         assert (

@@ -8,7 +8,6 @@ from enum import Enum
 from typing import Final
 
 from srfix.recovery.checks.interface import CheckContext
-from srfix.recovery.commands import srfix_command
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.hints import gather_hints, with_hints
@@ -81,13 +80,14 @@ def wanted(
     """
     if width is Width.ALL_VERSIONS:
         for facts in examination.facts:
-            context = with_hints(said, gather_hints(facts.store, survey))
+            topic = facts.source.topic if facts.source is not None else None
+            context = with_hints(said, gather_hints(facts.store, survey, topic))
             for role in _roles_without_census(facts, survey):
                 want = _of_phantom(facts, role, (), survey, width)
                 if context.lookup_severity is not Severity.NOTE or "SRF001" in also:
                     yield want
                 elif want.missing:
-                    yield _not_needed(facts.store, role.subject)
+                    yield _not_needed(facts.store, role.subject, said)
     by_role = {
         (facts.store.application, facts.store.name, role.subject): facts
         for facts in examination.facts
@@ -102,30 +102,30 @@ def wanted(
                     want = _of_phantom(known, known.roles[finding.role], ids, survey, width)
                     yield replace(want, mirrors=finding.mirrors)
                 else:
-                    yield _not_needed(known.store, finding.subject)
+                    yield _not_needed(known.store, finding.subject, said)
             case "SRF003" if "SRF001" in also and known is not None and width is Width.WIDE:
                 want = _of_phantom(known, known.roles[finding.role], (), survey, width)
                 yield replace(want, mirrors=finding.mirrors)
             case "SRF004" if finding.repairable and "SRF004" in also:
                 yield from (_of_source(facts, finding, ids, survey) for facts in _facts_of(examination, finding))
             case "SRF004" if finding.repairable:
-                yield _of_producers(finding)
+                yield _of_producers(finding, said)
             case _:
                 pass
 
 
-def _not_needed(store: SuspectStore, subject: Subject) -> PassedOver:
-    command = srfix_command("plan", "--application", store.application, "--store", store.name, "--also", "SRF001")
+def _not_needed(store: SuspectStore, subject: Subject, said: CheckContext) -> PassedOver:
+    command = said.given.quoted("plan", "--application", store.application, "--store", store.name, "--also", "SRF001")
     return PassedOver(
         code="SRF001",
         subject=subject,
         why=f"Store {store} lacks schema ids under {subject}, which is a note (SRF001): as things stand its reader does not "
-        f"ask for them there, so that nothing fails. To have them registered all the same: {command}",
+        f"ask for them there, so that nothing fails. To have them registered all the same: {command}.",
     )
 
 
-def _of_producers(finding: Finding) -> PassedOver:
-    command = srfix_command(
+def _of_producers(finding: Finding, said: CheckContext) -> PassedOver:
+    command = said.given.quoted(
         "plan", "--application", finding.application, "--store", finding.store, "--also", finding.code
     )
     return PassedOver(
@@ -133,7 +133,7 @@ def _of_producers(finding: Finding) -> PassedOver:
         subject=finding.subject,
         why=f"Rows of store {finding.store} of application {finding.application} that were kept over an upgrade need schema "
         f"ids under {finding.subject} ({finding.code}). That subject is its producers' own, so nothing is written there "
-        f"unless it is asked for: {command}",
+        f"unless it is asked for: {command}.",
     )
 
 
