@@ -19,6 +19,12 @@ def price_of(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
     yield from _versions(repair)
     yield from _latest(repair)
     yield _users(repair)
+    if repair.mirrors:
+        yield (
+            f"This plan writes to {subject} alone. The same subject stands in other contexts too and lacks the same: "
+            f"{', '.join(repair.mirrors)}. Which of them the store's reader asks is told by the registry URL of the "
+            "application; for another one, run srfix plan with that context's URL (--registry URL/contexts/CONTEXT)."
+        )
     if repair.relax:
         yield (
             f"While the repair runs (seconds) {subject} accepts any schema: its compatibility is NONE from the first step to "

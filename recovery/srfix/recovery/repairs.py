@@ -76,6 +76,8 @@ class SubjectRepair:
     """Per id other subjects that hold it."""
     also_by: tuple[str, ...] = ()
     """Who else uses the subject, in words."""
+    mirrors: tuple[Subject, ...] = ()
+    """Copies of the subject in other contexts that lack the same and are not written to."""
 
     def registered_as(self, schema_id: SchemaId) -> SchemaId:
         """The id under which a missing schema is registered."""
@@ -211,6 +213,7 @@ def _decide(
         },
         holders={m.schema_id: tuple(_holders(own, m, foreseen[m.schema_id])) for m in chosen},
         also_by=tuple(_also_by(want.facts, role, survey)),
+        mirrors=want.mirrors,
     )
 
 

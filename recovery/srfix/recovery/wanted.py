@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -66,6 +66,8 @@ class Want:
     """What it lacks."""
     known_under: Subject
     """The other one of the two subjects, which ought to hold them."""
+    mirrors: tuple[Subject, ...] = ()
+    """Copies of the subject in other contexts that lack them too, and that the repair leaves alone."""
 
 
 def wanted(
@@ -99,11 +101,13 @@ def wanted(
         match finding.code:
             case "SRF001" if finding.repairable and known is not None and width is not Width.ALL_VERSIONS:
                 if finding.severity is not Severity.NOTE or "SRF001" in also:
-                    yield _of_phantom(known, known.roles[finding.role], ids, survey, width)
+                    want = _of_phantom(known, known.roles[finding.role], ids, survey, width)
+                    yield replace(want, mirrors=finding.mirrors)
                 else:
                     yield _not_needed(known.store, finding.subject, said.given)
             case "SRF003" if "SRF001" in also and known is not None and width is Width.WIDE:
-                yield _of_phantom(known, known.roles[finding.role], (), survey, width)
+                want = _of_phantom(known, known.roles[finding.role], (), survey, width)
+                yield replace(want, mirrors=finding.mirrors)
             case "SRF004" if finding.repairable and "SRF004" in also:
                 yield from (_of_source(facts, finding, ids, survey) for facts in _facts_of(examination, finding))
             case "SRF004" if finding.repairable:
@@ -166,6 +170,7 @@ def _of_source(facts: StoreFacts, finding: Finding, ids: tuple[SchemaId, ...], s
         ),
         at_fault=ids,
         missing=tuple(membership for membership in memberships.values() if membership.is_missing),
+        mirrors=finding.mirrors,
         known_under=facts.store.subject(finding.role),
     )
 
