@@ -182,6 +182,16 @@ class TestTheSource:
         )
         assert set(sources(examined(world, registry))) <= {"orders-enricher/users-store"}
 
+    def test_is_not_read_by_a_group_for_an_internal_topic_of_an_application_with_a_longer_name(
+        self, registry: FixtureRegistry
+    ) -> None:
+        world = incident(
+            application="orders-enricher",
+            topics={"orders-enricher-by-name-repartition": topic(policy="delete")},
+            groups={"orders": Group(commits={("users", 0): 3})},
+        )
+        assert set(sources(examined(world, registry))) <= {"orders-enricher/users-store"}
+
     def test_is_not_a_committed_topic_without_a_field_in_common(self, registry: FixtureRegistry) -> None:
         world = incident(
             topics={"clicks": topic(CLICK)},
@@ -325,6 +335,20 @@ class TestWhatThePersonSays:
         assert not is_fine(examination)
 
 
+class TestAGlobalTable:
+    def test_on_streams_2_7_whose_ids_are_not_under_the_sources_subject_has_no_clean_bill(
+        self, registry: FixtureRegistry
+    ) -> None:
+        world = incident(
+            store="users-global",
+            kind=Kind.GLOBAL,
+            groups={"my-app": Group(client_ids=("my-app-1-StreamThread-1-consumer",), assignor="stream")},
+            subjects={"User": subject(USER)},
+        )
+        subjects = {name: of for name, of in world.subjects.items() if name != "users-value"}
+        assert not is_fine(examined(replace(world, subjects=subjects, is_upgraded=True), registry))
+
+
 class TestKeys:
     @pytest.mark.parametrize("key_format", [KeyFormat.BIGINT, KeyFormat.UUID, KeyFormat.STRING])
     @pytest.mark.parametrize("window", [0, 8, 16])
@@ -403,6 +427,23 @@ class TestTheVerification:
         staged = StagedWorld(world, registry)
         plan = planned(staged)
         assert plan.left_out
+        applied(staged, plan, tmp_path / "plan.json.journal.jsonl")
+        assert not all_confirmed(verified(staged, plan))
+
+    def test_of_a_plan_that_left_an_undecided_store_out_is_not_all_confirmed(
+        self, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        order = "Order(orderId long, total long)"
+        world = incident(topics={"orders": topic(order)}, subjects={"orders-value": subject(order)})
+        undecided = TrueStore("ledger", "g", Kind.GLOBAL, "orders")
+        world = replace(
+            world,
+            truth=(*world.truth, undecided),
+            subjects={**world.subjects, f"{undecided.changelog}-value": subject("Row(total long)")},
+        )
+        staged = StagedWorld(world, registry)
+        plan = planned(staged)
+        assert {finding.store for finding in plan.findings} == {"users-store"}
         applied(staged, plan, tmp_path / "plan.json.journal.jsonl")
         assert not all_confirmed(verified(staged, plan))
 
