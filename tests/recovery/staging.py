@@ -68,6 +68,7 @@ def plan_of(client: RegistryClient, subject: str = PHANTOM) -> Plan:
                 subject=phantom,
                 source_topic=SOURCE,
                 schema_ids=(SchemaId(1), SchemaId(2)),
+                planned_ids=(SchemaId(1), SchemaId(2)),
             ),
         ),
         actions=tuple(actions),

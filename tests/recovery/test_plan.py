@@ -12,9 +12,11 @@ from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibil
 from srfix.recovery.plan_file import Plan, plan_document
 from srfix.recovery.repairs import Keep, Width
 from srfix.serde.registry import IncompatibleSchemaError, Schema
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
+from srfix.serde.subjects import ChangelogSubject, Role
+from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
+PHANTOM_KEY = ChangelogSubject(application=APPLICATION, store=STORE)("", Role.KEY)
 V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
 W3 = W2.replace("tier", "badge")
 NEXT = Schema(
@@ -119,6 +121,28 @@ class TestWhatIsRegistered:
         assert set(plan.expects) == {PHANTOM, other}
         assert {action.subject for action in plan.actions} == {PHANTOM, other}
         carried_out_and_undone(world, plan, tmp_path / "journal")
+
+
+class TestWhatIsLeftOut:
+    def test_a_finding_carries_every_id_that_is_planned_not_those_at_fault_alone(self, world: World) -> None:
+        world.put("users", ("a", V2))
+        world.commit("shop", users=3)
+        assert [(f.schema_ids, f.planned_ids) for f in world.plan().findings] == [((2,), (1, 2))]
+
+    def test_values_whose_subject_takes_no_registration_are_told_beside_the_keys_that_are_planned(
+        self, world: World
+    ) -> None:
+        key = world.registry.seed("users-key", '"long"')
+        world.registry.seed(PHANTOM_KEY, '"string"')
+        world.put("users", (value(key), V2))
+        world.commit("shop", users=3)
+        world.client().set_mode(PHANTOM, "READONLY")
+        plan = world.plan()
+        assert [(f.subject, f.planned_ids) for f in plan.findings] == [(PHANTOM_KEY, (key,))]
+        (omission,) = plan.omissions
+        assert (omission.subject, omission.schema_ids) == (PHANTOM, (1, 2))
+        assert omission.reason.startswith(f"the registry takes no registration under {PHANTOM} (")
+        assert plan.left_out == (f"T{omission.reason[1:]}.",)
 
 
 class TestKeep:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
 from srfix.recovery.circumstances import Circumstances, KnownStore
 from srfix.recovery.plan_file import (
+    Omission,
     Plan,
     PlannedFinding,
     load_plan,
@@ -66,7 +67,9 @@ findings = st.builds(
     subject=subjects,
     source_topic=texts.map(Topic),
     schema_ids=st.lists(ids, max_size=3).map(tuple),
+    planned_ids=st.lists(ids, max_size=3).map(tuple),
 )
+omissions = st.builds(Omission, subject=subjects, reason=texts, schema_ids=st.lists(ids, max_size=3).map(tuple))
 plans = st.builds(
     Plan,
     registry=texts,
@@ -77,6 +80,8 @@ plans = st.builds(
     actions=st.lists(actions, max_size=4).map(tuple),
     expects=st.lists(states, max_size=2).map(lambda found: {state.subject: state for state in found}),
     price=st.lists(texts, max_size=2).map(tuple),
+    left_out=st.lists(texts, max_size=2).map(tuple),
+    omissions=st.lists(omissions, max_size=2).map(tuple),
     playbook=st.lists(texts, max_size=2).map(tuple),
     applications=st.lists(known, max_size=2).map(tuple),
 )
@@ -133,6 +138,17 @@ class TestPlanFrom:
             match=r"^The plan .*none\.json cannot be read \(No such file or directory\)\. Make one with .*",
         ):
             load_plan(tmp_path / "none.json")
+
+    def test_a_plan_that_does_not_say_what_it_registers_is_read_by_its_steps(self, client: RegistryClient) -> None:
+        document = plan_document(plan_of(client))
+        del document["omissions"]
+        match document["findings"]:
+            case [dict() as finding]:
+                del finding["planned_ids"]
+        document["digest"] = plan_digest(document)
+        read = plan_from(document, where="it")
+        assert [finding.planned_ids for finding in read.findings] == [(1, 2)]
+        assert read.omissions == ()
 
 
 class TestCircumstances:

@@ -21,7 +21,7 @@ from srfix.recovery.supplied import Supplied
 from srfix.recovery.verify import Confirmed, NotLookedAt, Problem, circumstances_now, outcome_of, verify
 from srfix.serde.registry.errors import RegistryAnswerError
 from srfix.serde.subjects import Role, Subject, Topic
-from srfix.serde.wire import frame_id
+from srfix.serde.wire import SchemaId, frame_id
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
@@ -68,10 +68,16 @@ class TestVerify:
 
     def test_before_the_repair_each_id_and_row_is_a_problem(self, world: World) -> None:
         found = problems(world, world.plan())
-        assert found[:2] == [
-            f"schema id {schema_id} is not registered here (40403); plan and apply again" for schema_id in (1, 2)
+        assert found[:3] == [
+            "nothing that the plan registers is registered here: it was not applied, or it was rolled back, or this is another "
+            "registry than the plan's",
+            *(
+                f"schema id {schema_id} is not registered here (40403); apply the plan, or, if it was applied, plan and apply "
+                "again"
+                for schema_id in (1, 2)
+            ),
         ]
-        assert [line.partition(" cannot be read: ")[0] for line in found[2:]] == [
+        assert [line.partition(" cannot be read: ")[0] for line in found[3:]] == [
             "users partition 0 offset 1",
             "users partition 1 offset 0",
             "users partition 1 offset 1",
@@ -79,7 +85,9 @@ class TestVerify:
 
     def test_an_id_that_is_missing_again_is_a_problem(self, world: World, repaired: Plan) -> None:
         world.client().delete_version(PHANTOM, 2, permanent=True)
-        assert problems(world, repaired)[0] == "schema id 1 is not registered here (40403); plan and apply again"
+        assert problems(world, repaired)[0] == (
+            "schema id 1 is not registered here (40403); apply the plan, or, if it was applied, plan and apply again"
+        )
 
     def test_a_new_schema_of_the_source_is_a_problem(self, world: World, repaired: Plan) -> None:
         newest = world.registry.seed(SOURCE_SUBJECT, W2.replace("tier", "badge"))
@@ -118,8 +126,9 @@ class TestVerify:
         with EmbeddedBroker(topics={"elsewhere": 1}) as broker:
             config = {"bootstrap.servers": broker.bootstrap_servers}
             with Cluster(config) as cluster:
-                (event,) = verify(repaired, cluster, LocalCensus(config), world.client())
+                event, *others = verify(repaired, cluster, LocalCensus(config), world.client())
             assert isinstance(event, Problem)
+            assert [type(each) for each in others] == [Confirmed] * 3
             assert event.what.startswith("topic users, from which the store restores, is gone from this cluster")
             assert list(broker.topics) == ["elsewhere"]
 
@@ -141,7 +150,9 @@ class TestVerify:
         send("DELETE", f"/mode/{PHANTOM}", None)
         events = world.verify(repaired)
         assert events[0] == Confirmed(
-            subject=PHANTOM, what="schema id 1 is registered here by content, as id 900: readers accept it"
+            subject=PHANTOM,
+            what="schema id 1 is registered here by content, as id 900: readers accept it",
+            schema_id=SchemaId(1),
         )
         assert not any(isinstance(event, Problem) for event in events)
 

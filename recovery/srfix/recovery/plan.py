@@ -16,12 +16,13 @@ from srfix.recovery.actions import (
 )
 from srfix.recovery.circumstances import concerned
 from srfix.recovery.diagnosis import Examination
-from srfix.recovery.plan_file import Plan, PlannedFinding
+from srfix.recovery.plan_file import Omission, Plan, PlannedFinding
 from srfix.recovery.playbook import playbook
 from srfix.recovery.price import price_of
 from srfix.recovery.repairs import Keep, LeftOut, SubjectRepair, Width, repairs
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import PlanError
+from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
 
 __all__ = ["make_plan"]
@@ -50,9 +51,15 @@ def make_plan(
     """
     decided = tuple(repairs(examination, survey, keep=keep, width=width, exact_ids=exact_ids))
     needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
-    left_out = tuple(_sentence(each.reason) for each in decided if isinstance(each, LeftOut))
+    omissions = tuple(
+        Omission(subject=each.subject, reason=each.reason.rstrip("."), schema_ids=each.schema_ids)
+        for each in decided
+        if isinstance(each, LeftOut)
+    )
+    left_out = tuple(_sentence(omission.reason) for omission in omissions)
     if left_out and not needed:
         raise PlanError("No plan: " + " ".join(left_out))
+    planned = _planned_ids(needed)
     applications = concerned(
         examination.applications, [(repair.facts.store.application, repair.facts.store.name) for repair in needed]
     )
@@ -64,18 +71,27 @@ def make_plan(
         bootstrap_servers=bootstrap_servers,
         created_at=created_at,
         srfix=srfix_version,
-        findings=tuple(_planned(repair) for repair in needed),
+        findings=tuple(_planned(repair, planned[repair.role.subject]) for repair in needed),
         actions=tuple(actions),
         expects={repair.role.subject: repair.role.state for repair in needed},
         price=tuple(line for repair in needed for line in price_of(repair, width=width)),
         left_out=left_out,
+        omissions=omissions,
         playbook=tuple(playbook(applications)),
         applications=applications,
     )
 
 
 def _sentence(reason: str) -> str:
-    return f"{reason[0].upper()}{reason[1:].rstrip('.')}."
+    return f"{reason[0].upper()}{reason[1:]}."
+
+
+def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:
+    """Per subject what is registered there, whichever store's repair it stands in."""
+    ids: dict[Subject, set[SchemaId]] = {}
+    for repair in needed:
+        ids.setdefault(repair.role.subject, set()).update(membership.schema_id for membership in repair.missing)
+    return {subject: tuple(sorted(of_it)) for subject, of_it in ids.items()}
 
 
 def _actions(repair: SubjectRepair) -> Iterator[Action]:
@@ -129,7 +145,7 @@ def _numbered(actions: Iterable[Action], *, start: int) -> Iterator[Action]:
         yield replace(action, step=step)
 
 
-def _planned(repair: SubjectRepair) -> PlannedFinding:
+def _planned(repair: SubjectRepair, planned_ids: tuple[SchemaId, ...]) -> PlannedFinding:
     source = repair.facts.source
     if source is None:
         raise PlanError(f"The source of store {repair.facts.store} is not known; name it with --source.")
@@ -141,4 +157,5 @@ def _planned(repair: SubjectRepair) -> PlannedFinding:
         subject=repair.role.subject,
         source_topic=source.topic,
         schema_ids=repair.at_fault,
+        planned_ids=planned_ids,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from srfix.recovery.action_document import action_document, action_from
-from srfix.recovery.actions import Action
+from srfix.recovery.actions import Action, Register
 from srfix.recovery.circumstances import (
     Circumstances,
     KnownStore,
@@ -24,7 +24,7 @@ from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
-__all__ = ["Plan", "PlannedFinding", "load_plan", "plan_digest", "plan_document", "plan_from", "save_plan"]
+__all__ = ["Omission", "Plan", "PlannedFinding", "load_plan", "plan_digest", "plan_document", "plan_from", "save_plan"]
 
 SCHEMA = "srfix.plan/1"
 
@@ -47,6 +47,21 @@ class PlannedFinding:
     """The topic that the store restores from."""
     schema_ids: tuple[SchemaId, ...]
     """The ids at fault, ascending."""
+    planned_ids: tuple[SchemaId, ...] = ()
+    """Every id whose schema the plan registers under `subject`, as records carry it, ascending: more than are at fault now,
+    for the committed offset moves on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omission:
+    """Schemas that a subject lacks and the plan does not register: carried out whole, it leaves them missing."""
+
+    subject: Subject
+    """The subject that lacks them."""
+    reason: str
+    """Why the plan leaves them out, and what to do, in words: no capital, no full stop."""
+    schema_ids: tuple[SchemaId, ...] = ()
+    """Their ids, ascending; empty if they are not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +86,8 @@ class Plan:
     """What changes for others, in words."""
     left_out: tuple[str, ...] = ()
     """What is missing too, and no registration can mend, in sentences."""
+    omissions: tuple[Omission, ...] = ()
+    """The same as values, for whoever asks afterwards whether all is well."""
     playbook: tuple[str, ...]
     """What to do around it, for the application at hand, in order."""
     applications: tuple[Circumstances, ...] = ()
@@ -121,6 +138,7 @@ def plan_document(plan: Plan) -> dict[str, Json]:
                 "subject": f.subject,
                 "source_topic": f.source_topic,
                 "schema_ids": [int(schema_id) for schema_id in f.schema_ids],
+                "planned_ids": [int(schema_id) for schema_id in f.planned_ids],
             }
             for f in plan.findings
         ],
@@ -128,6 +146,10 @@ def plan_document(plan: Plan) -> dict[str, Json]:
         "expects": {subject: subject_state_document(plan.expects[subject]) for subject in sorted(plan.expects)},
         "price": list(plan.price),
         "left_out": list(plan.left_out),
+        "omissions": [
+            {"subject": o.subject, "reason": o.reason, "schema_ids": [int(schema_id) for schema_id in o.schema_ids]}
+            for o in plan.omissions
+        ],
         "playbook": list(plan.playbook),
         "applications": [circumstances_document(known) for known in plan.applications],
     }
@@ -208,18 +230,20 @@ def _read(document: dict[str, Json]) -> Plan:
             "playbook": list(playbook),
             **more,
         }:
+            steps = tuple(action_from(action) for action in actions)
             return Plan(
                 registry=registry,
                 bootstrap_servers=bootstrap_servers,
                 created_at=created_at,
                 srfix=version,
-                findings=tuple(_finding(finding) for finding in findings),
-                actions=tuple(action_from(action) for action in actions),
+                findings=tuple(_finding(finding, steps) for finding in findings),
+                actions=steps,
                 expects={Subject(subject): subject_state_from(state) for subject, state in expects.items()},
                 price=tuple(str(line) for line in price),
                 left_out=_lines(more.get("left_out")),
+                omissions=tuple(_omission(omission) for omission in _list(more.get("omissions"))),
                 playbook=tuple(str(line) for line in playbook),
-                applications=tuple(circumstances_from(known) for known in _list(document.get("applications"))),
+                applications=tuple(circumstances_from(known) for known in _list(more.get("applications"))),
             )
     raise ValueError("a key is missing or has another type")
 
@@ -230,10 +254,10 @@ def _list(document: Json) -> list[Json]:
         return []
     if isinstance(document, list):
         return document
-    raise ValueError("what is known of the applications is no list")
+    raise ValueError("what is known of the applications, or what was left out, is no list")
 
 
-def _finding(document: Json) -> PlannedFinding:
+def _finding(document: Json, steps: tuple[Action, ...]) -> PlannedFinding:
     match document:
         case {
             "code": str(code),
@@ -243,7 +267,9 @@ def _finding(document: Json) -> PlannedFinding:
             "subject": str(subject),
             "source_topic": str(topic),
             "schema_ids": list(schema_ids),
+            **more,
         }:
+            planned = more.get("planned_ids")
             return PlannedFinding(
                 code=code,
                 application=application,
@@ -251,9 +277,27 @@ def _finding(document: Json) -> PlannedFinding:
                 role=Role(role),
                 subject=Subject(subject),
                 source_topic=Topic(topic),
-                schema_ids=tuple(SchemaId(i) for i in schema_ids if isinstance(i, int)),
+                schema_ids=_ids(schema_ids),
+                planned_ids=_ids(planned) if isinstance(planned, list) else _registered_under(Subject(subject), steps),
             )
     raise ValueError("a finding has another form")
+
+
+def _registered_under(subject: Subject, steps: tuple[Action, ...]) -> tuple[SchemaId, ...]:
+    """What a plan of an earlier version, which does not say it, registers under a subject."""
+    ids = (step.schema_id for step in steps if isinstance(step, Register) and step.subject == subject)
+    return tuple(sorted(ids))
+
+
+def _omission(document: Json) -> Omission:
+    match document:
+        case {"subject": str(subject), "reason": str(reason), "schema_ids": list(schema_ids)}:
+            return Omission(subject=Subject(subject), reason=reason, schema_ids=_ids(schema_ids))
+    raise ValueError("what was left out has another form")
+
+
+def _ids(document: list[Json]) -> tuple[SchemaId, ...]:
+    return tuple(SchemaId(schema_id) for schema_id in document if isinstance(schema_id, int))
 
 
 def _lines(document: Json) -> tuple[str, ...]:

@@ -129,7 +129,8 @@ def upon_verification(known: Circumstances, outcome: Verified) -> Iterator[str]:
             yield (
                 "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not "
                 "looked at, "
-                "or leave out --deadline and --max-records, and run srfix verify again before you restart what is down."
+                "or leave out --deadline and --max-records, and run srfix verify again before you restart what is down. Rows "
+                "of a type for which srfix has no serde can be read by a reader of yours alone."
             )
         case Verified.PROBLEMS:
             yield from before_repair(known)
@@ -138,7 +139,8 @@ def upon_verification(known: Circumstances, outcome: Verified) -> Iterator[str]:
                 "carried out, "
                 "or stopped on its way: srfix apply PLAN. If it was carried out, what is missing came later or was "
                 "taken "
-                "away since: srfix plan -o NEW.json, srfix apply NEW.json, srfix verify NEW.json."
+                "away since: srfix plan -o NEW.json, srfix apply NEW.json, srfix verify NEW.json. What the plan left out, and "
+                "rows that no registration mends, need what is said there first."
             )
 
 

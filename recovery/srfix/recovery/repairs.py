@@ -90,6 +90,8 @@ class LeftOut:
     """The phantom subject."""
     reason: str
     """Why, and what to do, in words."""
+    schema_ids: tuple[SchemaId, ...] = ()
+    """The ids whose schemas it lacks, ascending; empty if they are not known."""
 
 
 def repairs(
@@ -245,6 +247,7 @@ def _decide(
             subject=role.subject,
             reason=f"the registry takes no registration under {role.subject} ({_by_reason(final)}). Have that mended and plan "
             "again",
+            schema_ids=tuple(sorted(final)),
         )
     rest = tuple(membership for membership in missing if membership.schema_id not in final)
     foreseen = {m.schema_id: foresee_id(registry, m.schema_id, m.schema, known_under=own) for m in rest if m.schema}
@@ -252,7 +255,11 @@ def _decide(
     exact = inherited is not None and exact_ids
     refused = dict(_without_its_id(registry, role, foreseen, inherited, exact_ids=exact_ids))
     for schema_id, reason in refused.items():
-        yield LeftOut(subject=role.subject, reason=f"schema id {schema_id} under {role.subject}: {reason}")
+        yield LeftOut(
+            subject=role.subject,
+            reason=f"schema id {schema_id} under {role.subject}: {reason}",
+            schema_ids=(schema_id,),
+        )
     chosen = tuple(_as_sent(m, foreseen.get(m.schema_id)) for m in rest if m.schema_id not in refused)
     if not chosen:
         return

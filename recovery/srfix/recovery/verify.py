@@ -3,62 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
-from srfix.recovery.bodies import newest_live
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
-from srfix.recovery.checks._counting import answered_through, restorable_ids
+from srfix.recovery.checks._counting import listed, restorable_ids
 from srfix.recovery.circumstances import Circumstances
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.plan_file import Plan, PlannedFinding
 from srfix.recovery.playbook import Verified
-from srfix.recovery.subject_state import read_subject_state
+from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.recovery.supplied import Supplied
-from srfix.recovery.survey import ask_membership
-from srfix.serde.deserializer import SchemaDeserializer
-from srfix.serde.errors import SrfixError
-from srfix.serde.interface import SerdeContext
+from srfix.recovery.verify_events import Confirmed, Event, Looked, NotLookedAt, Problem, tally
+from srfix.recovery.verify_ids import AskedIds, left_out_elsewhere
+from srfix.recovery.verify_rows import rows_read, rows_without_id
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import Json
-from srfix.serde.resolve import UnderOneSubject
-from srfix.serde.subjects import FixedSubject, Role, Subject
-from srfix.serde.wire import SchemaId
+from srfix.serde.subjects import ChangelogSubject, Role, Subject, within_context_of
 
-__all__ = ["Confirmed", "Event", "EveryRow", "NotLookedAt", "Problem", "circumstances_now", "outcome_of", "verify"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmed:
-    """Something that holds."""
-
-    subject: Subject
-    """The phantom subject."""
-    what: str
-    """What was asked and answered, in words."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """Something that does not hold."""
-
-    subject: Subject
-    """The phantom subject."""
-    what: str
-    """What is wrong, and what to do."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotLookedAt:
-    """Something that could not be asked: neither confirmed nor a problem, but no clean bill of health."""
-
-    subject: Subject
-    """The phantom subject."""
-    what: str
-    """What, and why."""
-
-
-Event = Confirmed | Problem | NotLookedAt
+__all__ = [
+    "Confirmed",
+    "Event",
+    "EveryRow",
+    "Looked",
+    "NotLookedAt",
+    "Problem",
+    "circumstances_now",
+    "outcome_of",
+    "tally",
+    "verify",
+]
 
 
 class EveryRow(Protocol):
@@ -88,9 +62,10 @@ def verify(
 ) -> Iterator[Event]:
     """Verifies each store of a plan. Reads only.
 
-    Per store: the census again; for each id that a restore loads a content look-up with `deleted=true`, its id
-    compared; and per (id, partition) at least one live record decoded under the phantom subject alone. The subject's
-    configuration and mode must be what they were before the repair.
+    Per store: the census again; a content look-up with `deleted=true`, its id compared, for each id that the plan speaks
+    of, live or not, and for each that a restore loads; and per (id, partition) at least one live record decoded under the
+    phantom subject alone. The subject's configuration and mode must be what they were before the repair. A store of which
+    no live row was seen is not looked at; what the plan left out is a problem.
 
     :param registry: a fresh client: nothing that an earlier step remembered may answer.
     :param supplied: state directories, topologies and ksqlDB's answers: a global table, in whose restore committed offsets
@@ -115,6 +90,8 @@ def verify(
                 what=f"topic {finding.source_topic}, from which the store restores, is gone from this cluster; check "
                 "--bootstrap-servers",
             )
+            yield from AskedIds.ask(plan, finding, (), registry).events(registry)
+            yield from _standing(plan.expects[finding.subject], registry)
             continue
         census = engine.count(
             CensusRequest(
@@ -132,11 +109,18 @@ def verify(
                     subject=finding.subject,
                     what=f"{census.topic} partition {partition.partition}: {partition.stopped_early}",
                 )
-        yield from _members(finding, census, registry)
-        yield from _rows(finding, census, cluster, registry)
-        yield from _configuration(finding, plan, registry)
+        asked = AskedIds.ask(plan, finding, restorable_ids(census, finding.role), registry)
+        yield from asked.events(registry)
+        before = plan.expects[finding.subject]
+        known_ids = asked.planned | asked.left_out.keys() | set(before.schema_ids)
+        for event in rows_read(finding, census, cluster, registry, asked.memberships, known_ids=known_ids):
+            # What reads every row reads these too: they count once.
+            yield event if every_row is None else replace(event, rows=0)
+        yield from rows_without_id(finding, census)
+        yield from _standing(before, registry)
         if every_row is not None:
             yield from every_row.events(finding, census, registry, deadline_s=deadline_s)
+    yield from left_out_elsewhere(plan, registry)
 
 
 def _commits(cluster: Cluster, finding: PlannedFinding, partitions: int) -> Mapping[int, int | None]:
@@ -144,86 +128,29 @@ def _commits(cluster: Cluster, finding: PlannedFinding, partitions: int) -> Mapp
     return {partition: offset for (_topic, partition), offset in answers.items()}
 
 
-def _members(finding: PlannedFinding, census: Census, registry: RegistryClient) -> Iterator[Event]:
-    # With SRF004 the ids at fault are in kept state, not in the topic.
-    kept = finding.schema_ids if finding.code == "SRF004" else ()
-    for schema_id in sorted({*restorable_ids(census, finding.role), *kept}):
-        membership = ask_membership(registry, finding.subject, schema_id)
-        if not membership.is_known:
-            yield Problem(
-                subject=finding.subject,
-                what=f"schema id {schema_id}, which live records carry, is unknown to the registry (srfix explain "
-                "SRF011)",
-            )
-        elif membership.problem is not None:
-            yield Problem(
-                subject=finding.subject,
-                what=f"schema id {schema_id}: the registry does not take its text for a schema "
-                f"({membership.error_code}: "
-                f"{membership.problem}), so that the reader's look-up fails; srfix diagnose says what stands in the "
-                "way",
-            )
-        elif membership.error_code is not None:
-            yield Problem(
-                subject=finding.subject,
-                what=f"schema id {schema_id} is not registered here ({membership.error_code}); plan and apply again",
-            )
-        elif membership.answered_subject is not None:
-            yield Confirmed(
-                subject=finding.subject,
-                what=f"schema id {schema_id} is not registered here, but its look-up is "
-                f"{answered_through(finding.subject, membership.answered_subject)}",
-            )
-        elif membership.answered_id != schema_id:
-            yield Confirmed(
-                subject=finding.subject,
-                what=f"schema id {schema_id} is registered here by content, as id {membership.answered_id}: readers "
-                "accept it",
-            )
-        else:
-            yield Confirmed(subject=finding.subject, what=f"schema id {schema_id} is registered here")
-
-
-def _rows(finding: PlannedFinding, census: Census, cluster: Cluster, registry: RegistryClient) -> Iterator[Event]:
-    deserialize = SchemaDeserializer(UnderOneSubject(registry, FixedSubject(**{finding.role.value: finding.subject})))
-    context = SerdeContext(topic=finding.source_topic, role=finding.role)
-    decoded: dict[SchemaId, int] = {}
-    for live in newest_live(cluster, census, finding.role)[0]:
-        where = f"{finding.source_topic} partition {live.partition} offset {live.offset}"
-        if live.record is None:
-            yield NotLookedAt(
-                subject=finding.subject,
-                what=f"{where}: compacted away since it was counted, so that no row there was read; verify again",
-            )
-            continue
-        try:
-            deserialize(live.record.key if finding.role is Role.KEY else live.record.value, context)
-        except SrfixError as error:
-            yield Problem(subject=finding.subject, what=f"{where} cannot be read: {error}")
-        else:
-            decoded[live.count.schema_id] = decoded.get(live.count.schema_id, 0) + 1
-    for schema_id, rows in sorted(decoded.items()):
-        yield Confirmed(
-            subject=finding.subject,
-            what=f"{rows} live row(s) with schema id {schema_id}, one per partition, read under this subject alone",
+def _standing(expected: SubjectState, registry: RegistryClient) -> Iterator[Event]:
+    """What stood under a subject before the repair, and stands there now: what the repair does not change for good."""
+    subject, found = expected.subject, read_subject_state(registry, expected.subject)
+    gone = sorted({version.schema_id for version in expected.live} - set(found.schema_ids))
+    if gone:
+        yield NotLookedAt(
+            subject=subject,
+            what=f"the rows of the store with schema id {listed(gone)}, which stood here when the plan was made and is gone. "
+            "Is this the plan's registry (--registry)? If it was deleted for good, the store's own rows with that id cannot "
+            "be read",
         )
-
-
-def _configuration(finding: PlannedFinding, plan: Plan, registry: RegistryClient) -> Iterator[Event]:
-    expected = plan.expects[finding.subject]
-    found = read_subject_state(registry, finding.subject)
     if found.config == expected.config:
-        yield Confirmed(subject=finding.subject, what="its configuration is what it was before the repair")
+        yield Confirmed(subject=subject, what="its configuration is what it was before the repair")
     else:
         yield Problem(
-            subject=finding.subject,
+            subject=subject,
             what=f"its configuration is {_said(found.config)} where {_said(expected.config)} stood before the repair; "
             "finish it "
             "with srfix apply, or put it back by hand",
         )
     if found.mode != expected.mode:
         yield Problem(
-            subject=finding.subject,
+            subject=subject,
             what=f"its mode is {_mode(found.mode)} where {_mode(expected.mode)} stood before the "
             "repair; finish it with srfix apply, or put it back by hand",
         )
@@ -253,9 +180,13 @@ def circumstances_now(plan: Plan, cluster: Cluster, supplied: Supplied) -> Itera
 
 
 def outcome_of(application: str, plan: Plan, events: Iterable[Event]) -> Verified:
-    """What the verification says of one application of the plan."""
-    subjects = {finding.subject for finding in plan.findings if finding.application == application}
-    of_it = [event for event in events if event.subject in subjects]
+    """What the verification says of one application of the plan. A subject of none of them counts for each."""
+    owners: dict[Subject, set[str]] = {}
+    for finding in plan.findings:
+        store = ChangelogSubject(application=finding.application, store=finding.store)
+        for subject in (finding.subject, *(within_context_of(finding.subject, store("", role)) for role in Role)):
+            owners.setdefault(subject, set()).add(finding.application)
+    of_it = [event for event in events if application in owners.get(event.subject, {application})]
     if any(isinstance(event, Problem) for event in of_it):
         return Verified.PROBLEMS
     return Verified.NOT_SEEN if any(isinstance(event, NotLookedAt) for event in of_it) else Verified.HOLDS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -18,6 +18,7 @@ from srfix.recovery.census._spark_topic import SparkTopics
 from srfix.recovery.census.interface import Census, PartitionCensus
 from srfix.recovery.plan_file import PlannedFinding
 from srfix.recovery.verify import Confirmed, Event, NotLookedAt, Problem
+from srfix.serde.batches import Reason
 from srfix.serde.registry import RegistryClient
 from srfix.serde.resolve import DualSubject, Resolver, UnderOneSubject
 from srfix.serde.spark._judge_worker import JudgedReader
@@ -30,6 +31,8 @@ __all__ = ["EveryRowOnSpark"]
 
 _PLACES_SHOWN: Final = 3
 _ONE, _DUAL = "one_subject", "dual_subject"
+_NOT_JUDGED: Final = frozenset({Reason.BAD_SCHEMA.value, Reason.AMBIGUOUS_CASE.value})
+"""Reasons that are srfix's own, as of Protobuf, for which it has no serde."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +90,14 @@ class EveryRowOnSpark:
             what = f"every live row of {census.topic}: the deadline of {deadline_s:g} s (--deadline) was reached"
             yield NotLookedAt(subject=finding.subject, what=what)
             return
-        yield _event(finding.subject, census, found, _ONE, "under this subject alone")
-        yield _event(finding.subject, census, found, _DUAL, f"under this subject first, then {source}")
+        if not found:
+            yield NotLookedAt(
+                subject=finding.subject, what=f"every live row of {census.topic}: Spark found none to read"
+            )
+            return
+        yield from _events(finding.subject, census, found, _ONE, "under this subject alone")
+        for event in _events(finding.subject, census, found, _DUAL, f"under this subject first, then {source}"):
+            yield replace(event, rows=0)  # the same rows once more
 
     def _job(
         self,
@@ -144,23 +153,35 @@ def _fixed(role: Role, subject: Subject) -> FixedSubject:
     return FixedSubject(**{role.value: subject})
 
 
-def _event(subject: Subject, census: Census, found: list[_Rows], policy: str, how: str) -> Event:
-    rows = sum(each.rows for each in found)
-    bad = sorted(
-        (each for each in found if each.reasons[policy] is not None),
-        key=lambda each: (each.partition, each.first_offset),
-    )
-    if not bad:
-        return Confirmed(subject=subject, what=f"all {rows:,} live row(s) of {census.topic} read {how}, on Spark")
+def _events(subject: Subject, census: Census, found: list[_Rows], policy: str, how: str) -> Iterator[Event]:
+    """What one policy makes of the rows. Where srfix cannot read the schema itself, that says nothing of the reader."""
+    unread = [each for each in found if each.reasons[policy] in _NOT_JUDGED]
+    judged = [each for each in found if each not in unread]
+    bad = [each for each in judged if each.reasons[policy] is not None]
+    rows = sum(each.rows for each in judged)
+    if bad:
+        said = f"{_counted(bad)} of {rows:,} live row(s) of {census.topic} cannot be read {how}, on Spark: "
+        yield Problem(subject=subject, what=said + _told(bad, policy), rows=rows)
+    elif judged:
+        said = f"all {rows:,} live row(s) of {census.topic} read {how}, on Spark"
+        yield Confirmed(subject=subject, what=said, rows=rows)
+    if unread:
+        said = f"whether {_counted(unread)} live row(s) of {census.topic} decode, read {how}, on Spark: "
+        yield NotLookedAt(subject=subject, what=said + _told(unread, policy))
+
+
+def _counted(of_them: list[_Rows]) -> str:
+    return f"{sum(each.rows for each in of_them):,}"
+
+
+def _told(of_them: list[_Rows], policy: str) -> str:
+    """Why they cannot be read, by number, and where the first ones are."""
     reasons: dict[str, int] = {}
-    for each in bad:
+    for each in of_them:
         reason = each.reasons[policy] or ""
         reasons[reason] = reasons.get(reason, 0) + each.rows
     counts = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items(), key=lambda item: -item[1]))
-    places = ", ".join(f"partition {each.partition} offset {each.first_offset}" for each in bad[:_PLACES_SHOWN])
-    more = ", …" if len(bad) > _PLACES_SHOWN else ""
-    return Problem(
-        subject=subject,
-        what=f"{sum(reasons.values()):,} of {rows:,} live row(s) of {census.topic} cannot be read {how}, on Spark: {counts}; "
-        f"the first ones at {places}{more}. The first one: {bad[0].messages[policy]}",
-    )
+    first = sorted(of_them, key=lambda each: (each.partition, each.first_offset))
+    places = ", ".join(f"partition {each.partition} offset {each.first_offset}" for each in first[:_PLACES_SHOWN])
+    more = ", …" if len(first) > _PLACES_SHOWN else ""
+    return f"{counts}; the first ones at {places}{more}. The first one: {first[0].messages[policy]}"

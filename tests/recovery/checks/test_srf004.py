@@ -90,7 +90,9 @@ class TestTheRepair:
     def test_verify_asks_for_the_kept_ids(self, world: World) -> None:
         plan = self.plan(world)
         assert [e.what for e in world.verify(plan) if type(e).__name__ == "Problem"] == [
-            "schema id 2 is not registered here (40403); plan and apply again"
+            "nothing that the plan registers is registered here: it was not applied, or it was rolled back, or this is another "
+            "registry than the plan's",
+            "schema id 2 is not registered here (40403); apply the plan, or, if it was applied, plan and apply again",
         ]
 
     def test_the_price_says_whose_subject_it_is(self, world: World) -> None:

@@ -23,7 +23,7 @@ from srfix.recovery.findings import ApplicationAdvice, advice_document
 from srfix.recovery.journal import read_plan_or_journal
 from srfix.recovery.plan_file import Plan
 from srfix.recovery.playbook import upon_verification
-from srfix.recovery.verify import Confirmed, Event, NotLookedAt, Problem, circumstances_now, outcome_of
+from srfix.recovery.verify import Confirmed, Event, Looked, NotLookedAt, Problem, circumstances_now, outcome_of, tally
 from srfix.recovery.verify import verify as verify_plan
 from srfix.serde.registry.models import Json
 
@@ -47,9 +47,12 @@ def verify(
 ) -> ExitCode:
     """Verify a repair: the ids again, looked up by content, and rows read as the failing reader reads them.
 
-    Reads only. Cluster and registry are the plan's own unless they are named otherwise. A state directory, a topology
-    or ksqlDB tell of global tables, of which a restore loads everything, and of the query as it is now.
-    With --engine spark every live row is read, not one of each schema id and partition; its workers need srfix.
+    Reads only. Ends in 0 only if every id of the plan is there, rows of it were read, and the plan left nothing out; in 1
+    if something is not repaired, in 2 if something was not looked at.
+
+    Cluster and registry are the plan's own unless they are named otherwise. A state directory, a topology or ksqlDB tell
+    of global tables, of which a restore loads everything, and of the query as it is now. With --engine spark every live
+    row is read, not one of each schema id and partition; its workers need srfix.
     """
     plan = read_plan_or_journal(path)
     connection = connection_of_plan(connection, plan)
@@ -86,14 +89,31 @@ def verify(
     for title, part in (("Not repaired", problems), ("Not looked at", unseen), ("Confirmed", confirmed)):
         blocks += _part(title, part)
     if not events:
-        blocks.append(Paragraph("The plan repairs nothing, so there is nothing to verify."))
+        blocks.append(
+            Paragraph("The plan repairs nothing, so nothing was verified; srfix diagnose says how things stand.")
+        )
     blocks += advice_blocks(advice)
-    write_report(Report(document=_document(plan, events, advice), blocks=tuple(blocks)), output)
+    code = _code(events)
+    document = _document(plan, events, advice, verified=code is ExitCode.OK)
+    write_report(Report(document=document, blocks=tuple(blocks)), output)
+    for looked in tally(events):
+        click.echo(f"{looked.subject}: {_counted(looked)}.", err=True)
+    for event in unseen:
+        click.echo(f"Not looked at: {event.what} (subject {event.subject}).", err=True)
     not_seen = f", {len(unseen)} thing(s) not looked at" if unseen else ""
     click.echo(f"{len(confirmed)} confirmed, {len(problems)} problem(s){not_seen}.", err=True)
-    if problems:
+    return code
+
+
+def _code(events: Sequence[Event]) -> ExitCode:
+    if any(isinstance(event, Problem) for event in events):
         return ExitCode.FINDINGS
-    return ExitCode.REFUSED if unseen else ExitCode.OK
+    holds = bool(events) and all(isinstance(event, Confirmed) for event in events)
+    return ExitCode.OK if holds else ExitCode.REFUSED
+
+
+def _counted(looked: Looked) -> str:
+    return f"{looked.ids} schema id(s) asked for, {looked.rows:,} live row(s) read"
 
 
 def _part(title: str, events: Sequence[Event]) -> Iterator[Block]:
@@ -105,14 +125,33 @@ def _part(title: str, events: Sequence[Event]) -> Iterator[Block]:
         yield Items(tuple(event.what for event in events if event.subject == subject))
 
 
-def _document(plan: Plan, events: Sequence[Event], advice: Sequence[ApplicationAdvice]) -> dict[str, Json]:
+def _document(
+    plan: Plan, events: Sequence[Event], advice: Sequence[ApplicationAdvice], *, verified: bool
+) -> dict[str, Json]:
     return {
         "schema": "srfix.verification/1",
         "srfix": version("srfix"),
         "digest": plan.digest,
-        "verified": all(isinstance(event, Confirmed) for event in events),
+        "verified": verified,
+        "subjects": [
+            {
+                "subject": looked.subject,
+                "ids_asked": looked.ids,
+                "rows_read": looked.rows,
+                "confirmed": looked.confirmed,
+                "problems": looked.problems,
+                "not_looked_at": looked.not_looked_at,
+            }
+            for looked in tally(events)
+        ],
         "checks": [
-            {"subject": event.subject, "ok": isinstance(event, Confirmed), "what": event.what}
+            {
+                "subject": event.subject,
+                "ok": isinstance(event, Confirmed),
+                "what": event.what,
+                "schema_id": None if event.schema_id is None else int(event.schema_id),
+                "rows": event.rows,
+            }
             for event in events
             if not isinstance(event, NotLookedAt)
         ],

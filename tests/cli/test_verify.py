@@ -1,0 +1,369 @@
+"""`srfix verify` never ends in 0 for what nobody looked at: worlds of their own, through the installed command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery.plan_file import plan_digest
+from srfix.serde.registry import RegistryClient, Schema
+from srfix.serde.subjects import Role, subject_for
+from srfix.serde.wire import frame_id
+from tests.cli.kept_demo import srfix
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
+
+PHANTOM_KEY = PHANTOM.removesuffix("-value") + "-key"
+KEY = '{"type":"record","name":"Key","fields":[{"name":"id","type":"long"}]}'
+KEY_R = '{"type":"record","name":"KsqlKey","fields":[{"name":"ID","type":["null","long"],"default":null}]}'
+ONE, TWO = frame_id(1, b"\x02"), frame_id(2, b"\x02\x00")
+PROTOBUF = 'syntax = "proto3"; message User { int64 user_id = 1; }'
+JSON_SCHEMA = '{"type":"object","properties":{"userId":{"type":"integer"}}}'
+
+
+@dataclass
+class World:
+    """A topic `users`, its group `shop`, its subjects; a plan once it is made."""
+
+    directory: Path
+    broker: EmbeddedBroker
+    registry: FixtureRegistry
+    options: tuple[str, ...] = field(default=())
+
+    @property
+    def plan_file(self) -> Path:
+        return self.directory / "plan.json"
+
+    def srfix(self, *arguments: str | Path, **elsewhere: str) -> subprocess.CompletedProcess[str]:
+        there = {"SRFIX_BOOTSTRAP_SERVERS": self.broker.bootstrap_servers, "SRFIX_REGISTRY": self.registry.url}
+        return srfix(*arguments, env=there | elsewhere)
+
+    def put(self, *rows: tuple[bytes, bytes | None], topic: str = "users") -> None:
+        self.broker.produce(ProducedRecord(topic=topic, partition=0, key=key, value=value) for key, value in rows)
+
+    def commit(self, offset: int) -> None:
+        self.broker.commit("shop", {("users", 0): offset})
+
+    def plan(self, *options: str) -> dict[str, Any]:
+        done = self.srfix("plan", *options, "-o", self.plan_file, "--output", "json")
+        assert done.returncode == 0, done.stderr
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
+
+    def apply(self) -> None:
+        done = self.srfix("apply", self.plan_file, "--yes")
+        assert done.returncode == 0, done.stderr
+
+    def repaired(self, *options: str) -> World:
+        self.plan(*options)
+        self.apply()
+        return self
+
+    def verify(self, code: int, *options: str, **elsewhere: str) -> Verification:
+        done = self.srfix("verify", self.plan_file, *options, "--output", "json", **elsewhere)
+        assert "Traceback" not in done.stderr
+        assert done.returncode == code, done.stdout + done.stderr
+        document = json.loads(done.stdout)
+        assert document["verified"] is (code == 0)
+        return Verification(document, done.stderr)
+
+    def client(self) -> RegistryClient:
+        return RegistryClient(self.registry.url)
+
+
+@dataclass
+class Verification:
+    """What was said."""
+
+    document: dict[str, Any]
+    summary: str
+
+    @property
+    def problems(self) -> list[str]:
+        return [check["what"] for check in self.document["checks"] if not check["ok"]]
+
+    @property
+    def confirmed(self) -> list[str]:
+        return [check["what"] for check in self.document["checks"] if check["ok"]]
+
+    @property
+    def unseen(self) -> list[str]:
+        return [skipped["what"] for skipped in self.document["skipped"]]
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[World]:
+    """A topic of one partition, and nothing else."""
+    with EmbeddedBroker(topics={"users": 1}) as broker, FixtureRegistry() as registry:
+        yield World(directory=tmp_path, broker=broker, registry=registry)
+
+
+@pytest.fixture
+def world(bare: World) -> World:
+    """W1 and W2 under the source's subject, R under the phantom one; a live row of W1, none of W2."""
+    bare.registry.seed(SOURCE_SUBJECT, W1)
+    bare.registry.seed(SOURCE_SUBJECT, W2)
+    bare.registry.seed(PHANTOM, R)
+    bare.put((b"a", ONE), (b"b", ONE))
+    bare.commit(2)
+    return bare
+
+
+class TestWhatWasVerified:
+    def test_a_repair_wider_than_what_is_live_is_verified_and_says_how_much_was_looked_at(self, world: World) -> None:
+        told = world.repaired().verify(0)
+        assert told.confirmed[:2] == [
+            "schema id 1 is registered here",
+            "schema id 2 is registered here; no live row carries it, so none was decoded",
+        ]
+        assert told.document["subjects"] == [
+            {
+                "subject": PHANTOM,
+                "ids_asked": 2,
+                "rows_read": 1,
+                "confirmed": 4,
+                "problems": 0,
+                "not_looked_at": 0,
+            }
+        ]
+        assert told.summary == (
+            f"{PHANTOM}: 2 schema id(s) asked for, 1 live row(s) read.\n4 confirmed, 0 problem(s).\n"
+        )
+
+    def test_a_plan_that_was_never_applied_is_named_as_that_whatever_is_live(self, world: World) -> None:
+        world.plan()
+        world.put((b"a", None), (b"b", None))
+        world.commit(4)
+        told = world.verify(1)
+        assert told.problems[0].startswith("nothing that the plan registers is registered here: it was not applied")
+        assert [what.partition(";")[0] for what in told.problems[1:]] == [
+            "schema id 1 is not registered here (40403)",
+            "schema id 2 is not registered here (40403)",
+        ]
+
+    def test_after_a_rollback_the_plan_is_not_applied(self, world: World) -> None:
+        world.repaired()
+        assert world.srfix("rollback", world.plan_file).returncode == 0
+        told = world.verify(1)
+        assert "it was rolled back" in told.problems[0]
+        assert "Do not restart what is down yet" in " ".join(told.document["applications"][0]["advice"])
+
+    def test_a_version_that_was_purged_is_missing_though_no_row_carries_it(self, world: World) -> None:
+        world.repaired()
+        with world.client() as client:
+            client.delete_version(PHANTOM, 3, permanent=True)
+        told = world.verify(1)
+        assert told.problems == [
+            "schema id 2 is not registered here (40403); apply the plan, or, if it was applied, plan and apply again"
+        ]
+
+    def test_a_phantom_subject_that_is_gone_altogether_is_missing(self, world: World) -> None:
+        world.repaired()
+        with world.client() as client:
+            client.delete_version(PHANTOM, 1)
+            for version in (1, 2, 3):
+                client.delete_version(PHANTOM, version, permanent=True)
+        assert "schema id 1 is not registered here (40401)" in world.verify(1).problems[1]
+
+    def test_a_plan_that_repairs_nothing_verifies_nothing(self, world: World) -> None:
+        world.plan()
+        document = json.loads(world.plan_file.read_text()) | {"findings": [], "actions": [], "applications": []}
+        world.plan_file.write_text(json.dumps(document | {"digest": plan_digest(document)}))
+        assert world.verify(2).document["checks"] == []
+
+
+class TestAnotherCluster:
+    @pytest.fixture
+    def elsewhere(self) -> Iterator[EmbeddedBroker]:
+        with EmbeddedBroker(topics={"users": 1}) as broker:
+            yield broker
+
+    def test_a_topic_of_that_name_without_the_group_is_not_looked_at(
+        self, world: World, elsewhere: EmbeddedBroker
+    ) -> None:
+        world.repaired()
+        elsewhere.produce([ProducedRecord(topic="users", partition=0, key=b"a", value=ONE)])
+        told = world.verify(2, SRFIX_BOOTSTRAP_SERVERS=elsewhere.bootstrap_servers)
+        (unseen,) = told.unseen
+        assert "shop has no committed offset there, so that a restore loads nothing" in unseen
+        assert f"Not looked at: {unseen} (subject {PHANTOM}).\n" in told.summary
+        assert told.summary.endswith("3 confirmed, 0 problem(s), 1 thing(s) not looked at.\n")
+
+    def test_an_empty_topic_is_not_looked_at(self, world: World, elsewhere: EmbeddedBroker) -> None:
+        told = world.repaired().verify(2, SRFIX_BOOTSTRAP_SERVERS=elsewhere.bootstrap_servers)
+        assert told.unseen[0].startswith("whether the values of topic users can be read: it holds no record here")
+
+    def test_other_ids_that_happen_to_be_registered_say_nothing_of_the_plans(
+        self, world: World, elsewhere: EmbeddedBroker
+    ) -> None:
+        world.repaired()
+        other = world.registry.seed(PHANTOM, KEY)
+        elsewhere.produce([ProducedRecord(topic="users", partition=0, key=b"a", value=frame_id(other, b"\x02"))])
+        elsewhere.commit("shop", {("users", 0): 1})
+        told = world.verify(2, SRFIX_BOOTSTRAP_SERVERS=elsewhere.bootstrap_servers)
+        (unseen,) = told.unseen
+        assert f"its live values carry schema id {other}, of which the plan does not speak" in unseen
+
+    def test_a_topic_that_was_created_anew_has_commits_beyond_its_end(
+        self, world: World, elsewhere: EmbeddedBroker
+    ) -> None:
+        world.repaired()
+        elsewhere.produce([ProducedRecord(topic="users", partition=0, key=b"a", value=ONE)])
+        elsewhere.commit("shop", {("users", 0): 2})
+        told = world.verify(2, SRFIX_BOOTSTRAP_SERVERS=elsewhere.bootstrap_servers)
+        (unseen,) = told.unseen
+        assert "the log ends at 1. The topic was created anew, or this is another cluster" in unseen
+
+
+class TestAnotherRegistry:
+    def test_one_that_knows_nothing_is_a_problem(self, world: World) -> None:
+        world.repaired()
+        with FixtureRegistry() as other:
+            told = world.verify(1, SRFIX_REGISTRY=other.url)
+        assert "this is another registry than the plan's" in told.problems[0]
+        assert "is unknown to the registry" in told.problems[1]
+
+    def test_the_same_ids_with_other_content_under_the_same_subject_are_a_problem(self, world: World) -> None:
+        world.repaired()
+        with FixtureRegistry() as other:
+            for text in (W1.replace("userId", "orderId"), W2.replace("userId", "orderId"), R):
+                other.seed(PHANTOM, text)
+            told = world.verify(1, SRFIX_REGISTRY=other.url)
+        assert told.problems == [
+            f"schema id {schema_id} is another schema in this registry than in the plan: is this the plan's registry? Check "
+            "--registry"
+            for schema_id in (1, 2)
+        ]
+
+    def test_one_without_what_stood_there_before_is_not_taken_for_it(self, world: World) -> None:
+        world.repaired()
+        with FixtureRegistry() as other:
+            for text in (W1, W2):
+                other.seed(PHANTOM, text)
+            told = world.verify(2, SRFIX_REGISTRY=other.url)
+        assert "schema id 3, which stood here when the plan was made and is gone" in told.unseen[0]
+
+    def test_a_true_copy_is_verified(self, world: World) -> None:
+        world.repaired()
+        with FixtureRegistry() as copy:
+            for subject, text in (
+                (SOURCE_SUBJECT, W1),
+                (SOURCE_SUBJECT, W2),
+                (PHANTOM, R),
+                (PHANTOM, W1),
+                (PHANTOM, W2),
+            ):
+                copy.seed(subject, text)
+            world.verify(0, SRFIX_REGISTRY=copy.url)
+
+
+class TestWhatThePlanLeftOut:
+    @pytest.fixture
+    def keyed(self, bare: World) -> World:
+        """Keys and values with ids, none of which the phantom subjects hold."""
+        assert bare.registry.seed(SOURCE_SUBJECT, W1) == 1
+        key_id = bare.registry.seed(subject_for("users", Role.KEY), KEY)
+        bare.registry.seed(PHANTOM, R)
+        bare.registry.seed(PHANTOM_KEY, KEY_R)
+        bare.put((frame_id(key_id, b"\x02"), ONE), (frame_id(key_id, b"\x04"), ONE))
+        bare.commit(2)
+        return bare
+
+    @pytest.mark.parametrize("read_only", [PHANTOM_KEY, PHANTOM], ids=["keys", "values"])
+    def test_a_read_only_subject_is_a_problem_until_it_is_repaired_too(self, keyed: World, read_only: str) -> None:
+        with keyed.client() as client:
+            client.set_mode(read_only, "READONLY")
+            keyed.repaired()
+            told = keyed.verify(1)
+            (problem,) = told.problems
+            assert problem.startswith("the plan left schema id ")
+            assert "READONLY" in problem
+            assert "Do not restart what is down yet" in " ".join(told.document["applications"][0]["advice"])
+            client.delete_mode(read_only)
+        keyed.registry.seed(read_only, KEY if read_only == PHANTOM_KEY else W1)
+        told = keyed.verify(2)
+        assert "which the plan left out; srfix diagnose looks at them" in told.unseen[0]
+
+    def test_a_plan_of_an_earlier_version_has_the_words_alone(self, keyed: World) -> None:
+        with keyed.client() as client:
+            client.set_mode(PHANTOM_KEY, "READONLY")
+        keyed.repaired()
+        document = json.loads(keyed.plan_file.read_text())
+        del document["omissions"]
+        document["digest"] = plan_digest(document)
+        keyed.plan_file.write_text(json.dumps(document))
+        (problem,) = keyed.verify(1).problems
+        assert problem.startswith("the plan left this out: The registry takes no registration under ")
+
+
+class TestTypesWithoutASerde:
+    def test_of_protobuf_the_membership_is_verified_and_the_decoding_is_not_looked_at(self, bare: World) -> None:
+        with bare.client() as client:
+            schema_id = client.register(SOURCE_SUBJECT, Schema(text=PROTOBUF, schema_type="PROTOBUF"))
+            older = PROTOBUF.replace("user_id", "id")
+            client.register(PHANTOM, Schema(text=older, schema_type="PROTOBUF"))
+        bare.put((b"a", frame_id(schema_id, b"\x00\x08\x01")))
+        bare.commit(1)
+        told = bare.repaired("--source", "users-store=users").verify(2)
+        assert "schema id 1 is registered here" in told.confirmed
+        assert told.unseen == [
+            "whether the rows with schema id 1 decode: srfix has no serde for PROTOBUF; its registration here holds"
+        ]
+
+    def test_json_schema_is_read(self, bare: World) -> None:
+        with bare.client() as client:
+            schema_id = client.register(SOURCE_SUBJECT, Schema(text=JSON_SCHEMA, schema_type="JSON"))
+            client.register(PHANTOM, Schema(text=JSON_SCHEMA.replace("userId", "USERID"), schema_type="JSON"))
+        bare.put((b"a", frame_id(schema_id, b'{"userId": 1}')))
+        bare.commit(1)
+        told = bare.repaired("--source", "users-store=users").verify(0)
+        assert told.document["subjects"][0]["rows_read"] == 1
+        bare.put((b"a", frame_id(schema_id, b'{"userId": ')))
+        bare.commit(2)
+        assert "users partition 0 offset 1 cannot be read" in bare.verify(1).problems[0]
+
+
+class TestRowsThatNoRegistrationMends:
+    def test_a_live_value_without_an_id_is_a_problem(self, world: World) -> None:
+        world.repaired()
+        world.put((b"c", b'{"userId": 1}'))
+        world.commit(3)
+        (problem,) = world.verify(1).problems
+        assert "1 live value(s), the first unframed one at offset 2, carry no schema id" in problem
+        assert "srfix explain SRF013" in problem
+
+
+class TestAGlobalTable:
+    def test_is_verified_without_a_commit_where_that_is_told(self, bare: World) -> None:
+        topology = bare.directory / "topology.txt"
+        topology.write_text(
+            "Topologies:\n   Sub-topology: 0 for global store (will not generate tasks)\n"
+            "    Source: KSTREAM-SOURCE-0000000000 (topics: [users])\n      --> KTABLE-SOURCE-0000000001\n"
+            "    Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])\n      --> none\n"
+            "      <-- KSTREAM-SOURCE-0000000000\n"
+        )
+        bare.registry.seed(SOURCE_SUBJECT, W1)
+        bare.registry.seed(PHANTOM, R)
+        bare.put((b"a", ONE))
+        which = ("--application", "shop", "--store", "users-store", "--source", "users-store=users")
+        bare.repaired(*which, "--topology", str(topology))
+        bare.verify(0)
+
+
+class TestRegisteredUnderAnotherId:
+    def test_what_the_reader_accepts_by_content_is_verified(self, world: World) -> None:
+        """One content under two ids, as IMPORT makes them: the registry gives out the newest."""
+        with world.client() as client:
+            client.set_mode("twin-value", "IMPORT")
+            client.register_with_id("twin-value", Schema(text=W1), 900)
+            client.delete_mode("twin-value")
+        told = world.repaired().verify(0)
+        by_content = [what for what in told.confirmed if "by content, as id" in what]
+        assert by_content in ([], ["schema id 1 is registered here by content, as id 900: readers accept it"])
