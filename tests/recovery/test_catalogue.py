@@ -37,6 +37,7 @@ class TestCatalogue:
             "SRF001",
             "SRF003",
             "SRF004",
+            "SRF005",
             "SRF011",
             "SRF012",
             "SRF013",

@@ -308,6 +308,11 @@ class TestUponVerification:
         assert said.startswith("Do not rely on it yet")
         assert "leave out --deadline and --max-records, and run srfix verify again" in said
 
+    def test_rows_that_look_ups_miss_can_be_read_and_are_not_to_be_doubled(self) -> None:
+        said = list(upon_verification(NOTHING_KNOWN, Verified.KEYS_MISS))
+        assert said[0].startswith("What is down in shop can read its rows again, but its look-ups by key miss them")
+        assert said[-1].startswith("To prevent the next one: ")
+
     def test_a_problem_forbids_the_restart(self) -> None:
         said = list(upon_verification(NOTHING_KNOWN, Verified.PROBLEMS))
         assert said[0].startswith("Before: stop clean-up jobs")

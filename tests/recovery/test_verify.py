@@ -172,7 +172,14 @@ class TestVerify:
             plan = world.plan()
             assert [finding.role for finding in plan.findings] == [Role.KEY]
             world.apply(plan, tmp_path / "journal")
-            assert [type(event) for event in world.verify(plan)] == [Confirmed, Confirmed, Confirmed]
+            *events, keys_miss = world.verify(plan)
+            assert [type(event) for event in events] == [Confirmed, Confirmed, Confirmed]
+            assert isinstance(keys_miss, Problem)
+            assert keys_miss.keys_miss
+            assert outcome_of("shop", plan, events) is Verified.HOLDS
+            assert outcome_of("shop", plan, [*events, keys_miss]) is Verified.KEYS_MISS
+            unseen = NotLookedAt(subject=keys_miss.subject, what="w")
+            assert outcome_of("shop", plan, [keys_miss, unseen]) is Verified.NOT_SEEN
 
     def test_a_text_that_the_registry_does_not_take_any_more_is_a_problem(self, world: World, repaired: Plan) -> None:
         body = json.dumps({"error_code": 42201, "message": "no such reference"})

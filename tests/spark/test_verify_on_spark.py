@@ -21,7 +21,7 @@ from srfix.recovery.plan_file import Plan, PlannedFinding
 from srfix.recovery.verify import Confirmed, Event, NotLookedAt, Problem, verify
 from srfix.recovery.verify_on_spark import EveryRowOnSpark
 from srfix.serde.errors import RegistryError
-from srfix.serde.registry import RegistryClient, RetryPolicy
+from srfix.serde.registry import RegistryClient, RetryPolicy, Schema
 from srfix.serde.subjects import Role, Subject, Topic, subject_for
 from srfix.serde.wire import SchemaId, frame_id
 from tests.recovery.staging import APPLICATION, PHANTOM, STORE, W1, W2, R, clock, plan_of
@@ -150,11 +150,27 @@ class TestEveryRowOnSpark:
         events = keyed.every_row(finding, keyed.census())
         assert [event.what.partition(" read ")[0] for event in events] == [f"all 2 live row(s) of {topic}"] * 2
 
+    def test_rows_of_a_type_without_a_serde_are_not_looked_at(self, incident: Incident) -> None:
+        protobuf = Schema(text='syntax = "proto3"; message User { int64 id = 1; }', schema_type="PROTOBUF")
+        schema_id = incident.client.register(PHANTOM.replace("users", "people"), protobuf)
+        subject = Subject(PHANTOM.replace("users", "people"))
+        topic = Topic(f"people-{uuid4()}")
+        incident.broker.create_topic(topic, 2)
+        people = replace(incident, topic=topic)
+        people.put(0, (b"a", frame_id(schema_id, b"\x00\x08\x01")), (b"b", frame_id(schema_id, b"\x00\x08\x02")))
+        finding = replace(incident.of_values(), subject=subject, source_topic=topic)
+        events = people.every_row(finding, people.census())
+        assert {type(event) for event in events} == {NotLookedAt}
+        assert events[0].what.startswith(
+            f"whether 2 live row(s) of {topic} decode, read under this subject alone, on Spark: 2 BAD_SCHEMA; "
+        )
+
     def test_what_the_census_did_not_read_is_left_out_and_a_deadline_is_said(self, incident: Incident) -> None:
         finding, whole = incident.of_values(), incident.census()
         partial = replace(whole, partitions=tuple(replace(p, stopped_early="no time") for p in whole.partitions))
-        events = incident.every_row(finding, partial)
-        assert [event.what.partition(" live ")[0] for event in events] == ["all 0", "all 0"]
+        assert incident.every_row(finding, partial) == [
+            NotLookedAt(subject=PHANTOM, what=f"every live row of {incident.topic}: Spark found none to read")
+        ]
         (unseen,) = incident.every_row(finding, whole, deadline_s=1e-9)
         assert unseen == NotLookedAt(
             subject=PHANTOM,

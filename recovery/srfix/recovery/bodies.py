@@ -9,19 +9,22 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
 from srfix.recovery.census.interface import Census, CensusProgress, IdCount, PartitionCensus
 from srfix.recovery.cluster import Cluster
-from srfix.recovery.decoding import RecordDecoder
+from srfix.recovery.decoding import Deserializer, RecordDecoder
 from srfix.recovery.raw_record import RawRecord
+from srfix.recovery.windowed_keys import key_deserializer
+from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import DecodeError, ResolveError, SrfixError, TrailingBytesError
 from srfix.serde.registry import RegistryClient
-from srfix.serde.resolve import ById, ResolvedSchema
+from srfix.serde.resolve import ById, ResolvedSchema, Resolver
 from srfix.serde.subjects import Role
+from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 __all__ = ["Bodies", "LiveRecord", "Misfit", "newest_bodies", "newest_live", "whole_bodies"]
@@ -115,16 +118,22 @@ def newest_live(
 
 
 def newest_bodies(
-    cluster: Cluster, registry: RegistryClient, census: Census, roles: Iterable[Role]
+    cluster: Cluster,
+    registry: RegistryClient,
+    census: Census,
+    roles: Iterable[Role],
+    *,
+    window: WindowKind | None = None,
 ) -> Mapping[Role, Bodies]:
     """Decodes the newest live record of each (id, partition): soon done, and no proof for those before it.
 
+    :param window: the window behind each key; None if they are not windowed.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
     found = {}
     for role in roles:
-        judge = _Judge(registry, (role,))
+        judge = _Judge(registry, (role,), window)
         misfits = _Misfits()
         left_out: dict[str, None] = {}
         decoded = 0
@@ -161,11 +170,15 @@ def whole_bodies(
     census: Census,
     roles: Iterable[Role],
     *,
+    window: WindowKind | None = None,
+    raw_key_ids: Container[SchemaId] = frozenset(),
     deadline_s: float | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Mapping[Role, Bodies]:
     """Decodes every record that a restore loads; the latest of each key counts, as in the census.
 
+    :param window: the window behind each key; None if they are not windowed.
+    :param raw_key_ids: what keys seem to carry that are no schema registry's: those are not decoded.
     :param deadline_s: seconds after which it stops, and says what it left unread.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
@@ -173,7 +186,7 @@ def whole_bodies(
     asked = tuple(roles)
     if not asked:
         return {}
-    reading = _WholeReading(_Judge(registry, asked), census, asked, deadline_s, on_progress)
+    reading = _WholeReading(_Judge(registry, asked, window, raw_key_ids), census, asked, deadline_s, on_progress)
     for partition in census.partitions:
         reading.read(cluster, partition)
     return {role: reading.result(role) for role in asked}
@@ -283,9 +296,19 @@ class _Verdict:
 class _Judge:
     """Decodes one record's key or value. A text says why that was not tried; None that it is not for this to judge."""
 
-    def __init__(self, registry: RegistryClient, roles: Iterable[Role]) -> None:
+    def __init__(
+        self,
+        registry: RegistryClient,
+        roles: Iterable[Role],
+        window: WindowKind | None,
+        raw_key_ids: Container[SchemaId] = frozenset(),
+    ) -> None:
+        def make(resolver: Resolver, role: Role) -> Deserializer:
+            return key_deserializer(resolver, window) if role is Role.KEY else SchemaDeserializer(resolver)
+
         self._schemas = _Remembering(ById(registry))
-        self._decoders = {role: RecordDecoder(self._schemas, roles=(role,)) for role in roles}
+        self._decoders = {role: RecordDecoder(self._schemas, roles=(role,), make=make) for role in roles}
+        self._raw_key_ids = raw_key_ids
         self.unknown: set[SchemaId] = set()
 
     def __call__(self, topic: str, record: RawRecord, role: Role) -> _Verdict | str | None:
@@ -293,6 +316,8 @@ class _Judge:
         part = decoded.key if role is Role.KEY else decoded.value
         if part.schema_id is None:
             return None  # not framed by an id: the census tells
+        if role is Role.KEY and part.schema_id in self._raw_key_ids:
+            return None
         if isinstance(part.error, ResolveError):
             self.unknown.add(part.schema_id)  # SRF011 tells
             return None

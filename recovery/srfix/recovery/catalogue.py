@@ -134,15 +134,20 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         meaning=(
             "A store compares keys byte for byte, and the schema id is part of the bytes. Restored keys "
             "carry the producer's id, the reader serialises its look-up key under another one: joins find "
-            "nothing, and the next update makes a second row for the same key."
+            "nothing, and the next update makes a second row for the same key. The two may belong to different "
+            "partitions too."
         ),
         cause=("Keys in a registry format whose schema differs between producer and reader, on any Streams version."),
-        detection="The ids in the keys of the source topic, beside the id that the reader's key schema has.",
-        remedy=(
-            "No registration repairs it. Make both sides write the same key schema, and rebuild the table "
-            "from a topic with re-written keys."
+        detection=(
+            "The ids in the keys of the source topic, beside the latest version of the phantom key subject that is the "
+            "application's own: one that the topic's keys do not carry and the source's key subject does not have. Without a "
+            "phantom key subject nothing tells what the reader writes, and nothing is claimed."
         ),
-        checked_since=None,
+        remedy=(
+            "No registration repairs it, and srfix plan leaves it alone. Let the reader write keys under the producer's "
+            "schema, or write the topic anew with keys under the reader's, and let the store be rebuilt."
+        ),
+        checked_since="0.1.0",
     ),
     CatalogueEntry(
         code="SRF006",
@@ -269,8 +274,9 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "partition is decoded with the schema of its id; srfix diagnose --decode-values decodes them all."
         ),
         remedy=(
-            "No registration helps. Write the same keys again with valid values, or a tombstone, and let the "
-            "application commit beyond them."
+            "No registration helps. Look at such a row (srfix decode) and ask its producer: values of another format may be "
+            "right, and the store's serde wrong. Where a body does not fit the schema that it names, write the same keys "
+            "again with valid values, or a tombstone, and let the application commit beyond them."
         ),
         checked_since="0.1.0",
     ),

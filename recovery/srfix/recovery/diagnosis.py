@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeAlias
 
 from srfix.recovery import checks, evidence, not_looked_at
 from srfix.recovery.bodies import Bodies, newest_bodies, whole_bodies
@@ -17,16 +18,20 @@ from srfix.recovery.evidence.contest import Contest, contest
 from srfix.recovery.evidence.unseen_source import unseen_source
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Evidence, Finding, Skipped, Source, finding_order
 from srfix.recovery.hints import Hint, circumstances_of, gather_hints, observations, with_hints
+from srfix.recovery.key_role import KeyRole, keys_of_store
 from srfix.recovery.playbook import upon_findings
 from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Topic
+from srfix.serde.windowed import WindowKind
+from srfix.serde.wire import SchemaId
 
 __all__ = ["Examination", "diagnose"]
 
 ProgressHook = Callable[[CensusProgress], None] | None
+_Decoded: TypeAlias = tuple[Topic, str | None, tuple[Role, ...], WindowKind | None, frozenset[SchemaId]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +185,7 @@ class _Counter:
     max_records: int | None
     decode_values: bool
     counted: dict[tuple[Topic, str | None], Census] = field(default_factory=dict)
-    decoded: dict[tuple[Topic, str | None, tuple[Role, ...]], Mapping[Role, Bodies]] = field(default_factory=dict)
+    decoded: dict[_Decoded, Mapping[Role, Bodies]] = field(default_factory=dict)
 
     def __call__(self, topic: Topic, group: str | None) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""
@@ -188,17 +193,30 @@ class _Counter:
             self.counted[topic, group] = self._count(topic, group)
         return self.counted[topic, group]
 
-    def bodies(self, topic: Topic, group: str | None, roles: tuple[Role, ...]) -> Mapping[Role, Bodies]:
+    def bodies(self, topic: Topic, group: str | None, roles: tuple[Role, ...], keys: KeyRole) -> Mapping[Role, Bodies]:
         """Whether the rows that a restore loads decode, in these roles."""
-        if (topic, group, roles) not in self.decoded:
-            self.decoded[topic, group, roles] = self._decode(self(topic, group), roles)
-        return self.decoded[topic, group, roles]
+        raw_key_ids = frozenset(self(topic, group).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
+        asked = topic, group, roles, keys.window, raw_key_ids
+        if asked not in self.decoded:
+            self.decoded[asked] = self._decode(keys.census, roles, keys.window, raw_key_ids)
+        return self.decoded[asked]
 
-    def _decode(self, census: Census, roles: tuple[Role, ...]) -> Mapping[Role, Bodies]:
+    def _decode(
+        self, census: Census, roles: tuple[Role, ...], window: WindowKind | None, raw_key_ids: frozenset[SchemaId]
+    ) -> Mapping[Role, Bodies]:
         cluster, registry = self.survey.cluster, self.survey.registry
         if not self.decode_values:
-            return newest_bodies(cluster, registry, census, roles)
-        return whole_bodies(cluster, registry, census, roles, deadline_s=self.deadline_s, on_progress=self.on_progress)
+            return newest_bodies(cluster, registry, census, roles, window=window)
+        return whole_bodies(
+            cluster,
+            registry,
+            census,
+            roles,
+            window=window,
+            raw_key_ids=raw_key_ids,
+            deadline_s=self.deadline_s,
+            on_progress=self.on_progress,
+        )
 
     def _count(self, topic: Topic, group: str | None) -> Census:
         partitions = tuple(range(self.survey.topics()[topic]))
@@ -228,13 +246,15 @@ def _learn(
     group = None if _is_global(survey, suspect) else suspect.application
     census = counter(topic, group)
     states = _states(survey, suspect, census)
+    keys = keys_of_store(survey, suspect, topic, census, states)
+    census = keys.census
     roles: dict[Role, RoleFacts] = {}
     for role, state in states.items():
         ids = census.ids(role)
         if not ids and not state.versions:
             continue
-        if role is Role.KEY and not state.versions and states[Role.VALUE].versions:
-            continue  # rows were put, and no key schema was registered: the key serde asks no registry
+        if role is Role.KEY and not keys.is_role:
+            continue
         subject, own = suspect.subject(role), suspect.source_subject(topic, role)
         restored = restorable_ids(census, role) if decided else ()
         roles[role] = RoleFacts(
@@ -250,8 +270,12 @@ def _learn(
         evidence=pieces,
         census=census,
         roles=roles,
-        bodies=counter.bodies(topic, group, tuple(roles)) if decided else {},
+        bodies=counter.bodies(topic, group, tuple(roles), keys) if decided else {},
         source_configs=survey.topic_configs(topic) if decided else None,
+        keys=keys,
+        value_asks_no_registry=bool(states[Role.KEY].versions)
+        and Role.VALUE not in roles
+        and not survey.has_subject(suspect.source_subject(topic, Role.VALUE)),
     )
 
 

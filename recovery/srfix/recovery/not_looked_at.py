@@ -28,6 +28,12 @@ def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
         )
     for role, bodies in facts.bodies.items():
         yield from _not_decoded(census.topic, role, bodies)
+    if facts.keys is not None and facts.keys.not_looked_at is not None:
+        yield Skipped(
+            what=f"keys of topic {census.topic}",
+            reason=facts.keys.not_looked_at,
+            could_hide=facts.keys.could_hide,
+        )
     for partition in census.partitions:
         where = f"topic {census.topic}, partition {partition.partition}"
         if partition.stopped_early is not None:
@@ -43,7 +49,7 @@ def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
                     could_hide=True,
                 )
             told = facts.source is not None and role in facts.roles and bool(counted.live_unframed_keys)  # by SRF013
-            if role is Role.VALUE and counted.unframed and not told:
+            if role is Role.VALUE and counted.unframed and not told and not facts.value_asks_no_registry:
                 yield Skipped(
                     what=f"{counted.unframed} {role.value}(s) of {where}, the first at offset "
                     f"{counted.first_unframed_offset}",

@@ -37,6 +37,8 @@ class Verified(Enum):
     """All is confirmed."""
     NOT_SEEN = "not seen"
     """Nothing is wrong, but not all was looked at."""
+    KEYS_MISS = "keys miss"
+    """The rows can be read, but look-ups by key miss them (SRF005)."""
     PROBLEMS = "problems"
     """Something is not repaired."""
 
@@ -132,6 +134,13 @@ def upon_verification(known: Circumstances, outcome: Verified) -> Iterator[str]:
                 "or leave out --deadline and --max-records, and run srfix verify again before you restart what is down. Rows "
                 "of a type for which srfix has no serde can be read by a reader of yours alone."
             )
+        case Verified.KEYS_MISS:
+            yield (
+                f"What is down in {known.application} can read its rows again, but its look-ups by key miss them without an "
+                "error, and every update makes a second row beside the restored one: decide what to do about the keys before "
+                "it writes again (srfix explain SRF005)."
+            )
+            yield from prevention(known)
         case Verified.PROBLEMS:
             yield from before_repair(known)
             yield (

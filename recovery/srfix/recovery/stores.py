@@ -9,6 +9,7 @@ from srfix.recovery.bodies import Bodies
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster_answers import TopicConfigs
 from srfix.recovery.findings import Evidence, Source
+from srfix.recovery.key_role import KeyRole
 from srfix.recovery.subject_state import SubjectState
 from srfix.serde.registry.models import Schema
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, changelog_topic, join_context, subject_for
@@ -113,3 +114,7 @@ class StoreFacts:
     """Per role whether the rows that a restore loads decode; empty while the source is undecided."""
     source_configs: TopicConfigs | None = None
     """The configuration of the source topic, or why it is not known; None while the source is undecided."""
+    keys: KeyRole | None = None
+    """What the keys of the source topic are; None if that was not asked."""
+    value_asks_no_registry: bool = False
+    """True if rows were put under a key schema and no value schema is registered anywhere: the value serde asks none."""

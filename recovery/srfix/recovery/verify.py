@@ -16,10 +16,11 @@ from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.recovery.supplied import Supplied
 from srfix.recovery.verify_events import Confirmed, Event, Looked, NotLookedAt, Problem, tally
 from srfix.recovery.verify_ids import AskedIds, left_out_elsewhere
+from srfix.recovery.verify_keys import keys_missed
 from srfix.recovery.verify_rows import rows_read, rows_without_id
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import Json
-from srfix.serde.subjects import ChangelogSubject, Role, Subject, within_context_of
+from srfix.serde.subjects import ChangelogSubject, Role, Subject, split_context, within_context_of
 
 __all__ = [
     "Confirmed",
@@ -65,7 +66,8 @@ def verify(
     Per store: the census again; a content look-up with `deleted=true`, its id compared, for each id that the plan speaks
     of, live or not, and for each that a restore loads; and per (id, partition) at least one live record decoded under the
     phantom subject alone. The subject's configuration and mode must be what they were before the repair. A store of which
-    no live row was seen is not looked at; what the plan left out is a problem.
+    no live row was seen is not looked at; what the plan left out, and look-ups by key that miss what was repaired
+    (SRF005), are problems.
 
     :param registry: a fresh client: nothing that an earlier step remembered may answer.
     :param supplied: state directories, topologies and ksqlDB's answers: a global table, in whose restore committed offsets
@@ -80,6 +82,7 @@ def verify(
     known_global = {
         (known.application, store.name) for known in plan.circumstances for store in known.stores if store.is_global
     }
+    stores: set[tuple[str, str, str]] = set()
     for finding in plan.findings:
         where = (finding.application, finding.store)
         is_global = where in known_global or (supplied is not None and supplied.is_global(*where))
@@ -118,6 +121,10 @@ def verify(
             yield event if every_row is None else replace(event, rows=0)
         yield from rows_without_id(finding, census)
         yield from _standing(before, registry)
+        store = (*where, split_context(finding.subject)[0])
+        if store not in stores:  # keys and values of one store are two findings
+            yield from keys_missed(finding, census, registry)
+            stores.add(store)
         if every_row is not None:
             yield from every_row.events(finding, census, registry, deadline_s=deadline_s)
     yield from left_out_elsewhere(plan, registry)
@@ -187,6 +194,9 @@ def outcome_of(application: str, plan: Plan, events: Iterable[Event]) -> Verifie
         for subject in (finding.subject, *(within_context_of(finding.subject, store("", role)) for role in Role)):
             owners.setdefault(subject, set()).add(finding.application)
     of_it = [event for event in events if application in owners.get(event.subject, {application})]
-    if any(isinstance(event, Problem) for event in of_it):
+    problems = [event for event in of_it if isinstance(event, Problem)]
+    if not all(problem.keys_miss for problem in problems):
         return Verified.PROBLEMS
-    return Verified.NOT_SEEN if any(isinstance(event, NotLookedAt) for event in of_it) else Verified.HOLDS
+    if any(isinstance(event, NotLookedAt) for event in of_it):
+        return Verified.NOT_SEEN
+    return Verified.KEYS_MISS if problems else Verified.HOLDS

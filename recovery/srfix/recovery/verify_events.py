@@ -37,6 +37,8 @@ class Problem:
     """The id that was asked for; None if this is about something else."""
     rows: int = 0
     """Live rows that were tried for it."""
+    keys_miss: bool = False
+    """True if the rows can be read, but look-ups by key miss them: no registration mends that (SRF005)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

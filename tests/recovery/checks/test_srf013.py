@@ -33,8 +33,10 @@ class TestUnframed:
             "2 live key(s) of topic users have a value that no schema registry serializer framed: 2 in partition 0 "
             "(from offset 1 on)."
         )
-        assert finding.next.startswith(
-            "No registration helps. Write the same keys again with valid values, or a tombstone,"
+        assert finding.next == (
+            "No registration helps. See the first one with srfix decode users --partition 0 --from-offset 1 --max-records 1. "
+            "Ask the producer of topic users which serializer writes its values: values of another format can be right "
+            "there, and the store's serde wrong."
         )
         assert world.plan().actions == ()
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from srfix.recovery.checks._counting import at_fault, in_words, listed, restorable_ids
 from srfix.recovery.checks.interface import CheckContext, Reader
+from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.evidence import candidates
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
@@ -77,7 +78,7 @@ def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ..
         _what_the_subject_lacks(role, faults),
         _what_happens(facts, role, faults, context),
     ]
-    return " ".join(sentences)
+    return " ".join(sentences) + stands_beside(facts)
 
 
 def _what_the_subject_lacks(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> str:

@@ -6,9 +6,12 @@ Processing may skip them; a restore copies them raw (KAFKA-8037).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from srfix.recovery.bodies import Bodies, Misfit
+from srfix.recovery.checks._proof import is_certain_role, is_proven_source
 from srfix.recovery.checks.interface import CheckContext
+from srfix.recovery.commands import srfix_command
 from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.serde.subjects import Role
@@ -25,7 +28,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     for role in facts.roles.values():
         bodies = facts.bodies.get(role.role)
         misfits = bodies.misfits if bodies is not None else ()
-        told = [*_unframed(facts, role), *_undecodable(facts, role, bodies)]
+        unframed = tuple(_unframed(facts, role))
+        told = [*unframed, *_undecodable(facts, role, bodies)]
         if not told:
             continue
         ignored = bool(misfits) and all(misfit.is_only_too_long for misfit in misfits) and len(told) == 1
@@ -42,7 +46,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             registered_ids=role.state.schema_ids,
             evidence=facts.evidence,
             explanation=" ".join((*told, _consequence(facts, ignored=ignored))),
-            next=_next(facts, role, misfits),
+            next=_next(facts, role, misfits, has_unframed=bool(unframed)),
             repairable=False,
         )
 
@@ -103,24 +107,51 @@ def _consequence(facts: StoreFacts, *, ignored: bool) -> str:
     )
 
 
-def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...]) -> str:
+def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], *, has_unframed: bool) -> str:
+    """Advice that rewrites or deletes rows only where bodies were decoded and do not fit, in a role and from a topic of
+    which nothing is in doubt; else a look at a row, and a question.
+    """
     topic = facts.census.topic if facts.census is not None else ""
-    see = ""
-    if misfits:
-        first = misfits[0]
-        part = " --role key" if role.role is Role.KEY else ""
-        see = (
-            f"See the first one with srfix decode {topic} --partition {first.partition} --from-offset {first.first_offset} "
-            f"--max-records 1{part}. "
+    see = f"No registration helps. See the first one with {_look(facts, role, misfits)}."
+    who = f"Ask the producer of topic {topic} which serializer writes its {role.role.value}s"
+    if not misfits:
+        return f"{see} {who}: values of another format can be right there, and the store's serde wrong."
+    if not is_certain_role(facts, role):
+        return f"{see} {who}: that they are a schema registry's was concluded from their bytes."
+    if not is_proven_source(facts):
+        return (
+            f"{see} {who}. Nothing but a commit says that the store restores from that topic: name it with --source before "
+            "anything is written to it."
         )
     again = (
         "a tombstone for each of these keys, and the rows anew under keys that decode"
         if role.role is Role.KEY
         else "the same keys again with valid values, or a tombstone"
     )
-    return (
-        f"No registration helps. {see}Write {again}, to topic {topic}, and let {facts.store.application} commit beyond "
-        "them."
+    write = f"{see} Write {again}, to topic {topic}, and let {facts.store.application} commit beyond them."
+    return f"{write} {who} where they are not framed, before those are written anew." if has_unframed else write
+
+
+def _look(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...]) -> str:
+    """The command that shows the first of these records."""
+    census = facts.census
+    assert census is not None
+    window = facts.keys.window if facts.keys is not None and role.role is Role.KEY else None
+    unframed = (
+        (p.partition, p.values.first_unframed_offset or 0) for p in census.partitions if p.values.live_unframed_keys
+    )
+    partition, offset = next(chain(((misfit.partition, misfit.first_offset) for misfit in misfits), unframed))
+    return srfix_command(
+        "decode",
+        census.topic,
+        "--partition",
+        str(partition),
+        "--from-offset",
+        str(offset),
+        "--max-records",
+        "1",
+        *(("--role", "key") if role.role is Role.KEY else ()),
+        *(("--window", window.value) if window is not None else ()),
     )
 
 

@@ -1,0 +1,133 @@
+"""SRF005: the topic's keys carry other schema ids than the reader writes. Look-ups miss without any error.
+
+Seen on Kafka Streams 2.6.3 and 2.7.0: a left join gives null after a restore, and the next update makes a second row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from srfix.recovery.checks._counting import at_fault, in_words, listed, restorable_ids
+from srfix.recovery.checks.interface import CheckContext
+from srfix.recovery.findings import Finding, Severity, Source
+from srfix.recovery.key_asymmetry import KeyAsymmetry, asymmetry
+from srfix.recovery.stores import RoleFacts, StoreFacts
+from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.errors import SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.registry.models import Json, Schema
+from srfix.serde.subjects import Role
+from srfix.serde.wire import SchemaId
+
+__all__ = ["CODE", "asymmetry_of", "check", "stands_beside"]
+
+CODE = "SRF005"
+
+
+def asymmetry_of(facts: StoreFacts) -> KeyAsymmetry | None:
+    """Whether the reader writes another key id than the topic's keys carry; None if not, or if nothing tells."""
+    role = facts.roles.get(Role.KEY)
+    if role is None or facts.source is None or facts.census is None or facts.keys is None:
+        return None
+    if not facts.keys.is_certain:
+        return None
+    carried = [i for i in restorable_ids(facts.census, Role.KEY) if role.memberships[i].is_known]
+    return asymmetry(carried, role.state, facts.keys.source.schema_ids)
+
+
+def stands_beside(facts: StoreFacts) -> str:
+    """A sentence for the other findings of the store, with a blank before it; empty if there is no SRF005."""
+    found = asymmetry_of(facts)
+    if found is None:
+        return ""
+    return (
+        f" SRF005 stands beside this: the reader writes keys under schema id {found.reader_id}, not "
+        f"{listed(found.topic_ids)}, so its look-ups by key miss, and no registration cures that."
+    )
+
+
+def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """At most one finding, of the keys."""
+    found = asymmetry_of(facts)
+    if found is None or facts.source is None or facts.census is None:
+        return
+    role, store, topic = facts.roles[Role.KEY], facts.store, facts.source.topic
+    faults = at_fault(facts.census, Role.KEY, found.topic_ids)
+    reader = _in_short(_text_of(context.registry, role, found.reader_id))
+    written = "; ".join(f"{i} is {_in_short(role.memberships[i].schema)}" for i in found.topic_ids)
+    source_subject = store.source_subject(topic, Role.KEY)
+    yield Finding(
+        code=CODE,
+        severity=Severity.SILENT,
+        application=store.application,
+        store=store.name,
+        role=Role.KEY,
+        subject=role.subject,
+        source=Source(topic=topic, subject=source_subject),
+        schema_ids=faults,
+        registered_ids=role.state.schema_ids,
+        evidence=facts.evidence,
+        explanation=f"The keys of topic {topic} carry {in_words(faults)}; {written}. The reader of store {store.name} of "
+        f"application {store.application} writes the keys that it looks up under schema id {found.reader_id}, its own under "
+        f"{role.subject}: {reader}. A store compares keys byte for byte, and the schema id is part of the bytes. So after a "
+        "restore a look-up of such a key finds nothing, without any error: a join gives null, and the next update makes a "
+        "second row for the same key. The two keys may belong to different partitions too.",
+        next=f"No registration helps, and srfix cannot repair it. Let the reader write keys under the schema that the producer "
+        f"uses ({listed(found.topic_ids)} under {source_subject}), or write the topic anew with keys under the reader's schema "
+        "and build the table from that. Then let the store be rebuilt: rows that the application wrote keep their key bytes. "
+        f"The registry does not show that the reader was changed: this finding stays while {role.subject} holds "
+        f"{found.reader_id}.",
+        repairable=False,
+    )
+
+
+def _text_of(registry: RegistryClient, role: RoleFacts, schema_id: SchemaId) -> Schema | None:
+    version = role.state.version_of(schema_id)
+    if version is None:
+        return None
+    try:
+        return registry.version(role.subject, version.version, deleted=True).schema
+    except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
+        return None
+
+
+def _in_short(schema: Schema | None) -> str:
+    """`record Key (id long)`, `string`: enough for a person to tell two schemas apart."""
+    if schema is None:
+        return "a schema that is gone"
+    if schema.schema_type != "AVRO":
+        return f"a schema of the type {schema.schema_type}"
+    try:
+        document: Json = json.loads(schema.text)
+    except ValueError:
+        return "a schema that is no JSON"
+    match document:
+        case {"type": "record", "name": str(name), "fields": list(fields)}:
+            inside = ", ".join(_field(field) for field in fields)
+            return f"record {name} ({inside})" if inside else f"record {name} without fields"
+        case _:
+            return _type(document)
+
+
+def _field(field: Json) -> str:
+    match field:
+        case {"name": str(name), "type": type_}:
+            return f"{name} {_type(type_)}"
+        case _:
+            return json.dumps(field)
+
+
+def _type(type_: Json) -> str:
+    match type_:
+        case str(name):
+            return name
+        case list(branches):
+            return " or ".join(map(_type, branches))
+        case {"type": _, "name": str(name)}:
+            return name
+        case {"type": str(name), "logicalType": str(logical)}:
+            return f"{name} ({logical})"
+        case {"type": str(name)}:
+            return name
+        case _:
+            return json.dumps(type_)

@@ -1,0 +1,138 @@
+"""SRF005: the reader writes keys under another schema id than the topic's keys carry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from srfix.recovery.checks.srf005 import asymmetry_of
+from srfix.recovery.findings import Finding, Severity
+from srfix.serde.subjects import Role
+from srfix.serde.wire import frame_id
+from tests.recovery.staging import PHANTOM, W1
+from tests.recovery.world import World, value
+
+PHANTOM_KEY = PHANTOM.removesuffix("-value") + "-key"
+PRODUCER = '{"type":"record","name":"Key","fields":[{"name":"id","type":"long"}]}'
+READER = '{"type":"record","name":"ROWKEY","fields":[{"name":"ID","type":["null","long"],"default":null}]}'
+
+
+def key(schema_id: int, number: int = 1) -> bytes:
+    return frame_id(schema_id, bytes([2 * number]))
+
+
+def of(world: World, code: str) -> list[Finding]:
+    return [finding for finding in world.examine().diagnosis.findings if finding.code == code]
+
+
+def asymmetric(world: World) -> Finding:
+    (finding,) = of(world, "SRF005")
+    return finding
+
+
+@pytest.fixture
+def producer(world: World) -> int:
+    """The producer's key schema, under which two rows are live; the values are all registered."""
+    producer = world.registry.seed("users-key", PRODUCER)
+    world.registry.seed(PHANTOM, W1)
+    world.put("users", (key(producer, 1), value(1)), (key(producer, 2), value(1)))
+    world.commit("shop", users=2)
+    return producer
+
+
+@pytest.fixture
+def reader(world: World, producer: int) -> int:
+    """The reader's own key schema."""
+    return world.registry.seed(PHANTOM_KEY, READER)
+
+
+class TestTheFinding:
+    def test_both_ids_their_schemas_and_the_places_are_named(self, world: World, producer: int, reader: int) -> None:
+        finding = asymmetric(world)
+        assert (finding.severity, finding.role, finding.repairable) == (Severity.SILENT, Role.KEY, False)
+        assert finding.subject == PHANTOM_KEY
+        assert finding.source is not None
+        assert finding.source.subject == "users-key"
+        assert finding.registered_ids == (reader,)
+        (fault,) = finding.schema_ids
+        assert (fault.schema_id, fault.live_keys) == (producer, 2)
+        assert finding.explanation.startswith(
+            f"The keys of topic users carry schema id {producer} (2 live keys: 2 in partition 0); {producer} is record Key "
+            "(id long). The reader of store users-store of application shop writes the keys that it looks up under schema "
+            f"id {reader}, its own under {PHANTOM_KEY}: record ROWKEY (ID null or long)."
+        )
+        assert finding.next.startswith("No registration helps, and srfix cannot repair it.")
+
+    def test_ids_behind_the_committed_offset_count_too(self, world: World, producer: int, reader: int) -> None:
+        world.commit("shop", users=0)
+        assert [(fault.schema_id, fault.live_keys) for fault in asymmetric(world).schema_ids] == [(producer, 0)]
+
+    def test_the_plan_leaves_it_alone(self, world: World, reader: int) -> None:
+        assert {(finding.code, finding.role) for finding in world.plan().findings} == {("SRF001", Role.KEY)}
+
+    @pytest.mark.parametrize(
+        ("schema", "said"),
+        [
+            ('"string"', "string"),
+            ('{"type":"long","logicalType":"timestamp-millis"}', "long (timestamp-millis)"),
+            ('{"type":"record","name":"Nothing","fields":[]}', "record Nothing without fields"),
+            ('{"type":"array","items":"string"}', "array"),
+        ],
+    )
+    def test_the_readers_schema_is_told_in_short(self, world: World, producer: int, schema: str, said: str) -> None:
+        world.registry.seed(PHANTOM_KEY, schema)
+        assert f"its own under {PHANTOM_KEY}: {said}. A store compares" in asymmetric(world).explanation
+
+
+class TestARepair:
+    def test_it_does_not_cure_it_and_a_second_diagnosis_is_not_healthy(
+        self, world: World, reader: int, tmp_path: Path
+    ) -> None:
+        before = asymmetric(world)
+        world.apply(world.plan(), tmp_path / "journal")
+        after = world.examine().diagnosis
+        assert [finding.code for finding in after.findings if finding.severity is not Severity.NOTE] == ["SRF005"]
+        assert asymmetric(world).schema_ids == before.schema_ids
+        assert after.has_findings
+
+    def test_srf001_and_srf003_say_that_it_stands_beside_them(
+        self, world: World, producer: int, reader: int, tmp_path: Path
+    ) -> None:
+        beside = (
+            f"SRF005 stands beside this: the reader writes keys under schema id {reader}, not {producer}, so its look-ups by "
+            "key miss, and no registration cures that."
+        )
+        (incident,) = of(world, "SRF001")
+        assert incident.role is Role.KEY
+        assert incident.explanation.endswith(beside)
+        world.apply(world.plan(), tmp_path / "journal")
+        masked = of(world, "SRF003")
+        assert {finding.role for finding in masked} == {Role.KEY, Role.VALUE}
+        for finding in masked:
+            assert finding.explanation.endswith(beside)
+            assert "its rows can be decoded, not found by their keys" in finding.explanation
+            assert "it can be read" not in finding.explanation
+
+
+class TestWhatIsNone:
+    def test_a_reader_that_writes_the_producers_schema(self, world: World, producer: int) -> None:
+        assert world.registry.seed(PHANTOM_KEY, PRODUCER) == producer
+        assert not of(world, "SRF005")
+        assert all("it can be read" in finding.explanation for finding in of(world, "SRF003"))
+
+    def test_without_a_phantom_key_subject_nothing_is_claimed(self, world: World, producer: int) -> None:
+        assert not of(world, "SRF005")
+
+    def test_keys_that_are_no_schema_registry_keys(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.registry.seed(PHANTOM_KEY, READER)
+        world.put("users", ("a", value(1)))
+        world.commit("shop", users=1)
+        assert not of(world, "SRF005")
+
+    def test_an_undecided_source(self, world: World, reader: int) -> None:
+        (facts,) = world.examine().facts
+        assert asymmetry_of(facts) is not None
+        assert asymmetry_of(replace(facts, source=None)) is None
