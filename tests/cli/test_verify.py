@@ -334,6 +334,34 @@ class TestKeysThatAReaderWritesOtherwise:
         keyed.repaired().verify(0)
 
 
+class TestWindowedKeys:
+    @pytest.mark.parametrize("suffix", [8, 12, 16])
+    def test_are_read_with_their_window(self, bare: World, suffix: int) -> None:
+        """Another record's keys are not what the reader writes, so the report is 1; but for that alone."""
+        at_ms = (1_592_265_600_000).to_bytes(8)
+        window = {8: at_ms, 12: at_ms + bytes(4), 16: at_ms * 2}[suffix]
+        bare.registry.seed(SOURCE_SUBJECT, W1)
+        key_id = bare.registry.seed(subject_for("users", Role.KEY), KEY)
+        bare.registry.seed(PHANTOM, W1)
+        bare.registry.seed(PHANTOM_KEY, KEY_R)
+        bare.put(*((frame_id(key_id, bytes([2 * number])) + window, ONE) for number in range(1, 10)))
+        bare.commit(9)
+        assert [finding["role"] for finding in bare.plan()["findings"]] == ["key"]
+        bare.apply()
+        told = bare.verify(1)
+        assert [what.partition(" ")[0] for what in told.problems] == ["store"]
+        assert (
+            f"1 live row(s) with schema id {key_id}, one per partition, read under this subject alone" in told.confirmed
+        )
+        assert told.unseen == []
+
+    def test_bigint_keys_beside_a_left_over_key_subject_are_no_problem(self, world: World) -> None:
+        world.registry.seed(PHANTOM_KEY, KEY_R)
+        world.put(*((number.to_bytes(8), ONE) for number in range(10)))
+        world.commit(12)
+        world.repaired().verify(0)
+
+
 class TestTypesWithoutASerde:
     def test_of_protobuf_the_membership_is_verified_and_the_decoding_is_not_looked_at(self, bare: World) -> None:
         with bare.client() as client:

@@ -57,6 +57,7 @@ class TestAllVersions:
 
     def test_a_store_whose_phantom_subject_does_not_exist_gets_one(self, world: World) -> None:
         world.commit("tills", users=1)
+        world.sources = {f"tills/{STORE}": Topic("users")}
         plan = quick(world, application="tills", store=STORE)
         assert registered(plan) == [1, 2]
         assert [(f.application, f.subject) for f in plan.findings] == [("tills", "tills-users-store-changelog-value")]

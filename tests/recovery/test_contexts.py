@@ -62,7 +62,9 @@ class TestDiagnose:
         (finding,) = [found for found in world.examine().diagnosis.findings if found.code == "SRF001"]
         assert finding.source is not None
         assert finding.source.topic == "users"
-        assert {e.topic for e in finding.evidence if e.kind == "schema-similarity"} == {Topic("users")}
+        assert [e.topic for e in finding.evidence if e.kind == "schema-similarity" and not e.against] == [
+            Topic("users")
+        ]
 
 
 class TestTheWholeWay:
@@ -83,6 +85,7 @@ class TestTheWholeWay:
     def test_two_contexts_are_repaired_in_one_plan(self, world: World, tmp_path: Path) -> None:
         world.registry.seed(PHANTOM, KEY)
         world.registry.seed(SOURCE_SUBJECT, W2)
+        world.sources = {"users-store": Topic("users")}
         plan = world.plan()
         registered = {(a.subject, a.schema_id, a.schema.text) for a in plan.actions if isinstance(a, Register)}
         assert registered == {(PHANTOM, 2, W2), (IN_CONTEXT, 2, W1)}

@@ -43,9 +43,13 @@ class TestTheSource:
         assert not finding.repairable
         assert finding.schema_ids == ()
         assert finding.next == (
-            "Say which topic the table is built on: srfix diagnose --source users-store=TOPIC "
-            "(candidates: orders, users)."
+            "Say which: srfix diagnose --source shop/users-store=users or srfix diagnose --source "
+            "shop/users-store=orders."
         )
+        assert [(each.application, each.store, each.topic) for each in finding.considered] == [
+            ("shop", "users-store", "users"),
+            ("shop", "users-store", "orders"),
+        ]
         assert "restores from one of orders, users" in finding.explanation
         assert world.plan().actions == ()
 
@@ -71,7 +75,7 @@ class TestTheSource:
         diagnosis = world.examine().diagnosis
         assert diagnosis.findings == ()
         assert diagnosis.is_inconclusive
-        assert "name the topic with --source users-store=TOPIC" in diagnosis.skipped[-1].reason
+        assert "Say which: srfix diagnose --source shop/users-store=users or" in diagnosis.skipped[-1].reason
 
     def test_candidates_that_are_all_fine_are_healthy(self, world: World) -> None:
         world.registry.seed("orders-value", W1)
@@ -82,13 +86,12 @@ class TestTheSource:
         assert not diagnosis.is_inconclusive
 
     def test_a_store_without_any_evidence_is_no_clean_bill_of_health(self) -> None:
-        with world_of({"users": 1}) as world:
+        with world_of({"orders": 1}) as world:
             world.registry.seed("shop-users-store-changelog-value", R)
-            world.listing("shop")
-            diagnosis = world.examine().diagnosis
+            diagnosis = world.examine(application="shop").diagnosis
         assert diagnosis.findings == ()
         assert diagnosis.is_inconclusive
-        assert "name it with --source users-store=TOPIC" in diagnosis.skipped[-1].reason
+        assert "Name it: srfix diagnose --source shop/users-store=TOPIC." in diagnosis.skipped[-1].reason
 
 
 class TestTheWholeCluster:
@@ -128,8 +131,9 @@ class TestTheWholeCluster:
     def test_a_name_that_allows_another_application_is_said_to(self, world: World) -> None:
         world.registry.seed("shop-eu-kept-changelog-value", W1)
         world.commit("shop-eu", orders=0)
-        skipped = [s for s in world.examine(application=None).diagnosis.skipped if s.could_hide]
-        assert [s.what for s in skipped] == ["the subjects of shop-eu-kept-changelog as those of shop"]
+        finding = world.findings()["SRF003"]
+        assert (finding.application, finding.store) == ("shop", "eu-kept")  # which alone reads users
+        assert finding.other_splits == ("shop-eu/kept",)
 
 
 class TestGarbage:

@@ -18,7 +18,8 @@ from srfix.serde.errors import PlanError
 from srfix.serde.registry import Schema
 from srfix.serde.registry.errors import OperationNotPermittedError
 from srfix.serde.registry.models import Json
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, killed_at
+from srfix.serde.subjects import Topic
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R, killed_at
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
 METADATA: dict[str, Json] = {"properties": {"owner": "shop"}}
@@ -122,6 +123,7 @@ class TestWhereItWouldLoseSomething:
         client.register(PHANTOM, Schema(text=R.replace("USERID", "BADGE")), metadata=METADATA)
         client.delete_version(PHANTOM, 1)
         before = world.registry.dump()
+        world.sources = {STORE: Topic("users")}
         with pytest.raises(
             PlanError, match=r"has soft-deleted versions \(1\), which a registry deletes for good when it"
         ):

@@ -57,8 +57,11 @@ class TestDiagnose:
         assert {(e.kind, e.topic, e.weight) for e in finding.evidence} == {
             ("committed-offsets", "users", Weight.WEAK),
             ("committed-offsets", "logins", Weight.WEAK),
+            ("record-ids", "logins", Weight.STRONG),
             ("schema-similarity", "users", Weight.STRONG),
+            ("streams-group", None, Weight.STRONG),
         }
+        assert {(e.topic, e.kind) for e in finding.evidence if e.against} == {("logins", "record-ids")}
         assert f"holds schema id {staged.internal_id}, but not 1 and 2 (40403)" in finding.explanation
         assert "Error retrieving Avro value schema version for id" in finding.explanation
 

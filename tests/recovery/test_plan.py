@@ -12,7 +12,7 @@ from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibil
 from srfix.recovery.plan_file import Plan, plan_document
 from srfix.recovery.repairs import Keep, Width
 from srfix.serde.registry import IncompatibleSchemaError, Schema
-from srfix.serde.subjects import ChangelogSubject, Role
+from srfix.serde.subjects import ChangelogSubject, Role, Topic
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
@@ -100,6 +100,7 @@ class TestWhatIsRegistered:
     def test_a_store_whose_phantom_subject_does_not_exist_gets_one(self, world: World, tmp_path: Path) -> None:
         world.commit("tills", users=2)
         before = world.registry.dump()
+        world.sources = {"users-store": Topic("users")}
         plan = world.plan(application="tills", store="users-store")
         assert kinds(plan) == ["register", "soft-delete", "register", "soft-delete"]
         world.apply(plan, tmp_path / "journal")
@@ -188,7 +189,7 @@ class TestKeep:
         for permanent in (False, True):
             client.delete_version(PHANTOM, 1, permanent=permanent)
         third = world.registry.seed(SOURCE_SUBJECT, W1.replace("userId", "id"))
-        world.listing("shop")
+        world.sources = {STORE: Topic("users")}
         plan = world.plan(keep=Keep.LIVE, application="shop", store=STORE)
         assert registered(plan) == [1, 2, third]
         assert plan.actions[0].kind == "set-compatibility"

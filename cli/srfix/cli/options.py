@@ -176,8 +176,8 @@ def selection_options(command: Callable[..., R]) -> Callable[..., R]:
                 envvar="SOURCES",
                 type=Lines("key=value"),
                 multiple=True,
-                metavar="STORE=TOPIC",
-                help="The topic that a store restores from; repeatable.",
+                metavar="[APPLICATION/]STORE=TOPIC",
+                help="The topic that a store restores from; repeatable. APPLICATION is needed where several have such a store.",
             ),
             _option(
                 "--reader",
@@ -331,7 +331,7 @@ def _sources(texts: Iterable[str]) -> dict[str, Topic]:
     for text in texts:
         store, _, topic = text.partition("=")
         if not store or not topic:
-            raise UsageError(f"--source takes STORE=TOPIC, not {text!r}.")
+            raise UsageError(f"--source takes STORE=TOPIC or APPLICATION/STORE=TOPIC, not {text!r}.")
         if sources.get(store, topic) != topic:
             raise UsageError(f"--source names two topics for the store {store!r}; a store restores from one.")
         sources[store] = Topic(topic)

@@ -1,4 +1,4 @@
-"""Which stores to look at: internal-looking subjects without a topic, and stores that the person names."""
+"""Which changelogs to look at: internal-looking subjects without a topic, and stores that the person names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from srfix.recovery import not_looked_at
+from srfix.recovery.evidence.application import Applications
 from srfix.recovery.findings import Skipped
-from srfix.recovery.internal_topics import Kind, application_prefixes, parse, recognise, record_name_subject
-from srfix.recovery.stores import SuspectStore
+from srfix.recovery.internal_topics import (
+    Kind,
+    application_prefixes,
+    ksqldb_query,
+    operator_behind,
+    parse,
+    recognise,
+    record_name_subject,
+)
+from srfix.recovery.stores import Suspect, SuspectStore
 from srfix.recovery.supplied_candidates import supplied_skips, supplied_stores
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import ClusterError, UsageError
@@ -18,32 +28,29 @@ __all__ = ["Candidates", "find_candidates"]
 
 _SPOT_CHECKS: Final = 20
 """Listed groups that are asked besides."""
-_NAMED_GROUPS: Final = 3
-"""Groups that may not be asked and are named; there may be hundreds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
     """What to look at, and what not."""
 
-    stores: tuple[SuspectStore, ...]
-    """By application and name."""
+    suspects: tuple[Suspect, ...]
+    """The changelogs, by name and context."""
+    applications: Applications
+    """Which of the names in question are those of applications."""
     skipped: tuple[Skipped, ...]
-    """Subjects that could not be given to an application, and questions that the broker would not answer."""
+    """Subjects that are none of a store restored from a topic, and questions that the broker would not answer."""
 
 
 def find_candidates(survey: Survey, *, application: str | None, store: str | None) -> Candidates:
     """Looks through all subjects, live and soft-deleted, for internal-looking ones whose topic is not listed.
 
-    The application is found among the listed groups, the one that is named, and every prefix of the subject that
-    ends before a `-`, asked as a group id; the longest that exists is taken, the others are remembered.
-
-    :raises UsageError: if the application that is named has neither a group nor a subject.
+    :raises UsageError: if the application that is named has neither a group nor a subject, or nothing has a store of the
+        name.
     :raises ClusterError: if the broker does not answer at all.
     :raises RegistryError: if the registry does not answer.
     """
     skipped: list[Skipped] = []
-    orphaned = _changelogs_without_topic(survey, application, skipped)
     listing = survey.cluster.groups()
     listed = frozenset(listing.groups)
     if listing.problem is not None:
@@ -54,59 +61,47 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
                 could_hide=False,
             )
         )
-    owners = _Owners(survey, listed, named=application)
+    given = [application] if application is not None else []
+    given += [key.rpartition("/")[0] for key in survey.sources if "/" in key]
+    applications = Applications(survey, listed, given)
+    orphaned = _changelogs_without_topic(survey, application, skipped)
     if application is None or store is None:
-        owners.ask(topic for _context, topic in orphaned)
-    stores: dict[tuple[str, str, str], SuspectStore] = {}
+        _ask(survey, listed, (topic for _context, topic in orphaned), named=application)
+    found: dict[tuple[Topic, str], Suspect] = {}
     for context, topic in orphaned:
-        if application is None:
-            found = owners.of(topic)
-        else:
-            longer = owners.of(topic) if store is None else ()
-            if longer:
-                skipped.append(_of_another(topic, longer[0], application))
-                continue
-            found = (application,)
-        if not found:
-            skipped.append(_without_application(topic))
-            continue
-        parsed = parse(topic, application=found[0])
-        if parsed is None or parsed.store is None or (store is not None and parsed.store != store):
-            continue
-        suspect = SuspectStore(application=found[0], name=parsed.store, other_applications=found[1:], context=context)
-        stores[suspect.application, suspect.name, context] = suspect
+        splits = _splits(topic, context, application, store)
+        longer = _longer_application(topic, application, applications) if store is None else None
+        if longer is not None and application is not None:
+            skipped.append(not_looked_at.of_another(topic, longer, application))
+        elif splits:
+            found[topic, context] = Suspect(changelog=topic, context=context, splits=splits)
     # One that left a subject in some context is not looked at in another one, where nothing points to it.
-    known = {(suspect.application, suspect.name) for suspect in stores.values()}
-    for suspect in supplied_stores(survey):
+    known = {topic for topic, _context in found}
+    named = _named(survey, application, store, skipped)
+    for suspect in (*supplied_stores(survey), *named):
         asked_for = application in (None, suspect.application) and store in (None, suspect.name)
-        if asked_for and (suspect.application, suspect.name) not in known:
-            stores.setdefault((suspect.application, suspect.name, suspect.context), suspect)
-    skipped.extend(owners.skipped())
-    names = frozenset(suspect.name for suspect in stores.values())
+        if asked_for and suspect.changelog not in known:
+            key = (suspect.changelog, suspect.context)
+            others = found[key].splits if key in found else ()
+            splits = tuple(dict.fromkeys((*others, suspect)))
+            found[key] = Suspect(changelog=suspect.changelog, context=suspect.context, splits=splits)
+    names = frozenset(split.name for suspect in found.values() for split in suspect.splits)
     skipped.extend(supplied_skips(survey, application=application, found=names))
-    if application is not None and store is not None:
-        named = SuspectStore(application=application, name=store)
-        if named.changelog not in survey.topics():
-            if (application, store) not in known:
-                stores.setdefault((application, store, named.context), named)
-        else:
-            skipped.append(
-                Skipped(
-                    what=f"store {store} of application {application}",
-                    reason=f"it has a changelog topic of its own, {named.changelog}, and restores from that",
-                    could_hide=False,
-                )
-            )
-    if application is None and store is not None and not stores:
+    if application is None and store is not None and not found:
         raise UsageError(
             f"No store {store!r} was found: no changelog-like subject without a topic ends in its name. If its phantom "
             "subject does not exist, name its application too: --application ID --store NAME."
         )
-    _refuse_unknown(survey, application, stores.values(), (*listing.groups, *survey.supplied.applications))
-    hidden = _hidden(survey, stores.values())
+    _refuse_unknown(survey, application, found, (*listing.groups, *survey.supplied.applications))
+    of_operators = {key: why for key, suspect in found.items() if (why := _never_restored(survey, suspect)) is not None}
+    skipped.extend(of_operators.values())
+    left = {key: suspect for key, suspect in found.items() if key not in of_operators}
+    hidden = _hidden(survey, left.values())
     skipped.extend(hidden.values())
     return Candidates(
-        stores=tuple(stores[name] for name in sorted(stores) if stores[name] not in hidden), skipped=tuple(skipped)
+        suspects=tuple(left[key] for key in sorted(left) if left[key] not in hidden),
+        applications=applications,
+        skipped=tuple(skipped),
     )
 
 
@@ -127,13 +122,7 @@ def _changelogs_without_topic(
         if split is None:
             record_named = record_name_subject(name)
             if record_named is not None and is_wanted(record_named):
-                skipped.append(
-                    Skipped(
-                        what=f"subject {subject}",
-                        reason="it follows TopicRecordNameStrategy, which this version does not examine",
-                        could_hide=True,
-                    )
-                )
+                skipped.append(not_looked_at.by_record_name(subject))
             continue
         topic, _role = split
         if is_wanted(topic):
@@ -141,116 +130,96 @@ def _changelogs_without_topic(
     return sorted(found)
 
 
-class _Owners:
-    """Which applications a changelog's name may belong to, the likeliest first.
+def _splits(topic: Topic, context: str, application: str | None, store: str | None) -> tuple[SuspectStore, ...]:
+    """The ways to take a changelog's name apart that were asked for, the longest application first."""
+    names = application_prefixes(topic) if application is None else (application,)
+    return tuple(
+        SuspectStore(application=name, name=parsed.store, context=context)
+        for name in names
+        if (parsed := parse(topic, application=name)) is not None
+        and parsed.store is not None
+        and store in (None, parsed.store)
+    )
 
-    :param listed: the groups that the cluster lists.
-    :param named: the application that is asked for: then only longer ones are looked for, which the name rather fits.
+
+def _ask(survey: Survey, listed: Collection[str], topics: Iterable[Topic], *, named: str | None) -> None:
+    """Asks for the offsets of all groups that come into question, side by side.
+
+    Those that are listed, else all that a name allows: a listing shows only the groups that one may describe, so its
+    silence proves nothing.
     """
-
-    def __init__(self, survey: Survey, listed: Collection[str], *, named: str | None) -> None:
-        self._survey = survey
-        self._listed = listed
-        self._named = named
-        self._supplied = frozenset(survey.supplied.applications)
-        self._refused: dict[str, ClusterError] = {}
-
-    def ask(self, topics: Iterable[Topic]) -> None:
-        """Asks for the offsets of all groups that come into question, side by side."""
-        groups = [group for topic in topics for group in self._possible(topic)]
-        if groups:
-            # Some that exist besides: their answers tell how this broker answers.
-            self._survey.ask_commits([*groups, *sorted(self._listed)[:_SPOT_CHECKS]])
-
-    def of(self, topic: Topic) -> tuple[str, ...]:
-        """The applications that exist."""
-        known = {group for group in self._possible(topic) if group in self._listed or self._has_committed(group)}
-        return tuple(prefix for prefix in self._prefixes(topic) if prefix in known or prefix in self._supplied)
-
-    def skipped(self) -> Iterator[Skipped]:
-        """The groups that could not be asked, in one line: there may be one per subject."""
-        if not self._refused:
-            return
-        groups = sorted(self._refused)
-        first = self._refused[groups[0]]
-        what = f"the committed offsets of group {groups[0]!r}"
-        reason = f"{first} Whether it is an application cannot be told"
-        if len(groups) > 1:
-            names = ", ".join(map(repr, groups[:_NAMED_GROUPS])) + (", …" if len(groups) > _NAMED_GROUPS else "")
-            what = f"the committed offsets of {len(groups)} groups whose names are prefixes of subjects ({names})"
-            reason = f"of the first: {first} Whether they are applications cannot be told"
-        if self._named is not None:
-            reason += f"; what may be theirs was examined as that of {self._named!r}"
-        yield Skipped(what=what, reason=reason, could_hide=self._named is None)
-
-    def _prefixes(self, topic: Topic) -> tuple[str, ...]:
-        least = 0 if self._named is None else len(self._named)
-        return tuple(prefix for prefix in application_prefixes(topic) if len(prefix) > least)
-
-    def _possible(self, topic: Topic) -> tuple[str, ...]:
-        """Those that are listed, else all that the name allows.
-
-        A listing shows only the groups that one may describe, so its silence proves nothing.
-        """
-        prefixes = self._prefixes(topic)
-        return tuple(prefix for prefix in prefixes if prefix in self._listed) or prefixes
-
-    def _has_committed(self, group: str) -> bool:
-        try:
-            return bool(self._survey.commits(group))
-        except ClusterError as error:  # one group that may not be asked hides no other one
-            self._refused[group] = error
-            return False
+    least = 0 if named is None else len(named)
+    groups: dict[str, None] = {}
+    for topic in topics:
+        prefixes = [prefix for prefix in application_prefixes(topic) if len(prefix) >= least]
+        groups |= dict.fromkeys([prefix for prefix in prefixes if prefix in listed] or prefixes)
+    if groups:
+        # Some that exist besides: their answers tell how this broker answers.
+        survey.ask_commits([*groups, *sorted(listed)[:_SPOT_CHECKS]])
 
 
-def _hidden(survey: Survey, suspects: Collection[SuspectStore]) -> Mapping[SuspectStore, Skipped]:
+def _longer_application(topic: Topic, named: str | None, applications: Applications) -> str | None:
+    """An application whose name the topic's begins with too, and which is longer than the one that the person named."""
+    for prefix in application_prefixes(topic):
+        if named is None or len(prefix) <= len(named):
+            return None
+        pieces = applications.evidence(prefix)
+        if pieces and not any(piece.against for piece in pieces):
+            return prefix
+    return None
+
+
+def _named(
+    survey: Survey, application: str | None, store: str | None, skipped: list[Skipped]
+) -> Iterator[SuspectStore]:
+    """The store that the person named with its application, whether or not it left a subject."""
+    if application is None or store is None:
+        return
+    named = SuspectStore(application=application, name=store)
+    if named.changelog not in survey.topics():
+        yield named
+    else:
+        skipped.append(
+            Skipped(
+                what=f"store {store} of application {application}",
+                reason=f"it has a changelog topic of its own, {named.changelog}, and restores from that",
+                could_hide=False,
+            )
+        )
+
+
+def _never_restored(survey: Survey, suspect: Suspect) -> Skipped | None:
+    """Why a name says that nothing is restored from a source topic; None if it does not, or the person knows better."""
+    if any(survey.named_source(split) is not None for split in suspect.splits):
+        return None
+    operator = operator_behind(suspect.changelog)
+    if operator is not None:
+        return not_looked_at.of_operator(suspect, operator)
+    query = ksqldb_query(suspect.changelog)
+    return (
+        not_looked_at.of_transient_query(suspect, query.query_id) if query is not None and query.is_transient else None
+    )
+
+
+def _hidden(survey: Survey, suspects: Collection[Suspect]) -> Mapping[Suspect, Skipped]:
     """Stores whose changelog may exist after all, in a place that this user may not see.
 
     Not those of which the person says where they restore from, or hands over what says so.
     """
-    certain = {(suspect.application, suspect.name) for suspect in supplied_stores(survey)}
+    certain = {suspect.changelog for suspect in supplied_stores(survey)}
     doubtful = [
         suspect
         for suspect in suspects
-        if suspect.name not in survey.sources and (suspect.application, suspect.name) not in certain
+        if suspect.changelog not in certain and not any(map(survey.named_source, suspect.splits))
     ]
     hidden = survey.cluster.hidden_topics(suspect.changelog for suspect in doubtful)
-    return {
-        suspect: Skipped(
-            what=f"store {suspect.name} of application {suspect.application}",
-            reason=f"whether it has a changelog topic of its own, {suspect.changelog}, cannot be told: this user may not "
-            f"see a topic of that name. The ACL to ask for is Describe on topic {suspect.changelog!r}; or say which topic it "
-            f"restores from, with --source {suspect.name}=TOPIC",
-            could_hide=True,
-        )
-        for suspect in doubtful
-        if suspect.changelog in hidden
-    }
-
-
-def _of_another(topic: Topic, longer: str, application: str) -> Skipped:
-    return Skipped(
-        what=f"the subjects of {topic}",
-        reason=f"group {longer!r} exists and the name starts with it too, so they are rather its own than those of "
-        f"{application!r}; examine them with --application {longer}, or as a store of {application!r} with --store",
-        could_hide=True,
-    )
-
-
-def _without_application(topic: Topic) -> Skipped:
-    return Skipped(
-        what=f"the subjects of {topic}",
-        reason="the name is that of a changelog, no such topic exists, and no consumer group was found whose name it "
-        "starts with (it never existed, or its committed offsets expired); "
-        "name the application with --application to have it examined",
-        could_hide=True,
-    )
+    return {suspect: not_looked_at.hidden(suspect) for suspect in doubtful if suspect.changelog in hidden}
 
 
 def _refuse_unknown(
-    survey: Survey, application: str | None, stores: Iterable[SuspectStore], listed: Iterable[str]
+    survey: Survey, application: str | None, found: Mapping[tuple[Topic, str], Suspect], listed: Iterable[str]
 ) -> None:
-    if application is None or any(True for _ in stores) or application in frozenset(listed):
+    if application is None or found or application in frozenset(listed):
         return
     try:
         if survey.commits(application):

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TypeAlias
 
-from srfix.recovery import checks, evidence, not_looked_at
+from srfix.recovery import checks, not_looked_at
 from srfix.recovery.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.candidates import find_candidates
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks import CheckContext
 from srfix.recovery.checks._counting import restorable_ids
 from srfix.recovery.circumstances import Circumstances, KnownStore
-from srfix.recovery.evidence.contest import Contest, contest
+from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.unseen_source import unseen_source
-from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Evidence, Finding, Skipped, Source, finding_order
+from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Skipped, Source, finding_order
 from srfix.recovery.hints import Hint, circumstances_of, gather_hints, observations, with_hints
+from srfix.recovery.hypotheses import Verdict, weigh_all
 from srfix.recovery.key_role import KeyRole, keys_of_store
+from srfix.recovery.mirrors import with_mirrors
 from srfix.recovery.playbook import upon_findings
 from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.subject_state import SubjectState, read_subject_state
@@ -69,57 +70,67 @@ def diagnose(
     """
     found = find_candidates(survey, application=application, store=store)
     counter = _Counter(survey, engine, on_progress, deadline_s, max_records, decode_values)
+    verdicts = weigh_all(found.suspects, survey, found.applications)
     findings: list[Finding] = []
-    skipped = list(found.skipped)
+    skipped = [*found.skipped, *not_looked_at.refused_groups(found.applications.refused, application)]
+    examined: list[SuspectStore] = []
     facts: list[StoreFacts] = []
     known: dict[str, _Known] = {}
-    for suspect in found.stores:
+    for verdict in verdicts:
+        if not verdict.established:
+            skipped.append(_without_application(survey, verdict))
+            continue
+        suspect = verdict.store
+        examined.append(suspect)
         refused = _refused(survey, suspect)
         if refused is not None:
             skipped.append(refused)
             continue
-        pieces = _evidence(suspect, survey)
-        unseen = unseen_source(suspect, survey, pieces)
+        if verdict.taken is not None:
+            skipped.append(not_looked_at.taken(verdict))
+            continue
+        if survey.named_source(suspect) is None and _is_without_logging(survey, suspect):
+            skipped.append(not_looked_at.from_nowhere(suspect))
+            continue
+        unseen = unseen_source(verdict, survey)
         if unseen is not None:
             skipped.append(unseen)
             continue
+        chosen = verdict.chosen
+        if chosen is not None and chosen.is_gone:
+            skipped.append(not_looked_at.gone(verdict))
+            continue
         hints = gather_hints(suspect, survey)
         context = with_hints(said, hints)
-        # What the person names decides, whatever the rest says; the rest is shown all the same.
-        topic = survey.sources.get(suspect.name) or evidence.choose(pieces)
-        if suspect.name not in survey.sources and _is_without_logging(survey, suspect):
-            skipped.append(not_looked_at.from_nowhere(suspect))
-            continue
-        if topic is not None:
-            match contest(suspect, topic, pieces, survey, partial(_evidence, survey=survey)):
-                case Contest.LOST:
-                    skipped.append(not_looked_at.taken(suspect, topic))
-                    continue
-                case Contest.OPEN:
-                    topic = None
         found_here: list[Finding] = []
-        if topic is not None:
+        if chosen is not None and chosen.topic is not None:
             try:
-                learned = _learn(survey, counter, suspect, topic, pieces, decided=True)
+                learned = _learn(survey, counter, suspect, chosen.topic, verdict)
             except AccessDeniedError as error:  # one topic that may not be read hides no other store
                 skipped.append(not_looked_at.not_allowed(suspect, error))
                 continue
             facts.append(learned)
             skipped.extend(not_looked_at.of_examined(learned))
             found_here.extend(finding for check in checks.ALL.values() for finding in check(learned, context))
-        elif pieces:
-            undecided = _undecided(survey, counter, suspect, pieces, context)
+        elif verdict.open and any(each.topic is not None for each in verdict.open):
+            undecided = _undecided(survey, counter, verdict, context)
             found_here.extend(undecided.findings)
             skipped.extend(undecided.skipped)
         else:
-            skipped.append(not_looked_at.without_source(suspect))
-        findings.extend(replace(finding, observations=observations(hints)) for finding in found_here)
+            skipped.append(not_looked_at.without_source(verdict))
+        findings.extend(
+            replace(
+                finding,
+                observations=observations(hints),
+                other_splits=tuple(f"{split.application}/{split.name}" for split in verdict.other_splits),
+            )
+            for finding in found_here
+        )
         if found_here:
-            of_store = KnownStore(name=suspect.name, topic=topic, is_global=_is_global(survey, suspect))
+            topic = None if chosen is None else chosen.topic
+            of_store = KnownStore(name=suspect.name, topic=topic, is_global=_is_global(survey, suspect, topic))
             known.setdefault(suspect.application, _Known()).add(of_store, hints)
-        # A note on the subject's settings alone (SRF012) does not tell that the name was split rightly.
-        if suspect.other_applications and all(finding.code == "SRF012" for finding in found_here):
-            skipped.append(not_looked_at.other_split(suspect))
+    findings = with_mirrors(findings, survey)
     applications = {
         name: circumstances_of(name, known[name].stores, said, known[name].hints, survey) for name in sorted(known)
     }
@@ -127,7 +138,7 @@ def diagnose(
         diagnosis=Diagnosis(
             findings=tuple(sorted(findings, key=finding_order)),
             skipped=tuple(skipped),
-            examined=tuple(str(suspect) for suspect in found.stores),
+            examined=tuple(map(str, examined)),
             applications=tuple(
                 ApplicationAdvice(
                     application=name,
@@ -156,12 +167,14 @@ class _Known:
         self.hints |= dict.fromkeys(hints)
 
 
-def _evidence(suspect: SuspectStore, survey: Survey) -> tuple[Evidence, ...]:
-    return tuple(piece for gather in evidence.ALL for piece in gather(suspect, survey))
-
-
-def _is_global(survey: Survey, suspect: SuspectStore) -> bool:
-    return survey.supplied.is_global(suspect.application, suspect.name)
+def _is_global(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> bool:
+    """True for a global table's store, in whose restore committed offsets play no part: as a state directory or a topology
+    says, or as the group has committed offsets elsewhere and none on its topic.
+    """
+    if survey.supplied.is_global(suspect.application, suspect.name):
+        return True
+    read = read_topics(suspect, survey)
+    return topic is not None and bool(read) and topic not in read
 
 
 def _is_without_logging(survey: Survey, suspect: SuspectStore) -> bool:
@@ -239,11 +252,10 @@ def _learn(
     counter: _Counter,
     suspect: SuspectStore,
     topic: Topic,
-    pieces: tuple[Evidence, ...],
-    *,
-    decided: bool,
+    verdict: Verdict,
 ) -> StoreFacts:
-    group = None if _is_global(survey, suspect) else suspect.application
+    decided = verdict.chosen is not None
+    group = None if _is_global(survey, suspect, topic) else suspect.application
     census = counter(topic, group)
     states = _states(survey, suspect, census)
     keys = keys_of_store(survey, suspect, topic, census, states)
@@ -267,7 +279,7 @@ def _learn(
     return StoreFacts(
         store=suspect,
         source=Source(topic=topic, subject=suspect.source_subject(topic, Role.VALUE)) if decided else None,
-        evidence=pieces,
+        evidence=verdict.evidence,
         census=census,
         roles=roles,
         bodies=counter.bodies(topic, group, tuple(roles), keys) if decided else {},
@@ -299,51 +311,57 @@ class _Undecided:
     skipped: tuple[Skipped, ...]
 
 
-def _undecided(
-    survey: Survey,
-    counter: _Counter,
-    suspect: SuspectStore,
-    pieces: tuple[Evidence, ...],
-    context: CheckContext,
-) -> _Undecided:
-    """A finding without a source per role, if at least one of the candidates would give one.
+def _undecided(survey: Survey, counter: _Counter, verdict: Verdict, context: CheckContext) -> _Undecided:
+    """A finding without a source per role, if at least one of the hypotheses would give one.
 
-    Where none would, but one could not be judged, that is said: it may be the one.
+    Where none would, that is no clean bill of health, unless each of them was judged whole and is fine.
     """
-    candidates = evidence.candidates(pieces)
     findings: dict[tuple[str, Role], Finding] = {}
     skipped: dict[Skipped, None] = {}
-    doubtful: list[Topic] = []
-    for topic in candidates:
+    is_open = not verdict.is_comparable or not any(each.is_believable for each in verdict.open)
+    for each in verdict.open:
+        if each.topic is None or each.is_gone:
+            is_open = is_open or each.topic is None
+            continue
         try:
-            learned = _learn(survey, counter, suspect, topic, pieces, decided=False)
+            learned = _learn(survey, counter, each.store, each.topic, verdict)
         except AccessDeniedError as error:
-            skipped[not_looked_at.not_allowed(suspect, error)] = None
-            doubtful.append(topic)
+            skipped[not_looked_at.not_allowed(each.store, error)] = None
+            is_open = True
             continue
         for code in ("SRF001", "SRF012"):  # of the latter what an interrupted repair left, whatever the source
             for finding in checks.ALL[code](learned, context):
-                findings.setdefault((code, finding.role), finding)
+                findings.setdefault((code, finding.role), _without_source(finding, verdict))
         unclear = tuple(not_looked_at.of_examined(learned))
         skipped |= dict.fromkeys(unclear)
-        if unclear or any(not m.is_known for role in learned.roles.values() for m in role.memberships.values()):
-            doubtful.append(topic)
-    if doubtful and not any(code == "SRF001" for code, _role in findings):
-        skipped[
-            Skipped(
-                what=f"store {suspect.name} of application {suspect.application}",
-                reason=f"the evidence does not say from which of {', '.join(candidates)} it restores, and "
-                f"{', '.join(doubtful)} cannot be judged whole (schema ids that the registry does not know, or records "
-                f"that were not looked at); name the topic with --source {suspect.name}=TOPIC",
-                could_hide=True,
-            )
-        ] = None
+        unknown = any(not m.is_known for role in learned.roles.values() for m in role.memberships.values())
+        is_open = is_open or unknown or any(piece.could_hide for piece in unclear)
+    if is_open and not any(code == "SRF001" for code, _role in findings):
+        skipped[not_looked_at.not_decided(verdict)] = None
     return _Undecided(findings=tuple(findings.values()), skipped=tuple(skipped))
+
+
+def _without_source(finding: Finding, verdict: Verdict) -> Finding:
+    """The finding, with the question which of the hypotheses is true."""
+    considered = tuple(each.considered() for each in verdict.open)
+    if finding.code != "SRF001":
+        return replace(finding, considered=considered)
+    return replace(finding, considered=considered, next=not_looked_at.which_is_true(verdict))
+
+
+def _without_application(survey: Survey, verdict: Verdict) -> Skipped:
+    """Why nobody's: a group that may not be asked is no proof that there is none."""
+    for split in verdict.suspect.splits:
+        if split.application in verdict.unproven:
+            refused = _refused(survey, split)
+            if refused is not None:
+                return refused
+    return not_looked_at.without_application(verdict)
 
 
 def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:
     """What keeps a store from being examined at all: without its group's offsets nobody knows what a restore loads."""
-    if _is_global(survey, suspect):
+    if survey.supplied.is_global(suspect.application, suspect.name):
         return None
     try:
         survey.commits(suspect.application)

@@ -14,6 +14,7 @@ from srfix.serde.wire import SchemaId
 
 __all__ = [
     "ApplicationAdvice",
+    "Considered",
     "Diagnosis",
     "Evidence",
     "Finding",
@@ -26,6 +27,7 @@ __all__ = [
     "Weight",
     "advice_document",
     "diagnosis_document",
+    "evidence_order",
     "finding_order",
 ]
 
@@ -51,16 +53,36 @@ class Weight(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One reason to believe that a store restores from a topic."""
+    """One reason to believe, or not to believe, that a store of an application restores from a topic."""
 
     kind: str
-    """Which kind of evidence: the name of its module, with hyphens."""
-    topic: Topic
-    """The topic that it points to."""
+    """Which kind of evidence; `evidence.rules` lists them."""
+    topic: Topic | None
+    """The topic that it speaks of; None if it speaks of the application, or of the store whatever the topic."""
     weight: Weight
     """What it is worth."""
     detail: str
     """The observation, in words."""
+    against: bool = False
+    """True if it speaks against the topic, or the application."""
+    application: str | None = None
+    """The application that it speaks of; None if it speaks of the topic, whatever the application."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Considered:
+    """One way in which a store may have come about: whose it is, and from which topic it restores."""
+
+    application: str
+    """The application.id."""
+    store: str
+    """The state store."""
+    topic: Topic | None
+    """The topic; None if nothing points to any."""
+    is_gone: bool
+    """True if there is no such topic any more."""
+    evidence: tuple[Evidence, ...]
+    """What speaks for and against it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +173,12 @@ class Finding:
     """True if `srfix plan` has a repair for it."""
     observations: tuple[Observation, ...] = ()
     """What is seen of the reader, the Streams version and the group."""
+    considered: tuple[Considered, ...] = ()
+    """Where `source` is not decided, the hypotheses that are left, likeliest first."""
+    other_splits: tuple[str, ...] = ()
+    """What the subject's name alone also allows, as `application/store`: the application's name may end elsewhere."""
+    mirrors: tuple[Subject, ...] = ()
+    """The same subject in other contexts, at fault as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,15 +295,41 @@ def _finding(finding: Finding) -> Json:
         "source": source,
         "schema_ids": [_id_at_fault(fault) for fault in sorted(finding.schema_ids, key=lambda fault: fault.schema_id)],
         "registered_ids": [int(schema_id) for schema_id in sorted(finding.registered_ids)],
-        "evidence": [
-            {"kind": e.kind, "topic": e.topic, "weight": e.weight.value, "detail": e.detail}
-            for e in sorted(finding.evidence, key=lambda e: (_WEIGHT[e.weight], e.kind, e.topic, e.detail))
-        ],
+        "evidence": [_evidence(e) for e in sorted(finding.evidence, key=evidence_order)],
         "explanation": finding.explanation,
         "next": finding.next,
         "repairable": finding.repairable,
         "observations": _observations(finding.observations),
+        "hypotheses": [_considered(considered) for considered in finding.considered],
+        "other_splits": [*sorted(finding.other_splits)],
+        "mirrors": [*sorted(finding.mirrors)],
     }
+
+
+def _considered(considered: Considered) -> Json:
+    return {
+        "application": considered.application,
+        "store": considered.store,
+        "topic": considered.topic,
+        "gone": considered.is_gone,
+        "evidence": [_evidence(e) for e in sorted(considered.evidence, key=evidence_order)],
+    }
+
+
+def _evidence(evidence: Evidence) -> Json:
+    return {
+        "kind": evidence.kind,
+        "topic": evidence.topic,
+        "weight": evidence.weight.value,
+        "detail": evidence.detail,
+        "against": evidence.against,
+        "application": evidence.application,
+    }
+
+
+def evidence_order(evidence: Evidence) -> tuple[bool, int, str, str, str]:
+    """The order in which evidence stands: what speaks for first, then by weight, kind, topic."""
+    return evidence.against, _WEIGHT[evidence.weight], evidence.kind, evidence.topic or "", evidence.detail
 
 
 def _id_at_fault(fault: IdAtFault) -> Json:

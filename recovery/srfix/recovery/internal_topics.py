@@ -35,6 +35,7 @@ __all__ = [
     "automatic_store_source",
     "is_internal",
     "ksqldb_query",
+    "operator_behind",
     "parse",
     "recognise",
     "record_name_subject",
@@ -105,6 +106,20 @@ _OPERATORS: Final = frozenset(
         "KTABLE-SUPPRESS",
     }
 )
+
+_OPERATORS_STORES: Final = tuple(
+    (re.compile(rf"(?:.+-)?{pattern}", re.DOTALL), what)
+    for pattern, what in (
+        (rf"(?:{'|'.join(sorted(_OPERATORS))})-STATE-STORE-\d{{10}}", "an operator's (aggregation, join, suppression)"),
+        (r"KSTREAM-(?:JOINTHIS|JOINOTHER|OUTERTHIS|OUTEROTHER|OUTERSHARED)-\d{10}-store", "a join's window"),
+        (r"(?:this|other|outer-this|outer-other)-join-store", "a join's window"),
+        (r"(?:left|outer)-shared-join-store", "a join's window"),
+        (r"Aggregate-(?:.+-)?Materialize", "a ksqlDB aggregation's"),
+        (r"(?:Left|Right)SourceKeyed-Materialize", "a ksqlDB join's"),
+        (r"Aggregate-Prepare-Last|Project-Last", "a ksqlDB projection's"),
+    )
+)
+"""`InternalStreamsBuilder.newStoreName`, `StreamJoinedStoreFactory`, `OuterStreamJoinStoreFactory`; ksqlDB's plan nodes."""
 
 _KSQLDB_KNOWN_QUERY: Final = r"(?:CSAS|CTAS|CST|INSERTQUERY|transient)_"
 _KSQLDB_QUERIES: Final = tuple(
@@ -180,6 +195,16 @@ def automatic_store_source(store: str) -> Topic | None:
     """
     match = _AUTOMATIC_STORE.fullmatch(store)
     return None if match is None or match["owner"] in _OPERATORS else Topic(match["owner"])
+
+
+def operator_behind(topic: str) -> str | None:
+    """Whose store a changelog's name ends in, in words, where that is no table of one topic: such a store has a changelog
+    of its own, or none, and is never restored from a source topic. None for all other names.
+
+    Told from the end of the name, so whatever the application is.
+    """
+    name = topic.removesuffix(CHANGELOG_SUFFIX)
+    return next((what for pattern, what in _OPERATORS_STORES if name != topic and pattern.fullmatch(name)), None)
 
 
 def ksqldb_query(name: str) -> KsqldbQuery | None:

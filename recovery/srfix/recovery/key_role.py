@@ -229,13 +229,13 @@ class _Shares:
 
     def carried(self, ids: Container[SchemaId]) -> float:
         """The share of the keys that seem to carry one of these ids; 0 if nothing was read."""
-        found = sum(self._weights[schema_id] for schema_id in self._read if schema_id in ids)
+        found = sum(self._weights.get(schema_id, 0) for schema_id in self._read if schema_id in ids)
         return found / self._total if self._total else 0.0
 
     def of(self, *outcomes: Outcome) -> float:
         """From 0 to 1; 0 if nothing was read."""
         found = sum(
-            self._weights[schema_id] * sum(outcome in outcomes for outcome in of_it) / len(of_it)
+            self._weights.get(schema_id, 0) * sum(outcome in outcomes for outcome in of_it) / len(of_it)
             for schema_id, of_it in self._read.items()
         )
         return found / self._total if self._total else 0.0

@@ -24,7 +24,7 @@ from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import MIN_SCHEMA_ID, SchemaId, schema_id_of
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 
-__all__ = ["KeySample", "Outcome", "SampledKey", "sample_keys"]
+__all__ = ["KeySample", "Outcome", "SampledKey", "sample_keys", "window_of_topic"]
 
 _MOST_PLACES: Final = 64
 """(id, partition) pairs of which the newest key is read; BIGINT keys seem to have thousands of ids."""
@@ -116,6 +116,16 @@ def sample_keys(
         ),
         window=window,
     )
+
+
+def window_of_topic(cluster: Cluster, census: Census, resolver: Resolver) -> WindowKind | None:
+    """The window behind the keys of a topic that carry schema ids; None if they are not windowed.
+
+    :param resolver: by id, in the store's context.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    return sample_keys(cluster, census, resolver, (), more=False).window if census.ids(Role.KEY) else None
 
 
 _NOT_PROVEN: Final = frozenset({Outcome.MISFIT, Outcome.UNKNOWN_ID})

@@ -15,7 +15,7 @@ from srfix.serde.registry.models import Schema
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, changelog_topic, join_context, subject_for
 from srfix.serde.wire import SchemaId
 
-__all__ = ["Membership", "RoleFacts", "StoreFacts", "SuspectStore"]
+__all__ = ["Membership", "RoleFacts", "StoreFacts", "Suspect", "SuspectStore"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class SuspectStore:
     name: str
     """The store's name."""
     other_applications: tuple[str, ...] = ()
-    """Other groups whose name is a prefix of the subject too: the split into application and store is a guess then."""
+    """Other applications whose name is a prefix of the subject too, likeliest first: it may be a store of theirs."""
     context: str = DEFAULT_CONTEXT
     """The registry context in which its serdes register and look up; the source topic's subjects are in the same."""
 
@@ -47,6 +47,18 @@ class SuspectStore:
     def __str__(self) -> str:
         name = f"{self.application}/{self.name}"
         return name if self.context == DEFAULT_CONTEXT else f"{name} in context {self.context}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A changelog topic that does not exist, and every store that its name may be that of."""
+
+    changelog: Topic
+    """The topic."""
+    context: str = DEFAULT_CONTEXT
+    """The registry context of the subjects that are named after it."""
+    splits: tuple[SuspectStore, ...]
+    """Every way to take its name apart into application and store that was asked for, the longest application first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

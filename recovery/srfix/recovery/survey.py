@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.cluster_answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.internal_topics import is_internal
-from srfix.recovery.stores import Membership
+from srfix.recovery.stores import Membership, SuspectStore
 from srfix.recovery.supplied import Supplied
 from srfix.serde.errors import ClusterError
 from srfix.serde.registry import RegistryClient
@@ -18,15 +19,44 @@ from srfix.serde.registry.errors import (
     InvalidSchemaError,
     SchemaNotFoundError,
     SubjectNotFoundError,
+    VersionNotFoundError,
 )
 from srfix.serde.registry.models import Schema, SchemaVersion, answered_elsewhere
-from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, Topic, split_context
-from srfix.serde.wire import SchemaId
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, join_context, split_context
+from srfix.serde.wire import Headers, SchemaId
+from srfix.serde.wire_peek import BY_GUID, SchemaIdPeek, peek_headers
 
-__all__ = ["Survey", "ask_membership"]
+__all__ = ["NamedSource", "Peek", "Survey", "ask_membership", "schema_behind"]
 
+_MOST_VERSIONS: Final = 20
+"""Versions of a subject that are compared, the newest ones."""
+_PEEKED_OFFSETS: Final = 50
+"""Offsets at the end of each partition that a peek reads; as many from its start where compaction left nothing there."""
+_PEEKED_PARTITIONS: Final = 16
 _MOST_ONE_BY_ONE: Final = 50
 """Latest versions that are asked one by one; a listing of 10,000 subjects is some ten pages, and megabytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedSource:
+    """What a person said with `--source`."""
+
+    topic: Topic
+    """The topic."""
+    said: str
+    """The option's value, `STORE=TOPIC` or `APPLICATION/STORE=TOPIC`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peek:
+    """A few values of a topic."""
+
+    looked_at: int
+    """Values that are no tombstones."""
+    schema_ids: tuple[SchemaId, ...]
+    """The ids that they carry, ascending."""
+    guids: int
+    """Values that name their schema by GUID."""
 
 
 @dataclass(slots=True)
@@ -38,7 +68,7 @@ class Survey:
     registry: RegistryClient
     """Where the subjects are."""
     sources: Mapping[str, Topic] = field(default_factory=dict)
-    """Per store the source topic that the person named."""
+    """The source topic that the person named: per store, or per `APPLICATION/STORE` for one of several applications."""
     supplied: Supplied = field(default_factory=Supplied)
     """State directories, topologies and ksqlDB's answers that the person handed over."""
     _topics: Mapping[Topic, int] | None = None
@@ -50,6 +80,16 @@ class Survey:
     _memberships: dict[tuple[Subject, SchemaId], Membership] = field(default_factory=dict)
     _latest: dict[Subject, SchemaVersion | None] = field(default_factory=dict)
     _latest_is_listed: bool = False
+    _versions: dict[Subject, tuple[SchemaVersion, ...]] = field(default_factory=dict)
+    _schemas: dict[tuple[SchemaId, str], Schema | None] = field(default_factory=dict)
+    _peeks: dict[Topic, Peek] = field(default_factory=dict)
+
+    def named_source(self, store: SuspectStore) -> NamedSource | None:
+        """The topic that the person named for a store; what is said of its application goes first."""
+        for key in (f"{store.application}/{store.name}", store.name):
+            if key in self.sources:
+                return NamedSource(topic=self.sources[key], said=f"{key}={self.sources[key]}")
+        return None
 
     def topics(self) -> Mapping[Topic, int]:
         """Every topic and its number of partitions, from the full listing: asking for one by name can create it."""
@@ -154,6 +194,56 @@ class Survey:
             return None
         return self.registry.version(subject, max(numbers), deleted=True) if numbers else None
 
+    def versions(self, subject: Subject) -> tuple[SchemaVersion, ...]:
+        """The newest 20 versions of a subject, soft-deleted ones too, the newest first; none if there is no such subject."""
+        if subject not in self._versions:
+            try:
+                numbers = self.registry.versions(subject, deleted=True)
+            except SubjectNotFoundError:
+                numbers = ()
+            found = []
+            for number in sorted(numbers, reverse=True)[:_MOST_VERSIONS]:
+                try:
+                    found.append(self.registry.version(subject, number, deleted=True))
+                except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
+                    continue
+            self._versions[subject] = tuple(found)
+        return self._versions[subject]
+
+    def schema_of_id(self, schema_id: SchemaId, context: str) -> Schema | None:
+        """The schema behind an id in a context; None if the registry does not know the id."""
+        if (schema_id, context) not in self._schemas:
+            try:
+                self._schemas[schema_id, context] = schema_behind(self.registry, schema_id, context)
+            except SchemaNotFoundError:
+                self._schemas[schema_id, context] = None
+        return self._schemas[schema_id, context]
+
+    def peek(self, topic: Topic) -> Peek:
+        """A few values of a topic that exists, the newest of each of its first 16 partitions.
+
+        :raises AccessDeniedError: if this user may not read it.
+        :raises ClusterError: if the broker does not answer.
+        """
+        if topic not in self._peeks:
+            values: list[bytes | None] = []
+            headers: list[Headers] = []
+            places = self.cluster.watermarks(topic, range(min(self.topics()[topic], _PEEKED_PARTITIONS)))
+            for partition, (start, end) in places.items():
+                newest = max(start, end - _PEEKED_OFFSETS)
+                read = list(self.cluster.read(topic, partition, newest, end))
+                if not read and newest > start:
+                    read = list(islice(self.cluster.read(topic, partition, start, end), _PEEKED_OFFSETS))
+                values.extend(record.value for record in read if record.value is not None)
+                headers.extend(list(record.headers) for record in read if record.value is not None)
+            peeked = set(peek_headers(headers, SchemaIdPeek()(values), Role.VALUE))
+            self._peeks[topic] = Peek(
+                looked_at=len(values),
+                schema_ids=tuple(sorted(schema_id for schema_id in peeked if schema_id >= 0)),
+                guids=int(BY_GUID in peeked),
+            )
+        return self._peeks[topic]
+
     def membership(self, subject: Subject, schema_id: SchemaId) -> Membership:
         """Whether the schema behind an id is registered under a subject, asked by content with `deleted=true`.
 
@@ -163,6 +253,16 @@ class Survey:
         if known is None:
             known = self._memberships[subject, schema_id] = ask_membership(self.registry, subject, schema_id)
         return known
+
+
+def schema_behind(registry: RegistryClient, schema_id: SchemaId, context: str) -> Schema:
+    """The schema behind an id in a context, whatever the subject.
+
+    :raises SchemaNotFoundError: if the registry does not know the id there.
+    :raises RegistryError: if the registry does not answer.
+    """
+    subject = None if context == DEFAULT_CONTEXT else join_context(context, Subject(""))
+    return registry.schema_by_id(schema_id, subject=subject).schema
 
 
 def ask_membership(registry: RegistryClient, subject: Subject, schema_id: SchemaId) -> Membership:

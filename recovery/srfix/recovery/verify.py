@@ -14,13 +14,15 @@ from srfix.recovery.plan_file import Plan, PlannedFinding
 from srfix.recovery.playbook import Verified
 from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.recovery.supplied import Supplied
+from srfix.recovery.survey import Survey
 from srfix.recovery.verify_events import Confirmed, Event, Looked, NotLookedAt, Problem, tally
 from srfix.recovery.verify_ids import AskedIds, left_out_elsewhere
-from srfix.recovery.verify_keys import keys_missed
+from srfix.recovery.verify_keys import keys_missed, keys_of, left_open
 from srfix.recovery.verify_rows import rows_read, rows_without_id
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects import ChangelogSubject, Role, Subject, split_context, within_context_of
+from srfix.serde.windowed import WindowKind
 
 __all__ = [
     "Confirmed",
@@ -40,11 +42,18 @@ class EveryRow(Protocol):
     """Reads every row that a restore loads, where `verify` itself reads one for each schema id and partition."""
 
     def events(
-        self, finding: PlannedFinding, census: Census, registry: RegistryClient, *, deadline_s: float | None = None
+        self,
+        finding: PlannedFinding,
+        census: Census,
+        registry: RegistryClient,
+        *,
+        window: WindowKind | None = None,
+        deadline_s: float | None = None,
     ) -> Iterator[Event]:
         """What came of it, under the phantom subject alone and with the source's subject behind it. Partitions that the
         census did not read to their end are left out.
 
+        :param window: the window behind each key; None if they are not windowed.
         :param deadline_s: seconds after which it stops, and says so.
         """
 
@@ -79,6 +88,7 @@ def verify(
     :raises RegistryError: if the registry does not answer.
     """
     topics = cluster.topics()
+    survey = Survey(cluster=cluster, registry=registry)
     known_global = {
         (known.application, store.name) for known in plan.circumstances for store in known.stores if store.is_global
     }
@@ -112,21 +122,26 @@ def verify(
                     subject=finding.subject,
                     what=f"{census.topic} partition {partition.partition}: {partition.stopped_early}",
                 )
+        keys = keys_of(finding, census, survey)
+        census = keys.census
         asked = AskedIds.ask(plan, finding, restorable_ids(census, finding.role), registry)
         yield from asked.events(registry)
         before = plan.expects[finding.subject]
         known_ids = asked.planned | asked.left_out.keys() | set(before.schema_ids)
-        for event in rows_read(finding, census, cluster, registry, asked.memberships, known_ids=known_ids):
+        for event in rows_read(
+            finding, census, cluster, registry, asked.memberships, known_ids=known_ids, window=keys.window
+        ):
             # What reads every row reads these too: they count once.
             yield event if every_row is None else replace(event, rows=0)
         yield from rows_without_id(finding, census)
+        yield from left_open(finding, keys)
         yield from _standing(before, registry)
         store = (*where, split_context(finding.subject)[0])
         if store not in stores:  # keys and values of one store are two findings
-            yield from keys_missed(finding, census, registry)
+            yield from keys_missed(finding, keys, survey)
             stores.add(store)
         if every_row is not None:
-            yield from every_row.events(finding, census, registry, deadline_s=deadline_s)
+            yield from every_row.events(finding, census, registry, window=keys.window, deadline_s=deadline_s)
     yield from left_out_elsewhere(plan, registry)
 
 

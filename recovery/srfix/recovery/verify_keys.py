@@ -1,4 +1,8 @@
-"""Whether look-ups by key meet the rows that a repair made readable: no registration mends it where they do not (SRF005)."""
+"""The keys behind a repaired store: are they a schema registry's, have they windows, and do look-ups by key meet its rows?
+
+Where a reader writes keys under another id than the topic's keys carry, no registration mends that (SRF005): a repair that
+makes the rows readable is no clean bill then.
+"""
 
 from __future__ import annotations
 
@@ -7,33 +11,58 @@ from collections.abc import Iterator
 from srfix.recovery.census.interface import Census
 from srfix.recovery.checks._counting import listed, restorable_ids
 from srfix.recovery.key_asymmetry import asymmetry
+from srfix.recovery.key_role import KeyRole, keys_of_store
 from srfix.recovery.plan_file import PlannedFinding
+from srfix.recovery.stores import SuspectStore
 from srfix.recovery.subject_state import read_subject_state
-from srfix.recovery.verify_events import Problem
-from srfix.serde.registry import RegistryClient
-from srfix.serde.subjects import ChangelogSubject, Role, subject_for, within_context_of
+from srfix.recovery.survey import Survey
+from srfix.recovery.verify_events import NotLookedAt, Problem
+from srfix.serde.subjects import Role, split_context
 
-__all__ = ["keys_missed"]
+__all__ = ["keys_missed", "keys_of", "left_open"]
 
 
-def keys_missed(finding: PlannedFinding, census: Census, registry: RegistryClient) -> Iterator[Problem]:
+def keys_of(finding: PlannedFinding, census: Census, survey: Survey) -> KeyRole:
+    """What the keys of the source topic are, decided as a diagnosis does.
+
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    store = _store(finding)
+    phantoms = {role: read_subject_state(survey.registry, store.subject(role)) for role in Role}
+    return keys_of_store(survey, store, finding.source_topic, census, phantoms)
+
+
+def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Iterator[Problem]:
     """A problem where the reader writes keys under another id than the topic's live keys carry.
 
     :raises RegistryError: if the registry does not answer.
     """
-    carried = restorable_ids(census, Role.KEY)
-    if not carried:
+    if not keys.is_certain:
         return
-    store = ChangelogSubject(application=finding.application, store=finding.store)
-    phantom = read_subject_state(registry, within_context_of(finding.subject, store("", Role.KEY)))
-    source = within_context_of(finding.subject, subject_for(finding.source_topic, Role.KEY))
-    found = asymmetry(carried, phantom, read_subject_state(registry, source).schema_ids)
+    store = _store(finding)
+    subject = store.subject(Role.KEY)
+    carried = [i for i in restorable_ids(keys.census, Role.KEY) if survey.membership(subject, i).is_known]
+    found = asymmetry(carried, read_subject_state(survey.registry, subject), keys.source.schema_ids)
     if found is not None:
         yield Problem(
-            subject=phantom.subject,
-            what=f"store {finding.store} looks keys up under schema id {found.reader_id}, and the live keys of topic "
-            f"{census.topic} carry schema id {listed(found.topic_ids)}: its rows can be read, but a look-up by key misses them "
-            "without an error, and the next update of a key makes a second row. No registration mends that (srfix explain "
-            "SRF005)",
+            subject=subject,
+            what=f"store {store.name} looks keys up under schema id {found.reader_id}, and the live keys of topic "
+            f"{finding.source_topic} carry schema id {listed(found.topic_ids)}: its rows can be read, but a look-up by key "
+            "misses them without an error, and the next update of a key makes a second row. No registration mends that "
+            "(srfix explain SRF005)",
             keys_miss=True,
         )
+
+
+def left_open(finding: PlannedFinding, keys: KeyRole) -> Iterator[NotLookedAt]:
+    """Of a repair of keys: what the keys that were read do not tell."""
+    if finding.role is Role.KEY and keys.not_looked_at is not None:
+        yield NotLookedAt(
+            subject=finding.subject, what=f"the keys of topic {finding.source_topic}: {keys.not_looked_at}"
+        )
+
+
+def _store(finding: PlannedFinding) -> SuspectStore:
+    context = split_context(finding.subject)[0]
+    return SuspectStore(application=finding.application, name=finding.store, context=context)

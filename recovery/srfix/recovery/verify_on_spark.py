@@ -23,6 +23,7 @@ from srfix.serde.registry import RegistryClient
 from srfix.serde.resolve import DualSubject, Resolver, UnderOneSubject
 from srfix.serde.spark._judge_worker import JudgedReader
 from srfix.serde.subjects import FixedSubject, Role, Subject, subject_for, within_context_of
+from srfix.serde.windowed import Window, WindowKind, join
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +67,13 @@ class EveryRowOnSpark:
         self._topics = SparkTopics(spark, config, kafka_options or {})
 
     def events(
-        self, finding: PlannedFinding, census: Census, registry: RegistryClient, *, deadline_s: float | None = None
+        self,
+        finding: PlannedFinding,
+        census: Census,
+        registry: RegistryClient,
+        *,
+        window: WindowKind | None = None,
+        deadline_s: float | None = None,
     ) -> Iterator[Event]:
         """See `EveryRow.events`.
 
@@ -83,7 +90,7 @@ class EveryRowOnSpark:
         found: list[_Rows] | None = []
         if whole:
             give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
-            jobs = {None: self._job(finding, census, whole, policies)}
+            jobs = {None: self._job(finding, census, whole, policies, window)}
             with self._topics.failures(census.topic, f"reading every live row of {census.topic}"):
                 found = next((rows for _, rows in finished(self._spark, jobs, give_up_at=give_up_at)), None)
         if found is None:
@@ -105,6 +112,7 @@ class EveryRowOnSpark:
         census: Census,
         partitions: list[PartitionCensus],
         policies: Mapping[str, Resolver],
+        window: WindowKind | None,
     ) -> Callable[[], list[_Rows]]:
         ranges = {p.partition: (p.start_offset, min(p.restore_limit or 0, p.end_offset)) for p in partitions}
 
@@ -115,13 +123,16 @@ class EveryRowOnSpark:
 
             records = self._topics.frame(census.topic, ranges, census.isolation)
             latest = self._spark.sql(latest_sql(finding.role), records=records)
+            payload = F.col("payload")
+            if window is not None and finding.role is Role.KEY:
+                payload = F.expr(f"substring(payload, 1, length(payload) - {_size(window)})")
             verdicts = latest.select(
                 "partition",
                 "offset",
                 *(
                     judged(
                         JudgedReader(policy=policy, topic=finding.source_topic, role=finding.role, job=str(uuid4())),
-                        F.col("payload"),
+                        payload,
                         F.col("headers"),
                     ).alias(name)
                     for name, policy in policies.items()
@@ -147,6 +158,11 @@ class EveryRowOnSpark:
             ]
 
         return job
+
+
+def _size(window: WindowKind) -> int:
+    """Bytes of a window behind its key."""
+    return len(join(b"", Window(0, 0, 0), window))
 
 
 def _fixed(role: Role, subject: Subject) -> FixedSubject:

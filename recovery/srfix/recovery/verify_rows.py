@@ -12,9 +12,11 @@ from srfix.recovery.bodies import LiveRecord, newest_live
 from srfix.recovery.census.interface import Census
 from srfix.recovery.checks._counting import listed
 from srfix.recovery.cluster import Cluster
+from srfix.recovery.decoding import Deserializer
 from srfix.recovery.plan_file import PlannedFinding
 from srfix.recovery.stores import Membership
 from srfix.recovery.verify_events import Confirmed, Event, NotLookedAt, Problem
+from srfix.recovery.windowed_keys import key_deserializer
 from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import DecodeError, ResolveError, SchemaError, WireError
 from srfix.serde.formats.table import format_of
@@ -23,6 +25,7 @@ from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import InvalidSchemaError
 from srfix.serde.resolve import UnderOneSubject
 from srfix.serde.subjects import FixedSubject, Role
+from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 __all__ = ["rows_read", "rows_without_id"]
@@ -39,16 +42,18 @@ def rows_read(
     memberships: Mapping[SchemaId, Membership],
     *,
     known_ids: Collection[SchemaId],
+    window: WindowKind | None = None,
 ) -> Iterator[Event]:
     """The newest live record of each (id, partition), and what none was found of.
 
     :param memberships: what the registry said of each live id.
     :param known_ids: the ids that the plan speaks of, and those that the subject held before it. A topic in which other
         ids alone are live may be another cluster's.
+    :param window: the window behind each key; None if they are not windowed.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
-    reader = _Reader(finding, registry)
+    reader = _Reader(finding, registry, window)
     seen: set[SchemaId] = set()
     read: Counter[SchemaId] = Counter()
     unread: dict[str, Counter[SchemaId]] = {}
@@ -90,9 +95,11 @@ def rows_read(
 class _Reader:
     """Reads a record's key or value as the failing reader does: its id, and that the one subject holds its content."""
 
-    def __init__(self, finding: PlannedFinding, registry: RegistryClient) -> None:
-        fixed = FixedSubject(**{finding.role.value: finding.subject})
-        self._deserialize = SchemaDeserializer(UnderOneSubject(registry, fixed))
+    def __init__(self, finding: PlannedFinding, registry: RegistryClient, window: WindowKind | None) -> None:
+        resolver = UnderOneSubject(registry, FixedSubject(**{finding.role.value: finding.subject}))
+        self._deserialize: Deserializer = SchemaDeserializer(resolver)
+        if finding.role is Role.KEY:
+            self._deserialize = key_deserializer(resolver, window)
         self._finding = finding
 
     def __call__(self, live: LiveRecord) -> None:

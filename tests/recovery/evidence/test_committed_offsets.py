@@ -5,6 +5,7 @@ from __future__ import annotations
 from srfix.recovery.evidence import committed_offsets
 from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.stores import SuspectStore
+from srfix.serde.subjects import Topic
 from tests.recovery.world import World
 
 
@@ -13,10 +14,10 @@ def gathered(world: World) -> list[Evidence]:
 
 
 class TestGather:
-    def test_one_topic_is_strong(self, world: World) -> None:
+    def test_one_topic_alone_is_weak(self, world: World) -> None:
         world.commit("shop", users=0)
         (piece,) = gathered(world)
-        assert (piece.topic, piece.weight) == ("users", Weight.STRONG)
+        assert (piece.topic, piece.weight, piece.against) == ("users", Weight.WEAK, False)
         assert piece.detail == "group shop has committed offsets in 1 of its 2 partitions"
 
     def test_several_topics_are_weak_each(self, world: World) -> None:
@@ -25,8 +26,26 @@ class TestGather:
 
     def test_the_applications_own_internal_topics_are_no_candidates(self, world: World) -> None:
         world.commit("shop", **{"users": 0, "shop-by-name-repartition": 0})
-        assert [(e.topic, e.weight) for e in gathered(world)] == [("users", Weight.STRONG)]
+        assert [(e.topic, e.weight) for e in gathered(world)] == [("users", Weight.WEAK)]
 
     def test_a_group_without_offsets_says_nothing(self, world: World) -> None:
         world.commit("shop-eu", users=0)
         assert gathered(world) == []
+
+
+class TestAgainst:
+    def test_a_topic_without_offsets_of_a_group_that_has_some_is_a_global_tables_at_most(self, world: World) -> None:
+        world.commit("shop", orders=0)
+        store = SuspectStore(application="shop", name="users-store")
+        (piece,) = committed_offsets.against(store, [Topic("users"), Topic("orders")], world.survey())
+        assert (piece.topic, piece.weight, piece.against) == ("users", Weight.WEAK, True)
+
+    def test_a_group_without_any_says_nothing(self, world: World) -> None:
+        store = SuspectStore(application="shop", name="users-store")
+        assert list(committed_offsets.against(store, [Topic("users")], world.survey())) == []
+
+    def test_nor_does_it_of_a_topic_that_is_gone(self, world: World) -> None:
+        """The broker takes a group's offsets along with the topic."""
+        world.commit("shop", orders=0)
+        store = SuspectStore(application="shop", name="users-store")
+        assert list(committed_offsets.against(store, [Topic("gone")], world.survey())) == []

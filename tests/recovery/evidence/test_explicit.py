@@ -30,3 +30,11 @@ class TestGather:
         ):
             list(explicit.gather(STORE, world.survey(**{"users-store": "user"})))
         assert "user" not in world.broker.topics
+
+    def test_what_is_said_of_its_application_goes_first(self, world: World) -> None:
+        survey = world.survey(**{"users-store": "users", "shop/users-store": "orders"})
+        (piece,) = explicit.gather(STORE, survey)
+        assert (piece.topic, piece.detail) == ("orders", "named with --source shop/users-store=orders")
+
+    def test_what_is_said_of_another_application_says_nothing(self, world: World) -> None:
+        assert list(explicit.gather(STORE, world.survey(**{"tills/users-store": "orders"}))) == []

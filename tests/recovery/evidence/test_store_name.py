@@ -10,7 +10,7 @@ from srfix.recovery.stores import SuspectStore
 from tests.recovery.world import World
 
 
-def gathered(world: World, store: str) -> list[tuple[str, str, Weight]]:
+def gathered(world: World, store: str) -> list[tuple[str, str | None, Weight]]:
     suspect = SuspectStore(application="shop", name=store)
     return [(e.kind, e.topic, e.weight) for e in store_name.gather(suspect, world.survey())]
 
@@ -19,8 +19,20 @@ class TestGather:
     def test_an_automatic_name_of_an_existing_topic_is_strong(self, world: World) -> None:
         assert gathered(world, "users-STATE-STORE-0000000000") == [("store-name", "users", Weight.STRONG)]
 
-    @pytest.mark.parametrize(
-        "store", ["users-store", "gone-STATE-STORE-0000000000", "KSTREAM-AGGREGATE-STATE-STORE-0000000003"]
-    )
+    @pytest.mark.parametrize("store", ["users-store", "USERS", "users.by.id"])
+    def test_a_name_that_begins_with_a_topics_is_weak(self, world: World, store: str) -> None:
+        assert gathered(world, store) == [("store-name", "users", Weight.WEAK)]
+
+    @pytest.mark.parametrize("store", ["user-store", "usersstore", "my-users", "gone-STATE-STORE-0000000000"])
     def test_any_other_name_says_nothing(self, world: World, store: str) -> None:
         assert gathered(world, store) == []
+
+
+class TestGoneSource:
+    def test_an_automatic_name_of_a_topic_that_does_not_exist_is_strong(self, world: World) -> None:
+        suspect = SuspectStore(application="shop", name="gone-STATE-STORE-0000000000")
+        assert [e.topic for e in store_name.gone_source(suspect, world.survey())] == ["gone"]
+
+    def test_one_of_a_topic_that_exists_says_nothing(self, world: World) -> None:
+        suspect = SuspectStore(application="shop", name="users-STATE-STORE-0000000000")
+        assert list(store_name.gone_source(suspect, world.survey())) == []

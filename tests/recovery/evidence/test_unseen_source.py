@@ -7,15 +7,16 @@ from collections.abc import Iterable
 
 import pytest
 
-from srfix.recovery import evidence
 from srfix.recovery.cluster import Cluster
+from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.unseen_source import unseen_source
 from srfix.recovery.findings import Skipped
-from srfix.recovery.stores import SuspectStore
+from srfix.recovery.hypotheses import weigh
+from srfix.recovery.stores import Suspect, SuspectStore
+from srfix.serde.subjects import Topic
 from tests.recovery.world import World
 
 PHANTOM = "shop-users-store-changelog-value"
-STORE = SuspectStore(application="shop", name="users-store")
 
 
 def record(*names: str) -> str:
@@ -25,7 +26,10 @@ def record(*names: str) -> str:
 
 def judged(world: World, **sources: str) -> Skipped | None:
     survey = world.survey(**sources)
-    return unseen_source(STORE, survey, [piece for gather in evidence.ALL for piece in gather(STORE, survey)])
+    splits = (SuspectStore(application="shop", name="users-store"),)
+    suspect = Suspect(changelog=Topic("shop-users-store-changelog"), splits=splits)
+    verdict = weigh(suspect, survey, Applications(survey, ["shop"], ["shop"]))
+    return unseen_source(verdict, survey)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.kafka_java_properties import to_java
 from srfix.serde.registry import RegistryClient
 from srfix.serde.spark.progress import JobProgress, watch_jobs
+from srfix.serde.windowed import WindowKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,13 +71,20 @@ class OnSpark:
             return engine.count(request, on_progress=tell)
 
     def events(
-        self, finding: PlannedFinding, census: Census, registry: RegistryClient, *, deadline_s: float | None = None
+        self,
+        finding: PlannedFinding,
+        census: Census,
+        registry: RegistryClient,
+        *,
+        window: WindowKind | None = None,
+        deadline_s: float | None = None,
     ) -> Iterator[Event]:
         """See `EveryRow.events`."""
         click.echo(f"Reading every live row of {census.topic} on Spark.", err=True)
         spark = self._session()
         with watch_jobs(spark, _say, every_s=_SAY_EVERY_S):
-            yield from EveryRowOnSpark(spark, self._kafka).events(finding, census, registry, deadline_s=deadline_s)
+            every_row = EveryRowOnSpark(spark, self._kafka)
+            yield from every_row.events(finding, census, registry, window=window, deadline_s=deadline_s)
 
     def _session(self) -> SparkSession:
         """

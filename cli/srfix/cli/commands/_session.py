@@ -70,7 +70,8 @@ class Session:
             decode_values=self.decode_values,
             on_progress=show_progress(),
         )
-        examined = {facts.store.name for facts in examination.facts}
+        stores = [facts.store for facts in examination.facts]
+        examined = {name for store in stores for name in (store.name, f"{store.application}/{store.name}")}
         for store in sorted(selection.sources.keys() - examined):
             click.echo(f"--source for the store {store!r} was not used: no store of that name was examined.", err=True)
         return examination

@@ -35,7 +35,16 @@ from srfix.cli.output.interface import (
 )
 from srfix.cli.output.rendering import write_report
 from srfix.recovery.checks import Reader
-from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, Severity, Skipped, diagnosis_document
+from srfix.recovery.findings import (
+    Considered,
+    Diagnosis,
+    Evidence,
+    Finding,
+    IdAtFault,
+    Severity,
+    Skipped,
+    diagnosis_document,
+)
 from srfix.serde.subjects import Role
 
 __all__ = ["diagnose"]
@@ -148,7 +157,14 @@ def _finding_blocks(finding: Finding) -> list[Block]:
     blocks: list[Block] = [
         Heading(_title(finding)),
         Paragraph(finding.explanation),
-        Fields((("subject", finding.subject), ("schema ids there", registered), ("restores from", source))),
+        Fields(
+            (
+                ("subject", finding.subject),
+                ("schema ids there", registered),
+                ("restores from", source),
+                *((("or the name of", ", ".join(finding.other_splits)),) if finding.other_splits else ()),
+            )
+        ),
     ]
     if finding.severity is not Severity.NOTE:
         # A note stands beside a finding with the same numbers, or has nothing that anybody must count.
@@ -161,11 +177,13 @@ def _finding_blocks(finding: Finding) -> list[Block]:
                     title=_AT_LEAST.get(finding.code, _NOT_TO_ITS_END) if is_partial else None,
                 )
             )
-        if finding.evidence:
+        if finding.evidence and not finding.considered:
             blocks += [
                 Heading("Evidence", level=2),
-                Items(tuple(f"{e.topic}: {e.detail} ({e.kind}, {e.weight.value})" for e in finding.evidence)),
+                Items(tuple(map(_evidence, finding.evidence))),
             ]
+        if finding.considered:
+            blocks += [Heading("Possible sources", level=2), Items(tuple(map(_possible, finding.considered)))]
         if finding.observations:
             blocks += [
                 Heading("Seen of the application", level=2),
@@ -173,6 +191,19 @@ def _finding_blocks(finding: Finding) -> list[Block]:
             ]
     blocks.append(Paragraph(f"Next: {finding.next}"))
     return blocks
+
+
+def _evidence(piece: Evidence) -> str:
+    speaks_of = piece.topic or f"application {piece.application}"
+    worth = f"{piece.weight.value} against it" if piece.against else piece.weight.value
+    return f"{speaks_of}: {piece.detail} ({piece.kind}, {worth})"
+
+
+def _possible(considered: Considered) -> str:
+    topic = f"{considered.topic}{' (gone)' if considered.is_gone else ''}" if considered.topic else "no known topic"
+    pro = "; ".join(piece.detail for piece in considered.evidence if not piece.against) or "nothing"
+    con = "; ".join(piece.detail for piece in considered.evidence if piece.against) or "nothing"
+    return f"{considered.application} / {considered.store}, from {topic}. For it: {pro}. Against it: {con}"
 
 
 def _places(fault: IdAtFault) -> list[tuple[str, ...]]:

@@ -8,7 +8,6 @@ from typing import Final
 from srfix.recovery.checks._counting import at_fault, in_words, listed, restorable_ids
 from srfix.recovery.checks.interface import CheckContext, Reader
 from srfix.recovery.checks.srf005 import stands_beside
-from srfix.recovery.evidence import candidates
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import SubjectState
@@ -65,11 +64,10 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
-        topics = ", ".join(candidates(facts.evidence))
         return (
-            f"Store {store.name} of application {store.application} restores from one of {topics}, and the evidence "
-            "does not "
-            f"say from which. At least one of them holds schema ids that are not registered under {role.subject}."
+            f"Store {store.name} of application {store.application} restores from one of {_candidates(facts)}, and the "
+            "evidence does not say from which. At least one of them holds schema ids that are not registered under "
+            f"{role.subject}."
         )
     sentences = [
         f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the "
@@ -147,10 +145,7 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
 def _next(facts: StoreFacts, context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
-        return (
-            f"Say which topic the table is built on: srfix diagnose --source {store.name}=TOPIC (candidates: "
-            f"{', '.join(candidates(facts.evidence))})."
-        )
+        return f"Say which topic the table is built on (candidates: {_candidates(facts)})."
     if context.lookup_severity is Severity.NOTE:
         return "Nothing to do while this reader stays; srfix plan can register the ids all the same."
     return (
@@ -158,3 +153,7 @@ def _next(facts: StoreFacts, context: CheckContext) -> str:
         f"srfix plan --application {store.application} --store {store.name} -o plan.json, read it, then srfix apply "
         "plan.json."
     )
+
+
+def _candidates(facts: StoreFacts) -> str:
+    return ", ".join(sorted({piece.topic for piece in facts.evidence if piece.topic is not None and not piece.against}))

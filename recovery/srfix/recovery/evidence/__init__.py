@@ -1,4 +1,4 @@
-"""Which topic does a store restore from?"""
+"""Whose store is it, and which topic does it restore from? `rules` is the table of what counts, and how much."""
 
 from srfix.recovery.evidence import (
     committed_offsets,
@@ -10,9 +10,8 @@ from srfix.recovery.evidence import (
     store_name,
 )
 from srfix.recovery.evidence.interface import Gather
-from srfix.recovery.evidence.ranking import candidates, choose
 
-__all__ = ["ALL", "Gather", "candidates", "choose"]
+__all__ = ["ALL", "Gather"]
 
 ALL: tuple[Gather, ...] = (
     explicit.gather,
@@ -23,4 +22,4 @@ ALL: tuple[Gather, ...] = (
     committed_offsets.gather,
     schema_similarity.gather,
 )
-"""Every kind of evidence, the best first."""
+"""Every kind of evidence of a source topic, the best first."""

@@ -1,35 +1,57 @@
-"""Where the application's group has committed offsets: a store restores only from a topic that the application reads."""
+"""Where the application's group has committed offsets. A table's topic is one of these, a global table's is not."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from srfix.recovery.findings import Evidence, Weight
+from srfix.recovery.evidence.rules import COMMITTED, NOT_COMMITTED
+from srfix.recovery.findings import Evidence
 from srfix.recovery.internal_topics import parse
 from srfix.recovery.stores import SuspectStore
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import AccessDeniedError
+from srfix.serde.subjects import Topic
 
-__all__ = ["KIND", "gather"]
+__all__ = ["KIND", "against", "gather", "read_topics"]
 
-KIND = "committed-offsets"
+KIND = COMMITTED.kind
+
+
+def read_topics(store: SuspectStore, survey: Survey) -> Counter[Topic]:
+    """The topics that the application's group reads, its own internal ones left out, with their numbers of partitions.
+
+    None of them where this user may not ask: a global store is examined all the same.
+    """
+    try:
+        commits = survey.commits(store.application)
+    except AccessDeniedError:
+        return Counter()
+    return Counter(topic for topic, _partition in commits if parse(topic, application=store.application) is None)
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece per topic that the group reads: strong if there is one, weak if there are several."""
-    try:
-        commits = survey.commits(store.application)
-    except AccessDeniedError:  # a global store is examined all the same
-        return
-    partitions = Counter(topic for topic, _partition in commits if parse(topic, application=store.application) is None)
-    weight = Weight.STRONG if len(partitions) == 1 else Weight.WEAK
-    others = "" if len(partitions) == 1 else f", as on {len(partitions) - 1} other topic(s)"
-    for topic, count in sorted(partitions.items()):
-        yield Evidence(
-            kind=KIND,
-            topic=topic,
-            weight=weight,
-            detail=f"group {store.application} has committed offsets in {count} of its {survey.topics()[topic]} "
-            f"partitions{others}",
+    """Yields a piece per topic that the group reads."""
+    read = read_topics(store, survey)
+    others = "" if len(read) == 1 else f", as on {len(read) - 1} other topic(s)"
+    for topic, count in sorted(read.items()):
+        yield COMMITTED.of_topic(
+            topic,
+            f"group {store.application} has committed offsets in {count} of its {survey.topics()[topic]} partitions{others}",
+            application=store.application,
         )
+
+
+def against(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> Iterator[Evidence]:
+    """Yields a piece for each of some topics that exist, where the group reads others and not that one."""
+    read = read_topics(store, survey)
+    if not read:
+        return
+    for topic in sorted(topics):
+        if topic not in read and topic in survey.topics():
+            yield NOT_COMMITTED.of_topic(
+                topic,
+                f"group {store.application} has committed offsets on {len(read)} other topic(s), none there: it restores "
+                "from that one only if it is a global table's",
+                application=store.application,
+            )

@@ -1,4 +1,4 @@
-"""What the person says: `--source STORE=TOPIC`. Conclusive."""
+"""What the person says with `--source`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ KIND = "explicit"
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     """:raises UsageError: if the topic that is named does not exist."""
-    topic = survey.sources.get(store.name)
-    if topic is None:
+    named = survey.named_source(store)
+    if named is None:
         return
-    if topic not in survey.topics():
+    if named.topic not in survey.topics():
         raise UsageError(
-            f"--source {store.name}={topic}: there is no topic {topic!r} on this cluster. Check its spelling and "
+            f"--source {named.said}: there is no topic {named.topic!r} on this cluster. Check its spelling and "
             "--bootstrap-servers."
         )
-    yield Evidence(kind=KIND, topic=topic, weight=Weight.CONCLUSIVE, detail=f"named with --source {store.name}={topic}")
+    yield Evidence(kind=KIND, topic=named.topic, weight=Weight.CONCLUSIVE, detail=f"named with --source {named.said}")

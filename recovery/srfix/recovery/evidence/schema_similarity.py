@@ -1,87 +1,222 @@
 """The internal schema under the phantom subject is a projection of its source's: the field names tell which.
 
-A candidate is every topic that the application's group reads. Where none of these has a subject of its own, or the group
-reads none (its offsets expired), it is every topic that has one: a global table's topic is committed by nobody.
+Every topic that has a subject is compared, whoever reads it: a global table's topic is committed by nobody. One whose
+subject cannot be compared (none by TopicNameStrategy, another schema type) is compared by the ids in its records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
 
-from srfix.recovery.findings import Evidence, Weight
-from srfix.recovery.internal_topics import parse
+from srfix.recovery.evidence.committed_offsets import read_topics
+from srfix.recovery.evidence.rules import ALL_FIELDS, NO_FIELD, NO_IDS, SAME_FIELDS, SAME_RECORD, SOME_FIELDS
+from srfix.recovery.findings import Evidence
+from srfix.recovery.internal_topics import is_internal, recognise
 from srfix.recovery.stores import SuspectStore
 from srfix.recovery.survey import Survey
 from srfix.serde.casing import CaseRule, match_fields
-from srfix.serde.errors import AccessDeniedError, AmbiguousFieldError, SchemaError
+from srfix.serde.errors import AmbiguousFieldError, SchemaError
 from srfix.serde.formats.avro import field_names
-from srfix.serde.registry.models import SchemaVersion
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.record_name import record_name
+from srfix.serde.registry.models import Schema
+from srfix.serde.subjects import Role, Topic, split_context, split_subject
 
-__all__ = ["KIND", "compare", "gather"]
+__all__ = ["KIND", "compare", "compare_by_ids", "gather", "is_comparable", "topics_without_subject", "unlisted_topics"]
 
-KIND = "schema-similarity"
+KIND = ALL_FIELDS.kind
+
+_NOBODYS: Final = frozenset(
+    {"io.confluent.ksql.avro_schemas.KsqlDataSourceSchema", "KsqlDataSourceSchema", "ConnectDefault"}
+)
+"""Record names that Connect and ksqlDB give to any record."""
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields strong evidence where every field of the internal schema is one of the source's, ignoring case."""
-    yield from compare(store, survey, _topics(store, survey))
+    """Yields what the subjects of all topics say that exist, the application's own internal ones left out."""
+    internal = _internal(store, survey)
+    if internal is None:
+        return
+    listed = {
+        topic for topic in _candidates(store, survey) if survey.has_subject(store.source_subject(topic, internal.role))
+    }
+    yield from compare(store, survey, listed)
+
+
+def is_comparable(store: SuspectStore, survey: Survey) -> bool:
+    """True if the store left a schema whose fields can be compared."""
+    return _internal(store, survey) is not None
 
 
 def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Iterator[Evidence]:
-    """What `gather` yields, of these topics, by name."""
-    internal = survey.latest(store.subject(Role.VALUE))
-    names = _names(internal)
-    if internal is None or not names:
+    """What the subjects of these topics say, by name; nothing of one whose subject cannot be compared.
+
+    All versions count: a store may have been made when the source had another schema.
+    """
+    internal = _internal(store, survey)
+    if internal is None:
         return
     for topic in sorted(topics):
-        writer = survey.latest(store.source_subject(topic, Role.VALUE))
-        if writer is None:
+        subject = store.source_subject(topic, internal.role)
+        latest = survey.latest(subject)
+        if latest is None:
             continue
-        shared = _shared(names, _names(writer))
-        if shared == len(names):
-            yield Evidence(
-                kind=KIND,
-                topic=topic,
-                weight=Weight.STRONG,
-                detail=f"all {len(names)} fields of the schema under {store.subject(Role.VALUE)} are fields of "
-                f"{writer.subject} version {writer.version}, ignoring case",
-            )
-        elif 2 * shared >= len(names):
-            yield Evidence(
-                kind=KIND,
-                topic=topic,
-                weight=Weight.WEAK,
-                detail=f"{shared} of the {len(names)} fields of the schema under {store.subject(Role.VALUE)} are "
-                f"fields of {writer.subject} version {writer.version}, ignoring case",
-            )
+        pieces = tuple(_compared(topic, internal.schema, latest.schema, f"{subject} version {latest.version}"))
+        if any(piece.against for piece in pieces):
+            for version in survey.versions(subject):
+                older = tuple(_compared(topic, internal.schema, version.schema, f"{subject} version {version.version}"))
+                if _fit(older) > _fit(pieces):
+                    pieces = older
+        yield from pieces
 
 
-def _topics(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
-    try:
-        read = {topic for topic, _partition in survey.commits(store.application)}
-    except AccessDeniedError:  # a global store is examined all the same
-        read = set()
-    subjects = frozenset(survey.subjects())
+def topics_without_subject(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
+    """Topics that may be a source and whose subject cannot be compared with the schema of the store's values, by name."""
+    internal = _internal(store, survey)
+    if internal is None or internal.role is not Role.VALUE:
+        return ()
+    return tuple(
+        topic
+        for topic in _candidates(store, survey)
+        if not survey.has_subject(subject := store.source_subject(topic, Role.VALUE))
+        or (latest := survey.latest(subject)) is None
+        or not _names(latest.schema)
+    )
 
-    def has_subject(topic: Topic) -> bool:
-        return store.source_subject(topic, Role.VALUE) in subjects
 
-    chosen = read if any(map(has_subject, read)) else set(filter(has_subject, survey.topics()))
-    return tuple(topic for topic in chosen if parse(topic, application=store.application) is None)
+def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic]) -> Iterator[Evidence]:
+    """What the ids in some topics' records say, by topic: the best fit of each counts. An empty topic says nothing."""
+    internal = _internal(store, survey)
+    if internal is None or internal.role is not Role.VALUE:
+        return
+    for topic in sorted(topics):
+        peeked = survey.peek(topic)
+        if peeked.looked_at and not peeked.schema_ids and not peeked.guids:
+            if not survey.has_subject(store.source_subject(topic, Role.VALUE)):
+                yield NO_IDS.of_topic(
+                    topic,
+                    f"none of the {peeked.looked_at} values looked at in it carries a schema id, and it has no subject",
+                )
+            continue
+        best: tuple[Evidence, ...] = ()
+        for schema_id in peeked.schema_ids:
+            schema = survey.schema_of_id(schema_id, store.context)
+            if schema is None:
+                continue
+            found = tuple(_compared(topic, internal.schema, schema, f"schema id {schema_id}, which its records carry,"))
+            if not best or _fit(found) > _fit(best):
+                best = found
+        yield from best
+
+
+def _fit(pieces: Iterable[Evidence]) -> int:
+    order = (NO_FIELD, SOME_FIELDS, ALL_FIELDS)
+    return max(
+        (
+            rank
+            for piece in pieces
+            for rank, rule in enumerate(order)
+            if (piece.kind, piece.weight) == (rule.kind, rule.weight)
+        ),
+        default=-1,
+    )
+
+
+def unlisted_topics(survey: Survey, context: str) -> Iterator[Topic]:
+    """Topics that have a subject for their values, are no application's own, and are not listed: gone, of another cluster,
+    or hidden.
+    """
+    topics = survey.topics()
+    for subject in survey.subjects():
+        of_context, name = split_context(subject)
+        split = split_subject(name)
+        if split is None or of_context != context:
+            continue
+        topic, role = split
+        if role is Role.VALUE and topic not in topics and recognise(topic) is None:
+            yield topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Internal:
+    """The schema that the store's serde registered."""
+
+    role: Role
+    """Of its values; of its keys where the values' cannot be compared."""
+    schema: Schema
+
+
+def _internal(store: SuspectStore, survey: Survey) -> _Internal | None:
+    for role in (Role.VALUE, Role.KEY):
+        subject = store.subject(role)
+        latest = survey.latest(subject) if survey.has_subject(subject) else None
+        if latest is not None and _names(latest.schema):
+            return _Internal(role=role, schema=latest.schema)
+    return None
+
+
+def _candidates(store: SuspectStore, survey: Survey) -> Iterator[Topic]:
+    """Topics that may be a source. One that is named as an application's own is only where this application reads it."""
+    read = read_topics(store, survey)
+    for topic in survey.topics():
+        if topic in read or (recognise(topic) is None and not is_internal(topic)):
+            yield topic
+
+
+def _compared(topic: Topic, internal: Schema, writer: Schema, where: str) -> Iterator[Evidence]:
+    names, fields = _names(internal), _names(writer)
+    if not names or not fields:
+        return
+    shared = _shared(names, fields)
+    if shared == 0:
+        yield NO_FIELD.of_topic(topic, f"none of the {len(names)} fields of the store's schema is one of {where}")
+        return
+    if shared < len(names):
+        some = f"{shared} of the {len(names)} fields of the store's schema are fields of {where}, ignoring case"
+        yield SOME_FIELDS.of_topic(topic, some)
+    else:
+        every = f"all {len(names)} fields of the store's schema are fields of {where}, ignoring case"
+        yield ALL_FIELDS.of_topic(topic, every)
+        if len(fields) == len(names):
+            yield SAME_FIELDS.of_topic(topic, f"{where} has no other field")
+    own = _record(internal)
+    if own is not None and own == _record(writer):
+        yield SAME_RECORD.of_topic(topic, f"the record of {where} is called {own}, as the store's is")
 
 
 def _shared(columns: tuple[str, ...], fields: tuple[str, ...]) -> int:
     try:
         return len(match_fields(columns, fields, CaseRule.UNIQUE, where="the writer schema"))
-    except AmbiguousFieldError:  # an engine's own case rule may still decide; the exact names are what is certain
-        return len(match_fields(columns, fields, CaseRule.EXACT, where="the writer schema"))
+    except AmbiguousFieldError:  # the engine's rule takes the last of several
+        return len(match_fields(columns, fields, CaseRule.KSQLDB_2020, where="the writer schema"))
 
 
-def _names(version: SchemaVersion | None) -> tuple[str, ...]:
-    if version is None or version.schema.schema_type != "AVRO":
+def _names(schema: Schema) -> tuple[str, ...]:
+    """The names of the fields; none where there are none to compare."""
+    if schema.schema_type == "JSON":
+        return _properties(schema.text)
+    if schema.schema_type != "AVRO":
         return ()
     try:
-        return field_names(version.schema.text)
-    except SchemaError:  # not a record: there are no fields to compare
+        return field_names(schema.text)
+    except SchemaError:  # not a record
         return ()
+
+
+def _properties(text: str) -> tuple[str, ...]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return ()
+    properties = document.get("properties") if isinstance(document, dict) else None
+    return tuple(map(str, properties)) if isinstance(properties, dict) else ()
+
+
+def _record(schema: Schema) -> str | None:
+    try:
+        name = record_name(schema)
+    except SchemaError:  # it refers to others: its name is not worth following them
+        return None
+    return None if name in _NOBODYS else name

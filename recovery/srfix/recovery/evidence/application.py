@@ -1,0 +1,113 @@
+"""Whether a group is a Kafka Streams application: what a person handed over, and the signs that Kafka Streams leaves.
+
+| sign | where |
+|---|---|
+| base64 with magic byte 1 or 2 beside a committed offset | `TopicPartitionMetadata`, 2.4 and later; a dead group keeps it |
+| assignor `stream` | a running application |
+| client id `…-StreamThread-<n>-consumer` | a running application |
+| internal topics with a generated number, repartition and subscription topics | whose names begin with the group's |
+
+Up to 2.3 nothing stands beside the offsets: a stopped application of that age looks like a plain consumer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from srfix.recovery.evidence.rules import GIVEN, INTERNAL_TOPICS, OTHER_QUERY, PLAIN_GROUP, STREAMS_GROUP
+from srfix.recovery.findings import Evidence
+from srfix.recovery.internal_topics import Kind, ksqldb_query, parse
+from srfix.recovery.streams_generation import from_commit_metadata
+from srfix.recovery.survey import Survey
+from srfix.serde.errors import ClusterError
+from srfix.serde.subjects import Topic
+
+__all__ = ["Applications"]
+
+_STREAM_THREAD: Final = re.compile(r".+-StreamThread-\d+(?:-.+)?", re.DOTALL)
+_NUMBERED: Final = re.compile(r"(?:KSTREAM|KTABLE|COGROUPKSTREAM)-.+-\d{10}(?:-store)?", re.DOTALL)
+_STREAMS_ASSIGNOR: Final = "stream"
+
+
+class Applications:
+    """Which names are those of applications, asked once each.
+
+    :param listed: the groups that the cluster lists.
+    :param given: applications that the person named.
+    """
+
+    def __init__(self, survey: Survey, listed: Iterable[str], given: Iterable[str]) -> None:
+        self._survey = survey
+        self._listed = frozenset(listed)
+        self._given = dict.fromkeys(given, "named by the person")
+        for name in survey.supplied.applications:
+            self._given.setdefault(name, "known from what was handed over (state directory, topology or ksqlDB)")
+        self._known: dict[str, tuple[Evidence, ...]] = {}
+        self.refused: dict[str, ClusterError] = {}
+        """The groups whose offsets this user may not ask for, and why."""
+
+    def evidence(self, name: str) -> tuple[Evidence, ...]:
+        """What speaks for and against an application of that name; nothing where there is no such group."""
+        if name not in self._known:
+            self._known[name] = tuple(self._gather(name))
+        return self._known[name]
+
+    def is_group(self, name: str) -> bool:
+        """True if the cluster lists such a group, or it has committed offsets."""
+        return name in self._listed or bool(self._commits(name))
+
+    def of_name(self, changelog: Topic, name: str) -> Iterator[Evidence]:
+        """What a changelog's name itself says against an application: a ksqlDB query's id ends where it ends."""
+        query = ksqldb_query(changelog)
+        if query is not None and query.application != name:
+            yield OTHER_QUERY.of_application(name, f"the name is that of ksqlDB's query {query.query_id}")
+
+    def _gather(self, name: str) -> Iterator[Evidence]:
+        if name in self._given:
+            yield GIVEN.of_application(name, self._given[name])
+        if not self.is_group(name):
+            return
+        signs = tuple(self._signs(name))
+        if signs:
+            yield STREAMS_GROUP.of_application(name, f"group {name}: {'; '.join(signs)}")
+            return
+        internal = self._internal_topic(name)
+        if internal is not None:
+            yield INTERNAL_TOPICS.of_application(name, f"group {name} exists, and so does topic {internal}")
+            return
+        state = self._survey.group_state(name)
+        if state.members and state.client_ids:
+            yield PLAIN_GROUP.of_application(
+                name,
+                f"group {name} has {state.members} member(s) with assignor {state.assignor or 'none'}, such as client "
+                f"{state.client_ids[0]!r}",
+            )
+
+    def _signs(self, name: str) -> Iterator[str]:
+        try:
+            generation = from_commit_metadata(self._survey.commit_metadata(name).values())
+        except ClusterError:
+            generation = None
+        if generation is not None and generation.oldest is not None:
+            yield generation.detail
+        state = self._survey.group_state(name)
+        if state.assignor == _STREAMS_ASSIGNOR:
+            yield "its members use the assignor of Kafka Streams"
+        elif any(map(_STREAM_THREAD.fullmatch, state.client_ids)):
+            yield "its members are stream threads"
+
+    def _internal_topic(self, name: str) -> Topic | None:
+        for topic in self._survey.topics():
+            parsed = parse(topic, application=name)
+            if parsed is not None and (parsed.kind is not Kind.CHANGELOG or _NUMBERED.fullmatch(parsed.name)):
+                return topic
+        return None
+
+    def _commits(self, name: str) -> bool:
+        try:
+            return bool(self._survey.commits(name))
+        except ClusterError as error:  # one group that may not be asked hides no other one
+            self.refused[name] = error
+            return False

@@ -1,0 +1,197 @@
+"""How a hypothesis is weighed: (application, store, source topic). Every kind of evidence, and what it is worth.
+
+The modules beside this one gather; `hypotheses` decides. `DESIGN.md` shows this table, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from srfix.recovery.findings import Evidence, Weight
+from srfix.serde.subjects import Topic
+
+__all__ = [
+    "ALL_FIELDS",
+    "AUTOMATIC_NAME",
+    "About",
+    "COMMITTED",
+    "GIVEN",
+    "GONE",
+    "INTERNAL_TOPICS",
+    "MARGIN",
+    "MARGIN_OF_APPLICATIONS",
+    "NAMED_AFTER",
+    "NOT_COMMITTED",
+    "NO_FIELD",
+    "NO_IDS",
+    "OTHER_QUERY",
+    "PLAIN_GROUP",
+    "POINTS",
+    "RULES",
+    "Rule",
+    "SAME_FIELDS",
+    "SAME_RECORD",
+    "SOME_FIELDS",
+    "STREAMS_GROUP",
+    "as_markdown",
+]
+
+POINTS: Final = {Weight.CONCLUSIVE: 16, Weight.STRONG: 4, Weight.WEAK: 1}
+"""What a kind of evidence counts, once for and once against; its best weight, however often it is said."""
+MARGIN: Final = 3
+"""By how much a hypothesis must lead every one of another topic."""
+MARGIN_OF_APPLICATIONS: Final = 2
+"""By how much it must lead one of the same topic, and another application."""
+
+
+class About(Enum):
+    """What a rule speaks of."""
+
+    APPLICATION = "application"
+    SOURCE = "source topic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One row of the table."""
+
+    kind: str
+    """The kind of evidence; rows of one kind count once together."""
+    about: About
+    """What it speaks of."""
+    against: bool = False
+    """True if it speaks against."""
+    weight: Weight
+    """What it is worth."""
+    when: str
+    """What is seen."""
+
+    def of_topic(self, topic: Topic, detail: str, *, application: str | None = None) -> Evidence:
+        """What was seen of a topic."""
+        return Evidence(
+            kind=self.kind,
+            topic=topic,
+            weight=self.weight,
+            detail=detail,
+            against=self.against,
+            application=application,
+        )
+
+    def of_application(self, application: str, detail: str) -> Evidence:
+        """What was seen of an application."""
+        return Evidence(
+            kind=self.kind,
+            topic=None,
+            weight=self.weight,
+            detail=detail,
+            against=self.against,
+            application=application,
+        )
+
+
+def _application(kind: str, weight: Weight, when: str, *, against: bool = False) -> Rule:
+    return Rule(kind=kind, about=About.APPLICATION, against=against, weight=weight, when=when)
+
+
+def _source(kind: str, weight: Weight, when: str, *, against: bool = False) -> Rule:
+    return Rule(kind=kind, about=About.SOURCE, against=against, weight=weight, when=when)
+
+
+GIVEN: Final = _application(
+    "given",
+    Weight.CONCLUSIVE,
+    "a person names it (`--application`, `--source`), or hands over its state directory, topology or ksqlDB query",
+)
+STREAMS_GROUP: Final = _application(
+    "streams-group",
+    Weight.STRONG,
+    "its group has signs of Kafka Streams: metadata beside its offsets, assignor `stream`, client ids of stream threads",
+)
+INTERNAL_TOPICS: Final = _application(
+    "internal-topics",
+    Weight.STRONG,
+    "it has a group, and topics exist that only Kafka Streams names so (a repartition topic, a store with a number)",
+)
+PLAIN_GROUP: Final = _application(
+    "plain-group",
+    Weight.CONCLUSIVE,
+    "its group has members, and none of them is a stream thread",
+    against=True,
+)
+OTHER_QUERY: Final = _application(
+    "ksqldb-name",
+    Weight.CONCLUSIVE,
+    "the name begins with a ksqlDB query's id, which ends elsewhere",
+    against=True,
+)
+AUTOMATIC_NAME: Final = _source(
+    "store-name", Weight.STRONG, "the store's automatic name holds the topic: `<topic>-STATE-STORE-<number>`"
+)
+NAMED_AFTER: Final = _source("store-name", Weight.WEAK, "the store's name begins with the topic's")
+ALL_FIELDS: Final = _source(
+    "schema-similarity",
+    Weight.STRONG,
+    "every field of the phantom's schema is one of the topic's, under the case rules",
+)
+SOME_FIELDS: Final = _source("schema-similarity", Weight.WEAK, "some of them are, not all", against=True)
+NO_FIELD: Final = _source("schema-similarity", Weight.CONCLUSIVE, "none of them is", against=True)
+SAME_FIELDS: Final = _source("same-fields", Weight.WEAK, "the topic's schema has no other field either")
+SAME_RECORD: Final = _source("record-name", Weight.STRONG, "both records have the same full name, a person's own")
+NO_IDS: Final = _source(
+    "record-ids",
+    Weight.STRONG,
+    "the topic has no subject, and none of the values looked at carries a schema id",
+    against=True,
+)
+COMMITTED: Final = _source("committed-offsets", Weight.WEAK, "the group has committed offsets there")
+NOT_COMMITTED: Final = _source(
+    "committed-offsets",
+    Weight.WEAK,
+    "the group has committed offsets elsewhere, and none there: only a global table restores from such a topic",
+    against=True,
+)
+GONE: Final = _source(
+    "gone", Weight.STRONG, "there is no such topic any more, and one that exists has all the fields", against=True
+)
+
+RULES: Final = (
+    GIVEN,
+    STREAMS_GROUP,
+    INTERNAL_TOPICS,
+    PLAIN_GROUP,
+    OTHER_QUERY,
+    _source("explicit", Weight.CONCLUSIVE, "a person names it (`--source`): that decides, whatever the rest says"),
+    _source(
+        "state-directory", Weight.CONCLUSIVE, "the store's own offsets name it, or nothing else is left in its task"
+    ),
+    _source("state-directory", Weight.WEAK, "its task's checkpoint names it, and other stores or topics are left"),
+    _source("topology", Weight.CONCLUSIVE, "the application's printed topology has the store as the topic's table"),
+    _source("topology", Weight.STRONG, "so has a topology of which nobody said whose it is, or names are a person's"),
+    _source("topology", Weight.WEAK, "the printed topology leaves it open"),
+    _source("ksqldb", Weight.CONCLUSIVE, "the query's topology says so; strong or weak as it weighs that"),
+    _source("ksqldb", Weight.STRONG, "the query reads one table; weak where it reads several"),
+    AUTOMATIC_NAME,
+    NAMED_AFTER,
+    ALL_FIELDS,
+    SOME_FIELDS,
+    NO_FIELD,
+    SAME_FIELDS,
+    SAME_RECORD,
+    NO_IDS,
+    COMMITTED,
+    NOT_COMMITTED,
+    GONE,
+)
+"""All of them, as they are shown."""
+
+
+def as_markdown() -> str:
+    """The table as it stands in `DESIGN.md`."""
+    rows = [
+        f"| {rule.about.value} | `{rule.kind}` | {rule.when} | {'against' if rule.against else 'for'} | "
+        f"{rule.weight.value} |"
+        for rule in RULES
+    ]
+    return "\n".join(("| speaks of | kind | what is seen | for or against | weight |", "|---|---|---|---|---|", *rows))

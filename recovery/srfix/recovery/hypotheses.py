@@ -1,0 +1,383 @@
+"""Whose store is it, and which topic does it restore from: hypotheses, weighed for and against.
+
+A hypothesis is (application, store, source topic). Every way to take the name of a changelog apart is one beside the
+others, and so is every topic that anything points to, one that is gone too. One wins only with a margin; else the store is
+undecided. What counts, and how much, is the table of `evidence.rules`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from srfix.recovery import evidence
+from srfix.recovery.evidence import committed_offsets, explicit, schema_similarity, state_directory, store_name
+from srfix.recovery.evidence.application import Applications
+from srfix.recovery.evidence.rules import ALL_FIELDS, GIVEN, GONE, MARGIN, MARGIN_OF_APPLICATIONS, POINTS
+from srfix.recovery.findings import Considered, Evidence, Weight
+from srfix.recovery.stores import Suspect, SuspectStore
+from srfix.recovery.survey import Survey
+from srfix.serde.errors import AccessDeniedError, UsageError
+from srfix.serde.subjects import Topic
+
+__all__ = ["Hypothesis", "Verdict", "settle_contests", "weigh", "weigh_all"]
+
+_MOST_PEEKED: int = 50
+"""Topics that nobody committed and that have no subject to compare, of which some values are read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hypothesis:
+    """One way in which a store may have come about."""
+
+    store: SuspectStore
+    """Whose it is, and what it is called."""
+    topic: Topic | None
+    """The topic that it restores from; None if nothing points to any."""
+    is_gone: bool = False
+    """True if there is no such topic any more."""
+    pieces: tuple[Evidence, ...]
+    """What speaks for and against it."""
+
+    @property
+    def points(self) -> int:
+        """What speaks for it, less what speaks against it; each kind counts once either way."""
+        best: dict[tuple[str, bool], int] = {}
+        for piece in self.pieces:
+            key = (piece.kind, piece.against)
+            best[key] = max(best.get(key, 0), POINTS[piece.weight])
+        return sum(-points if against else points for (_kind, against), points in best.items())
+
+    @property
+    def is_named(self) -> bool:
+        """True if a person named the topic."""
+        return self.topic is not None and any(piece.kind == explicit.KIND for piece in self.pieces)
+
+    @property
+    def is_proven(self) -> bool:
+        """True if something conclusive names the topic."""
+        return any(_is_conclusive(piece) and not piece.against and piece.topic is not None for piece in self.pieces)
+
+    @property
+    def is_out(self) -> bool:
+        """True if something conclusive speaks against it, and nothing conclusive for its topic."""
+        return not self.is_proven and any(
+            _is_conclusive(piece) and piece.against and piece.topic is not None for piece in self.pieces
+        )
+
+    @property
+    def is_believable(self) -> bool:
+        """True if something more than weak speaks for its topic."""
+        return any(
+            not piece.against and piece.topic is not None and piece.weight is not Weight.WEAK for piece in self.pieces
+        )
+
+    def considered(self) -> Considered:
+        """It, as it is shown."""
+        return Considered(
+            application=self.store.application,
+            store=self.store.name,
+            topic=self.topic,
+            is_gone=self.is_gone,
+            evidence=self.pieces,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the evidence says of a changelog that does not exist."""
+
+    suspect: Suspect
+    """The changelog, and all splits of its name."""
+    applications: Mapping[str, tuple[Evidence, ...]]
+    """Per application of a split what speaks for and against it."""
+    established: tuple[SuspectStore, ...]
+    """The splits whose application is one beyond doubt, likeliest first; none if there is no such application."""
+    unproven: tuple[str, ...]
+    """Groups whose name is that of a split's application, and of which nothing says whether they are one."""
+    ranked: tuple[Hypothesis, ...]
+    """The hypotheses that nothing rules out, likeliest first."""
+    ruled_out: tuple[Hypothesis, ...]
+    """Those that something does."""
+    chosen: Hypothesis | None
+    """The one that wins with a margin; None if none does."""
+    is_comparable: bool
+    """True if the store left a schema whose fields could be compared with those of topics."""
+    taken: Topic | None = None
+    """The topic that it would have been given, had another store of the application not been proven to restore from it."""
+
+    @property
+    def store(self) -> SuspectStore:
+        """The store as it is most likely called, with the other applications that its name may be that of."""
+        chosen = self.chosen.store if self.chosen is not None else self.ranked[0].store if self.ranked else None
+        store = chosen or (self.established or self.suspect.splits)[0]
+        others = tuple(each.application for each in self.established if each.application != store.application)
+        return replace(store, other_applications=others)
+
+    @property
+    def open(self) -> tuple[Hypothesis, ...]:
+        """The hypotheses that are left where none wins: none of them is much less likely than the best."""
+        if not self.ranked:
+            return ()
+        least = self.ranked[0].points - MARGIN
+        proven = [each for each in self.ranked if each.is_proven]
+        return tuple(proven if len(proven) > 1 else (each for each in self.ranked if each.points > least))
+
+    @property
+    def other_splits(self) -> tuple[SuspectStore, ...]:
+        """The other ways to take the name apart."""
+        mine = self.store.application
+        return tuple(split for split in self.suspect.splits if split.application != mine)
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What speaks for and against the topics of the likeliest split for which anything speaks, and its application."""
+        store = self.store
+        pieces = (
+            piece
+            for each in (*self.ranked, *self.ruled_out)
+            if each.store.application == store.application
+            and any(not piece.against and piece.topic is not None for piece in each.pieces)
+            for piece in each.pieces
+        )
+        return tuple(dict.fromkeys((*pieces, *self.applications[store.application])))
+
+
+def weigh_all(suspects: Iterable[Suspect], survey: Survey, applications: Applications) -> tuple[Verdict, ...]:
+    """The verdict on each changelog; a topic is one store's of an application at most.
+
+    :raises UsageError: if a source that a person named does not exist, or is said of several applications' stores.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    every = tuple(suspects)
+    established = {suspect: tuple(_established(suspect, applications)) for suspect in every}
+    _refuse_ambiguous_sources(survey, established)
+    return settle_contests([weigh(suspect, survey, applications) for suspect in every], survey)
+
+
+def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdict:
+    """The verdict on one changelog, whatever other stores there are.
+
+    :raises UsageError: if a source that a person named does not exist.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    of_applications = {
+        split.application: (
+            *applications.evidence(split.application),
+            *applications.of_name(suspect.changelog, split.application),
+        )
+        for split in suspect.splits
+    }
+    established = tuple(_established(suspect, applications))
+    if not established:
+        named = [split for split in suspect.splits if survey.named_source(split) is not None]
+        for split in named[:1]:  # the person who names a store's source says that there is one
+            said = GIVEN.of_application(split.application, "a source was named for its store")
+            of_applications[split.application] = (*of_applications[split.application], said)
+        established = tuple(named[:1])
+    every = [each for split in established for each in _hypotheses(split, of_applications[split.application], survey)]
+    ranked = sorted((each for each in every if not each.is_out), key=_order)
+    return Verdict(
+        suspect=suspect,
+        applications=of_applications,
+        established=_likeliest_first(established, ranked),
+        unproven=tuple(name for name, pieces in of_applications.items() if not pieces and applications.is_group(name)),
+        ranked=tuple(ranked),
+        ruled_out=tuple(sorted((each for each in every if each.is_out), key=_order)),
+        chosen=_choose(ranked),
+        is_comparable=any(schema_similarity.is_comparable(split, survey) for split in suspect.splits[:1]),
+    )
+
+
+def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdict, ...]:
+    """A topic is a source once per application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`): where several
+    stores chose the same one, the one that leads the others by the margin keeps it, and where none does, none.
+    """
+    proven = {
+        (each.store.application, each.store.context, each.topic): each.store.name
+        for verdict in verdicts
+        if (each := verdict.chosen) is not None and each.is_proven
+    }
+    verdicts = [_without_proven(verdict, proven) for verdict in verdicts]
+    settled = {(application, store) for (application, _context, _topic), store in proven.items()}
+    verdicts = [_by_elimination(verdict, settled, survey) for verdict in verdicts]
+    rivals: defaultdict[tuple[str, str, Topic | None], list[Hypothesis]] = defaultdict(list)
+    for verdict in verdicts:
+        if (mine := verdict.chosen) is not None:
+            rivals[mine.store.application, mine.store.context, mine.topic].append(mine)
+    return tuple(
+        verdict
+        if (mine := verdict.chosen) is None
+        or all(_leads(mine, other) for other in rivals[mine.store.application, mine.store.context, mine.topic])
+        else replace(verdict, chosen=None)
+        for verdict in verdicts
+    )
+
+
+def _without_proven(verdict: Verdict, proven: Mapping[tuple[str, str, Topic | None], str]) -> Verdict:
+    """The verdict without the topics that other stores of the application are proven to restore from."""
+
+    def is_free(each: Hypothesis) -> bool:
+        owner = proven.get((each.store.application, each.store.context, each.topic), each.store.name)
+        return each.is_proven or owner == each.store.name
+
+    free = tuple(filter(is_free, verdict.ranked))
+    if len(free) == len(verdict.ranked):
+        return verdict
+    is_taken = not any(each.topic is not None for each in free)
+    taken = next(each.topic for each in verdict.ranked if not is_free(each)) if is_taken else None
+    return replace(verdict, ranked=free, chosen=_choose(free), taken=taken)
+
+
+def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], survey: Survey) -> Verdict:
+    """The verdict, decided where a checkpoint leaves it one topic, and every other store there is proven to restore from
+    another one.
+
+    :param settled: the stores that are proven to restore from some topic, with their applications.
+    """
+    left = {
+        each.topic: each
+        for each in verdict.ranked
+        if any(piece.kind == state_directory.KIND and not piece.against for piece in each.pieces)
+    }
+    if verdict.chosen is not None or len(left) != 1:
+        return verdict
+    (mine,) = left.values()
+    store = mine.store
+    rivals = {
+        (store.application, rival)
+        for found in survey.supplied.stores_on_disk()
+        if (found.prefix, found.name) == (store.application, store.name)
+        for source in found.sources
+        if source.topic == mine.topic
+        for rival in source.rivals
+    }
+    return replace(verdict, chosen=mine) if rivals and rivals <= set(settled) else verdict
+
+
+def _leads(mine: Hypothesis, other: Hypothesis) -> bool:
+    if other is mine or mine.is_named:
+        return True
+    if mine.is_proven != other.is_proven:
+        return mine.is_proven
+    return not other.is_named and mine.points >= other.points + MARGIN
+
+
+def _established(suspect: Suspect, applications: Applications) -> Iterator[SuspectStore]:
+    for split in suspect.splits:
+        pieces = (
+            *applications.evidence(split.application),
+            *applications.of_name(suspect.changelog, split.application),
+        )
+        given = any(piece.kind == GIVEN.kind for piece in pieces)
+        if given or (pieces and not any(piece.against for piece in pieces)):
+            yield split
+
+
+def _of_application(split: SuspectStore, suspect: Suspect, applications: Applications) -> tuple[Evidence, ...]:
+    name = split.application
+    return (*applications.evidence(name), *applications.of_name(suspect.changelog, name))
+
+
+def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequence[SuspectStore]]) -> None:
+    """:raises UsageError: if `--source STORE=TOPIC` is said of stores of several applications."""
+    for key, topic in survey.sources.items():
+        meant = sorted({split.application for splits in established.values() for split in splits if split.name == key})
+        if len(meant) > 1:
+            several = ", ".join(f"--source {application}/{key}={topic}" for application in meant)
+            raise UsageError(
+                f"--source {key}={topic} is meant for a store of one application, and {len(meant)} have one of that name. "
+                f"Say which: {several}."
+            )
+
+
+def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], survey: Survey) -> Iterator[Hypothesis]:
+    pieces = [piece for gather in evidence.ALL for piece in gather(split, survey)]
+    pieces.extend(store_name.gone_source(split, survey))
+    read = committed_offsets.read_topics(split, survey)
+    bare = (
+        schema_similarity.topics_without_subject(split, survey)
+        if schema_similarity.is_comparable(split, survey)
+        else ()
+    )
+    pieces.extend(_by_ids(split, [topic for topic in bare if topic in read], survey))
+    fitting = {piece.topic for piece in pieces if (piece.kind, piece.weight) == (ALL_FIELDS.kind, ALL_FIELDS.weight)}
+    if not fitting & read.keys():
+        # Nothing that the application reads fits: then a global table's topic may be any.
+        pieces.extend(_by_ids(split, [topic for topic in bare if topic not in read][:_MOST_PEEKED], survey))
+    gone = tuple(schema_similarity.unlisted_topics(survey, split.context))
+    of_gone = list(schema_similarity.compare(split, survey, gone))
+    by_topic: defaultdict[Topic, list[Evidence]] = defaultdict(list)
+    for piece in (*pieces, *of_gone):
+        if piece.topic is not None:
+            by_topic[piece.topic].append(piece)
+    for piece in committed_offsets.against(split, tuple(by_topic), survey):
+        if piece.topic is not None:
+            by_topic[piece.topic].append(piece)
+    exists_and_fits = any(_fits(by_topic[topic]) for topic in by_topic if topic in survey.topics())
+    found = False
+    for topic, of_topic in by_topic.items():
+        is_gone = topic not in survey.topics()
+        if is_gone and not _fits(of_topic):
+            continue
+        if is_gone and exists_and_fits:
+            of_topic.append(
+                GONE.of_topic(topic, f"there is no topic {topic} any more, and one that exists fits as well")
+            )
+        if any(not piece.against for piece in of_topic) or any(piece.kind == ALL_FIELDS.kind for piece in of_topic):
+            found = True
+            yield Hypothesis(store=split, topic=topic, is_gone=is_gone, pieces=(*of_application, *of_topic))
+    if not found:
+        yield Hypothesis(store=split, topic=None, pieces=of_application)
+
+
+def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Iterator[Evidence]:
+    for topic in topics:
+        try:
+            yield from schema_similarity.compare_by_ids(split, survey, (topic,))
+        except AccessDeniedError:  # it stays open: what else speaks for it is said, and the census asks for the right
+            continue
+
+
+def _fits(pieces: Iterable[Evidence]) -> bool:
+    return any(not piece.against and piece.weight is not Weight.WEAK for piece in pieces)
+
+
+def _choose(ranked: Sequence[Hypothesis]) -> Hypothesis | None:
+    named = [each for each in ranked if each.is_named]
+    if named:
+        return named[0]
+    proven = [each for each in ranked if each.is_proven]
+    if proven:
+        return proven[0] if len({(each.store.application, each.topic) for each in proven}) == 1 else None
+    if not ranked or not ranked[0].is_believable:
+        return None
+    best = ranked[0]
+    for other in ranked[1:]:
+        margin = MARGIN_OF_APPLICATIONS if other.topic == best.topic else MARGIN
+        if best.points < other.points + margin:
+            return None
+    return best
+
+
+def _order(hypothesis: Hypothesis) -> tuple[bool, bool, int, str, str, str]:
+    return (
+        not hypothesis.is_named,
+        not hypothesis.is_proven,
+        -hypothesis.points,
+        hypothesis.topic or "",
+        hypothesis.store.application,
+        hypothesis.store.name,
+    )
+
+
+def _likeliest_first(splits: Sequence[SuspectStore], ranked: Sequence[Hypothesis]) -> tuple[SuspectStore, ...]:
+    order = [each.store for each in ranked]
+    return tuple(sorted(splits, key=lambda split: order.index(split) if split in order else len(order)))
+
+
+def _is_conclusive(piece: Evidence) -> bool:
+    return piece.weight is Weight.CONCLUSIVE
