@@ -30,6 +30,11 @@ def findings(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     return found
 
 
+def without_commands(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    """What was found, without the commands that repeat what was given."""
+    return [{name: said for name, said in finding.items() if name != "next"} for finding in findings(done)]
+
+
 def told(done: subprocess.CompletedProcess[str], code: int) -> str:
     """The report, if the command ended with that code."""
     assert done.returncode == code, done.stderr
@@ -116,7 +121,11 @@ class TestDiagnose:
         flags = srfix("diagnose", "--bootstrap-servers", servers, "--registry", registry, "--output", "json")
         variables = srfix("diagnose", env={**demo.environment, "SRFIX_OUTPUT": "json"})
         file = srfix("diagnose", "--config", config)
-        assert findings(flags) == findings(variables) == findings(file)
+        assert without_commands(flags) == without_commands(variables) == without_commands(file)
+        where = f"--bootstrap-servers {servers} --registry {registry}"
+        assert f"`srfix plan {where} --application" in findings(flags)[0]["next"]
+        assert "`srfix plan --application" in findings(variables)[0]["next"]
+        assert f"`srfix plan --config {config} --application" in findings(file)[0]["next"]
         assert (flags.returncode, variables.returncode, file.returncode) == (1, 1, 1)
 
     def test_a_person_is_told_what_where_and_what_to_do_next(self, demo: KeptDemo) -> None:
@@ -158,7 +167,7 @@ class TestDiagnose:
         done = srfix("diagnose", "--streams-version", "2.7", env=demo.environment)
         report = told(done, 1)
         assert report.endswith(
-            "  srfix plan --streams-version 2.7 -o plan.json\n  srfix apply plan.json\n  srfix verify plan.json\n"
+            "  srfix plan --streams-version 2.7 --also SRF004 -o plan.json\n  srfix apply plan.json\n  srfix verify plan.json\n"
         )
         assert "SRF004, breaks on upgrade: " in report
 

@@ -95,7 +95,7 @@ class TestBodiesThatDoNotDecode:
         assert (fault["id"], fault["live_keys"], fault["partial"]) == (1, 1, True)
         assert [place["first_offset"] for place in fault["partitions"]] == [1]
         assert "->name" in finding["explanation"]
-        command = finding["next"].partition("See the first one with srfix ")[2].partition(". ")[0]
+        command = finding["next"].partition("See the first one with `srfix ")[2].partition("`")[0]
         looked = estate.srfix(*shlex.split(command), "--output", "json")
         assert looked.returncode == 1
         record = json.loads(looked.stdout)
@@ -201,3 +201,54 @@ class TestSeveralApplicationsOnOneTopic:
         assert codes(estate.diagnosis(*named, code=0)) == ["SRF003"] * 3
         assert estate.srfix("rollback", f"{plan}.journal.jsonl", "--yes").returncode == 0
         assert estate.registry.dump() == before
+
+
+class TestDiagnoseAndPlanAgree:
+    @pytest.fixture
+    def broken(self, estate: Estate) -> Estate:
+        """The incident: the source's schema is missing under the phantom subject, the application's under the source's."""
+        estate.registry.seed("users-value", WRITER)
+        estate.topic("users", frame_id(1, ROW))
+        estate.registry.seed(estate.reads("shop", "users", 1), INTERNAL)
+        return estate
+
+    def plan(self, estate: Estate, *options: str, code: int) -> subprocess.CompletedProcess[str]:
+        done = estate.srfix("plan", "--detailed-exitcode", *options)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def test_a_finding_is_1_in_both(self, broken: Estate) -> None:
+        broken.diagnosis(code=1)
+        self.plan(broken, code=1)
+
+    @pytest.mark.parametrize("width", [(), ("--only-live",), ("--all-versions",)], ids=str)
+    def test_a_note_is_0_in_both_and_the_plan_says_why_and_what_plans_it(
+        self, broken: Estate, width: tuple[str, ...]
+    ) -> None:
+        plain = ("--reader", "plain")
+        note = of_code(broken.diagnosis(*plain, code=0), "SRF001")
+        done = self.plan(broken, *plain, *width, "-o", "never.json", code=2 if "--all-versions" in width else 0)
+        assert done.stdout.startswith("Nothing must be repaired.\n\nNot asked for\n\n- Store shop/users-store lacks ")
+        assert "never.json was not written: there is nothing to carry out." in done.stderr
+        command = note["next"].partition("all the same: ")[2]
+        assert command in " ".join(done.stdout.split())
+        asked = broken.srfix(*shlex.split(command)[1:], *plain, "--output", "json")
+        assert [a["kind"] for a in json.loads(asked.stdout)["actions"]].count("register") == 1
+
+    def test_the_mirror_of_an_upgrade_is_planned_only_when_asked_for(self, broken: Estate, tmp_path: Path) -> None:
+        newer = ("--streams-version", "2.7")
+        finding = of_code(broken.diagnosis(*newer, code=1), "SRF004")
+        refused = self.plan(broken, *newer, code=2)
+        assert "Not in the plan: SRF004 shop/users-store. Either wipe the state directory now" in refused.stderr
+        command = finding["next"].partition("register the ids: ")[2].partition(", read")[0]
+        assert (
+            command
+            == "srfix plan --application shop --store users-store --streams-version 2.7 --also SRF004 -o plan.json"
+        )
+        plan = tmp_path / "plan.json"
+        asked = broken.srfix(*shlex.split(command)[1:-1], plan)
+        assert asked.returncode == 0, asked.stderr
+        assert {action["subject"] for action in json.loads(plan.read_text())["actions"]} == {"users-value"}
+
+    def test_a_code_without_a_repair_is_a_usage_error(self, broken: Estate) -> None:
+        assert "'SRF013' is not one of 'SRF001', 'SRF004'" in self.plan(broken, "--also", "SRF013", code=2).stderr

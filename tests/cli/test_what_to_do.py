@@ -129,7 +129,7 @@ class TestApply:
         (note,) = [finding for finding in told["findings"] if finding["code"] == "SRF012"]
         assert (note["severity"], note["subject"]) == ("note", own_parts.staged.phantom_subject)
         assert "may have been interrupted: its own compatibility is NONE" in note["explanation"]
-        assert "srfix apply PLAN, or undo it with srfix rollback JOURNAL" in note["next"]
+        assert "srfix apply and that plan, or undo it with srfix rollback and that journal" in note["next"]
 
         assert own_parts.srfix("apply", "p.json", "--yes", cwd=tmp_path).returncode == 0
         left = document(own_parts.srfix("diagnose", "--output", "json").stdout)["findings"]

@@ -10,7 +10,7 @@ import pytest
 from srfix.recovery.actions import Register
 from srfix.recovery.census.uncounted import NoCensus
 from srfix.recovery.plan_file import Plan
-from srfix.recovery.repairs import Width
+from srfix.recovery.wanted import Width
 from srfix.serde.subjects import Role, Topic, subject_for
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import World, value, world_of

@@ -43,8 +43,8 @@ class TestTheSource:
         assert not finding.repairable
         assert finding.schema_ids == ()
         assert finding.next == (
-            "Say which: srfix diagnose --source shop/users-store=users or srfix diagnose --source "
-            "shop/users-store=orders."
+            "Say which: `srfix diagnose --source shop/users-store=users` or `srfix diagnose --source "
+            "shop/users-store=orders`."
         )
         assert [(each.application, each.store, each.topic) for each in finding.considered] == [
             ("shop", "users-store", "users"),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 
 import pytest
 
-from srfix.recovery.checks.interface import StreamsVersion
+from srfix.recovery.checks.interface import Reader, StreamsVersion
 from srfix.recovery.findings import Weight
-from srfix.recovery.hints import _of_ksqldb
+from srfix.recovery.hints import ReaderHint, _of_ksqldb, gather_hints
 from srfix.recovery.state.directory import Traces
+from srfix.recovery.stores import SuspectStore
 from srfix.recovery.streams_generation import (
     GenerationHint,
     decisive_version,
@@ -17,6 +19,9 @@ from srfix.recovery.streams_generation import (
     from_traces,
     version_range,
 )
+from srfix.serde.subjects import Topic
+from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE, SOURCE_SUBJECT, STORE
+from tests.recovery.world import World, world_of
 
 MAGIC_1 = base64.b64encode(b"\x01" + bytes(8)).decode()
 MAGIC_2 = base64.b64encode(b"\x02" + bytes(12)).decode()
@@ -113,3 +118,59 @@ class TestOfKsqldb:
 
     def test_no_version_tells_nothing(self) -> None:
         assert _of_ksqldb("unknown") is None
+
+
+CONNECT_NAME = '{"type":"record","name":"User","fields":[],"connect.name":"User"}'
+WITHOUT = '{"type":"record","name":"User","fields":[]}'
+INTERNAL = '{"type":"record","name":"KsqlDataSourceSchema","fields":[],"connect.name":"User"}'
+GENERATED = (
+    '{"type":"record","name":"User","fields":[{"name":"a","type":{"type":"string","avro.java.string":"String"}}]}'
+)
+
+
+class TestTheMarksOfTheReader:
+    @pytest.fixture
+    def world(self) -> Iterator[World]:
+        with world_of({"users": 1}) as made:
+            yield made
+
+    @staticmethod
+    def hints(world: World, *, topic: Topic | None = SOURCE) -> list[tuple[Reader, Weight]]:
+        store = SuspectStore(application=APPLICATION, name=STORE)
+        found = gather_hints(store, world.survey(), topic)
+        return [(hint.reader, hint.weight) for hint in found if isinstance(hint, ReaderHint)]
+
+    def test_what_the_source_lacks_tells_the_reader(self, world: World) -> None:
+        world.registry.seed(SOURCE_SUBJECT, WITHOUT)
+        world.registry.seed(PHANTOM, CONNECT_NAME)
+        assert self.hints(world) == [(Reader.CONNECT, Weight.STRONG)]
+
+    def test_what_the_source_has_too_says_nothing(self, world: World) -> None:
+        world.registry.seed(SOURCE_SUBJECT, CONNECT_NAME)
+        world.registry.seed(PHANTOM, CONNECT_NAME)
+        assert self.hints(world) == []
+
+    @pytest.mark.parametrize("texts", [(CONNECT_NAME, WITHOUT), (WITHOUT, CONNECT_NAME)])
+    def test_any_version_of_the_source_counts(self, world: World, texts: tuple[str, str]) -> None:
+        for text in texts:
+            world.registry.seed(SOURCE_SUBJECT, text)
+        world.registry.seed(PHANTOM, CONNECT_NAME)
+        assert self.hints(world) == []
+
+    def test_another_mark_of_connect_still_tells(self, world: World) -> None:
+        world.registry.seed(SOURCE_SUBJECT, CONNECT_NAME)
+        world.registry.seed(PHANTOM, INTERNAL)
+        assert self.hints(world) == [(Reader.CONNECT, Weight.STRONG)]
+
+    def test_where_nothing_can_be_compared_the_hint_is_weak(self, world: World) -> None:
+        world.registry.seed(PHANTOM, CONNECT_NAME)
+        assert self.hints(world) == [(Reader.CONNECT, Weight.WEAK)]  # no such subject: another naming strategy
+        world.registry.seed(SOURCE_SUBJECT, WITHOUT)
+        assert self.hints(world, topic=None) == [(Reader.CONNECT, Weight.WEAK)]
+
+    def test_the_mark_of_generated_classes_is_compared_likewise(self, world: World) -> None:
+        world.registry.seed(SOURCE_SUBJECT, WITHOUT)
+        world.registry.seed(PHANTOM, GENERATED)
+        assert self.hints(world) == [(Reader.PLAIN, Weight.WEAK)]
+        world.registry.seed(SOURCE_SUBJECT, GENERATED)
+        assert self.hints(world) == []

@@ -115,7 +115,7 @@ class TestWithAKeySubject:
     @pytest.mark.parametrize("deleted", [False, True])
     @pytest.mark.parametrize("where", ["phantom", "source"])
     def test_keys_that_decode_are_certain(self, where: str, deleted: bool) -> None:
-        found = decide(census(count(1, 5)), sampled((1, DECODES)), deleted=deleted, **{where: (7,)})  # type: ignore[arg-type]
+        found = decide(census(count(1, 5)), sampled((1, DECODES)), deleted=deleted, **{where: (7,)})
         assert (found.standing, found.not_looked_at) == (Standing.CERTAIN, None)
 
     def test_broken_keys_with_an_id_that_it_holds_are_certain(self) -> None:

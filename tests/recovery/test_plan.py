@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
+from srfix.recovery.checks import Reader
 from srfix.recovery.plan_file import Plan, plan_document
-from srfix.recovery.repairs import Keep, Width
+from srfix.recovery.repairs import Keep
+from srfix.recovery.wanted import Width
 from srfix.serde.registry import IncompatibleSchemaError, Schema
 from srfix.serde.subjects import ChangelogSubject, Role, Topic
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
@@ -124,6 +127,54 @@ class TestWhatIsRegistered:
         carried_out_and_undone(world, plan, tmp_path / "journal")
 
 
+class TestWhatNeedNotBe:
+    """A plan holds what must be repaired: `diagnose` and `plan --detailed-exitcode` agree."""
+
+    @pytest.mark.parametrize(
+        "how", [{"reader": Reader.PLAIN}, {"reader": Reader.DUAL}, {"streams_version": "2.7"}], ids=str
+    )
+    @pytest.mark.parametrize("width", list(Width))
+    def test_a_note_is_not_planned_and_the_plan_says_what_plans_it(
+        self, world: World, how: dict[str, Any], width: Width
+    ) -> None:
+        plan = world.plan(width=width, **how)
+        assert (plan.actions, plan.findings, plan.expects) == ((), (), {})
+        of_note = [line for line in plan.passed_over if "(SRF001)" in line]
+        assert [line.partition(" all the same: ")[2] for line in of_note] == [
+            f"srfix plan --application shop --store {STORE} --also SRF001"
+        ]
+        assert registered(world.plan(width=width, also=("SRF001",), **how)) == [1, 2]
+
+    def test_what_is_masked_is_planned_when_asked_for_if_ids_are_missing(self, world: World, tmp_path: Path) -> None:
+        for text in (W1, W2):
+            world.registry.seed(PHANTOM, text)
+        newest = world.registry.seed(SOURCE_SUBJECT, W3)
+        assert not world.examine().diagnosis.has_findings
+        assert world.plan().actions == ()
+        plan = world.plan(also=("SRF001",))
+        assert registered(plan) == [newest]
+        carried_out_and_undone(world, plan, tmp_path / "journal")
+
+    def test_what_is_masked_and_lacks_nothing_is_not_planned(self, world: World) -> None:
+        for text in (W1, W2):
+            world.registry.seed(PHANTOM, text)
+        plan = world.plan(also=("SRF001",))
+        assert (plan.actions, plan.passed_over) == ((), ())
+
+    @pytest.mark.parametrize("width", list(Width))
+    def test_the_producers_own_subject_is_written_to_only_when_asked_for(self, world: World, width: Width) -> None:
+        plan = world.plan(streams_version="2.7", width=width)
+        assert plan.actions == ()
+        assert any(
+            f"unless it is asked for: srfix plan --application shop --store {STORE} --also SRF004" in line
+            for line in plan.passed_over
+        )
+        asked = world.plan(streams_version="2.7", width=width, also=("SRF004",))
+        assert {action.subject for action in asked.actions} == {SOURCE_SUBJECT}
+        both = world.plan(streams_version="2.7", width=width, also=("SRF001", "SRF004"))
+        assert {action.subject for action in both.actions} == {PHANTOM, SOURCE_SUBJECT}
+
+
 class TestWhatIsLeftOut:
     def test_a_finding_carries_every_id_that_is_planned_not_those_at_fault_alone(self, world: World) -> None:
         world.put("users", ("a", V2))
@@ -169,6 +220,31 @@ class TestKeep:
         plan = world.plan(keep=Keep.AUTO)
         assert not any(isinstance(action, SoftDelete) for action in plan.actions)
         carried_out_and_undone(world, plan, tmp_path / "journal")
+
+    def test_auto_judges_by_the_applications_own_schema_not_by_what_a_repair_has_left_live(
+        self, tmp_path: Path
+    ) -> None:
+        """The second repair must not take the first one's version, the latest, for the application's own."""
+
+        def user(*fields: str) -> str:
+            return f'{{"type":"record","name":"User","fields":[{",".join(fields)}]}}'
+
+        with world_of({"users": 1}) as world:
+            world.registry.seed(SOURCE_SUBJECT, user('{"name":"id","type":"long","default":0}'))
+            world.registry.seed(PHANTOM, user('{"name":"id","type":"double"}'))
+            world.put("users", ("a", V1))
+            world.commit("shop", users=1)
+            first = world.plan()
+            assert [kind for kind in kinds(first) if "compat" not in kind] == ["register"]
+            world.apply(first, tmp_path / "first")
+            newest = world.registry.seed(SOURCE_SUBJECT, user('{"name":"x","type":"long"}'))
+            world.put("users", ("b", value(newest)))
+            world.commit("shop", users=2)
+            second = world.plan()
+            assert [kind for kind in kinds(second) if "compat" not in kind] == ["register", "soft-delete"]
+            world.apply(second, tmp_path / "second")
+            follower = user('{"name":"id","type":"double"}', '{"name":"n","type":["null","int"],"default":null}')
+            assert world.client().register(PHANTOM, Schema(text=follower)) > 0
 
     def test_auto_at_none_leaves_all_live(self, world: World) -> None:
         world.client().set_config(PHANTOM, {"compatibility": "NONE"})
@@ -218,6 +294,68 @@ class TestKeep:
             plan = world.plan()
             assert kinds(plan) == ["set-compatibility", "register", "register", "soft-delete", "restore-compatibility"]
             carried_out_and_undone(world, plan, tmp_path / "journal")
+
+
+class TestThePriceOfTheNextSchema:
+    """What becomes of the application's next internal schema, said before anything is written."""
+
+    REFUSED = (
+        "The application's next internal schema will be refused (409) at BACKWARD, for its own schema (version 1, schema id 3) "
+        "does not pass against "
+    )
+
+    def test_left_live_it_is_refused_and_said_to_be(self, world: World) -> None:
+        price = world.plan(keep=Keep.LIVE).price
+        assert (
+            f"{self.REFUSED}schema id 2, which this repair leaves live. Plan with --keep auto, which soft-deletes such a "
+            "version at once." in price
+        )
+        assert not any("is accepted as before" in line for line in price)
+
+    def test_a_transitive_level_asks_every_live_version(self, world: World) -> None:
+        world.client().set_config(PHANTOM, {"compatibility": "BACKWARD_TRANSITIVE"})
+        (line,) = [line for line in world.plan(keep=Keep.LIVE).price if "(409)" in line]
+        assert "does not pass against schema id 1, 2, which this repair leaves live." in line
+
+    @pytest.mark.parametrize("keep", [Keep.AUTO, Keep.SOFT_DELETED])
+    def test_soft_deleted_it_is_accepted_as_before(self, world: World, keep: Keep) -> None:
+        assert "The application's next internal schema is accepted as before." in world.plan(keep=keep).price
+
+    def test_what_an_earlier_repair_left_live_refuses_it_already(self, world: World, tmp_path: Path) -> None:
+        world.apply(world.plan(keep=Keep.LIVE), tmp_path / "journal")
+        newest = world.registry.seed(SOURCE_SUBJECT, W3)
+        world.put("users", ("c", value(newest, ONE_LONG_AND_NULL)))
+        world.commit("shop", users=3)
+        price = world.plan().price
+        assert f"{self.REFUSED}schema id 2, which is live under {PHANTOM} already." in price
+
+    def test_at_none_it_is_accepted_whatever_stays_live(self, world: World) -> None:
+        world.client().set_config(PHANTOM, {"compatibility": "NONE"})
+        assert "The application's next internal schema is accepted as before." in world.plan(keep=Keep.LIVE).price
+
+    def test_without_a_schema_of_its_own_nothing_is_promised(self, world: World) -> None:
+        world.commit("tills", users=2)
+        price = world.plan(application="tills", store="users-store", keep=Keep.LIVE).price
+        subject = "tills-users-store-changelog-value"
+        assert (
+            "Whether the application's next internal schema will be accepted at BACKWARD cannot be told: schema id 2 is live, "
+            f"and which schema under {subject} is its own is not known. Plan with --keep soft-deleted to be sure that it will."
+        ) in price
+
+    @pytest.mark.parametrize("level", ["BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FULL", "NONE"])
+    @pytest.mark.parametrize("keep", list(Keep))
+    def test_it_is_what_the_registry_says_to_the_schema_that_follows(
+        self, world: World, tmp_path: Path, keep: Keep, level: str
+    ) -> None:
+        world.client().set_config(PHANTOM, {"compatibility": level})
+        plan = world.plan(keep=keep)
+        refused = any("will be refused (409)" in line for line in plan.price)
+        world.apply(plan, tmp_path / "journal")
+        if refused:
+            with pytest.raises(IncompatibleSchemaError):
+                world.client().register(PHANTOM, NEXT)
+        else:
+            assert world.client().register(PHANTOM, NEXT) > 0
 
 
 class TestTheSubjectsOwnConfiguration:

@@ -8,7 +8,8 @@ import pytest
 
 from srfix.recovery.checks.interface import Reader, StreamsVersion
 from srfix.recovery.circumstances import Circumstances, KnownStore
-from srfix.recovery.findings import Finding, IdAtFault, Severity
+from srfix.recovery.commands import Given, GivenOption
+from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Source, Weight
 from srfix.recovery.playbook import (
     Verified,
     after_repair,
@@ -54,6 +55,13 @@ def finding(code: str, severity: Severity, *, repairable: bool = False, is_parti
         next="n",
         repairable=repairable,
     )
+
+
+def proven(found: Finding, *, weight: Weight = Weight.CONCLUSIVE) -> Finding:
+    """The finding, of a store whose source a topology names."""
+    users = Topic("users")
+    piece = Evidence(kind="topology", topic=users, weight=weight, detail="d")
+    return replace(found, source=Source(topic=users, subject=Subject("users-value")), evidence=(piece,))
 
 
 class TestRestart:
@@ -246,7 +254,10 @@ class TestPlaybook:
     def test_what_is_left_after_the_repair_is_its_end(self) -> None:
         lines = list(playbook([NOTHING_KNOWN, QUERY]))
         left = list(afterwards([NOTHING_KNOWN, QUERY]))
-        assert lines[lines.index("Repair: srfix apply PLAN, then srfix verify PLAN.") + 1 :] == left
+        assert (
+            lines[lines.index("Repair: carry the plan out with srfix apply, then check it with srfix verify.") + 1 :]
+            == left
+        )
 
 
 class TestUponFindings:
@@ -283,12 +294,31 @@ class TestUponFindings:
         assert said[0].startswith("Neither a restart nor wiping the state directory mends what was found")
 
     def test_the_upgrade_mirror_asks_how_old_the_state_is_and_allows_a_wipe(self) -> None:
-        mirror = finding("SRF004", Severity.BREAKS_ON_UPGRADE, repairable=True)
+        mirror = proven(finding("SRF004", Severity.BREAKS_ON_UPGRADE, repairable=True))
         said = list(upon_findings(NOTHING_KNOWN, [mirror]))
         assert said[0].startswith("Is the state of users-store older than the upgrade of shop to Kafka Streams 2.7? ")
         assert "or wipe the state once 2.7 or later runs everywhere" in said[0]
         assert said[1].startswith("After: ")
         assert len(said) == 2
+
+    @pytest.mark.parametrize("weight", [Weight.STRONG, Weight.WEAK])
+    def test_no_wipe_is_advised_where_the_source_is_not_proven(self, weight: Weight) -> None:
+        mirror = proven(finding("SRF004", Severity.BREAKS_ON_UPGRADE, repairable=True), weight=weight)
+        said = list(upon_findings(NOTHING_KNOWN, [mirror]))
+        assert "do not wipe it while no evidence is conclusive about the topic" in said[0]
+        assert "or wipe the state" not in " ".join(said)
+
+    def test_nor_where_retention_has_deleted_rows_from_the_source(self) -> None:
+        mirror = proven(finding("SRF004", Severity.BREAKS_ON_UPGRADE, repairable=True))
+        said = list(upon_findings(NOTHING_KNOWN, [mirror, finding("SRF018", Severity.SILENT)]))
+        assert "do not wipe it, for a restore has lost what retention deleted (SRF018)" in said[0]
+
+    def test_the_commands_repeat_what_was_given(self) -> None:
+        given = Given(options=(GivenOption(name="--source", value="users-store=my users"),))
+        broken = finding("SRF001", Severity.BROKEN, repairable=True)
+        said = " ".join(upon_findings(NOTHING_KNOWN, [broken], given=given))
+        assert "`srfix plan --source 'users-store=my users' --application shop -o plan.json`, read the plan" in said
+        assert "`srfix apply plan.json`, `srfix verify plan.json`." in said
 
     def test_no_wipe_is_advised_where_a_restore_could_not_be_read(self) -> None:
         mirror = finding("SRF004", Severity.BREAKS_ON_UPGRADE, repairable=True)

@@ -435,3 +435,71 @@ class TestLongTexts:
     @pytest.mark.parametrize("filler", ["\n", " ", "a", "Error retrieving Avro ", "at x.get(", "topic ", "\x1b", "-"])
     def test_a_hostile_text_takes_no_more_than_linear_time(self, filler: str) -> None:
         assert isinstance(read(filler * (1_000_000 // len(filler))), StackTraceReading)
+
+
+SINK = """\
+[2024-05-02 08:00:11,201] ERROR [jdbc-sink|task-0] WorkerSinkTask{id=jdbc-sink-0} Task threw an uncaught and unrecoverable exception. Task is being killed and will not recover until manually restarted (org.apache.kafka.connect.runtime.WorkerTask:212)
+org.apache.kafka.connect.errors.ConnectException: Tolerance exceeded in error handler
+\tat org.apache.kafka.connect.runtime.errors.RetryWithToleranceOperator.execAndHandleError(RetryWithToleranceOperator.java:230)
+\tat org.apache.kafka.connect.runtime.WorkerSinkTask.convertAndTransformRecord(WorkerSinkTask.java:516)
+Caused by: org.apache.kafka.connect.errors.DataException: Failed to deserialize data for topic users to Avro:
+\tat io.confluent.connect.avro.AvroConverter.toConnectData(AvroConverter.java:148)
+Caused by: org.apache.kafka.common.errors.SerializationException: Error retrieving Avro value schema version for id 7
+Caused by: io.confluent.kafka.schemaregistry.client.rest.exceptions.RestClientException: Schema not found; error code: 40403
+"""
+SOURCE_TASK = """\
+[2024-05-02 08:00:11,201] ERROR WorkerSourceTask{id=debezium-0} Task threw an uncaught and unrecoverable exception (org.apache.kafka.connect.runtime.WorkerTask:191)
+Caused by: org.apache.kafka.connect.errors.DataException: Failed to serialize Avro data from topic inventory.users :
+Caused by: org.apache.kafka.common.errors.SerializationException: Error registering Avro schema{"type":"record"}
+Caused by: io.confluent.kafka.schemaregistry.client.rest.exceptions.RestClientException: Schema being registered is incompatible with an earlier schema; error code: 409
+"""
+UNFRAMED_SINK = """\
+\tat org.apache.kafka.connect.runtime.WorkerSinkTask.convertValue(WorkerSinkTask.java:540)
+Caused by: org.apache.kafka.common.errors.SerializationException: Unknown magic byte!
+"""
+CONVERTER_ALONE = SINK[SINK.index("Caused by: org.apache.kafka.connect.errors.DataException") :]
+
+
+class TestConnectTasks:
+    @pytest.mark.parametrize(
+        ("text", "topic", "schema_id"),
+        [
+            (SINK, "users", 7),
+            (SINK.replace("topic users to", "topic app-users-store-changelog to"), "app-users-store-changelog", 7),
+            (SOURCE_TASK, "inventory.users", None),
+            (UNFRAMED_SINK, None, None),
+            (CONVERTER_ALONE, "users", 7),
+        ],
+        ids=["sink", "sink of a changelog", "source", "unframed", "the causes alone"],
+    )
+    def test_one_is_named_as_such_and_is_not_the_incident(
+        self, text: str, topic: str | None, schema_id: int | None
+    ) -> None:
+        found = read(text)
+        assert (found.symptom, found.finding) == (Symptom.CONNECT_TASK, None)
+        assert (found.topic, found.schema_id) == (topic, schema_id)
+        assert (found.application, found.store, found.possible_applications) == (None, None, ())
+        assert "this is not the incident" in found.title
+        assert found.next_command == (
+            f"srfix scan --bootstrap-servers HOST:9092 --registry http://REGISTRY:8081 {topic or 'TOPIC'}"
+        )
+
+    def test_what_it_rests_on_is_said(self) -> None:
+        assert "The frames are those of a Kafka Connect task." in read(SINK).clues
+        assert any("no frame of Kafka Streams stands there" in clue for clue in read(CONVERTER_ALONE).clues)
+
+    def test_ksqldb_reads_with_the_same_converter_and_stays_the_incident(self) -> None:
+        assert read(KSQLDB_2020).symptom is Symptom.PHANTOM_LOOKUP
+        on_2_7 = KSQLDB_2020.replace(f"{KSQLDB}-KafkaTopic_Right-Reduce-changelog", "users")
+        assert read(on_2_7).symptom is Symptom.SUBJECT_LOOKUP
+
+    def test_of_two_traces_in_one_log_the_nearer_frames_decide(self) -> None:
+        earlier = SINK[: SINK.index("Caused by: org.apache.kafka.connect.errors.DataException")]
+        assert read(earlier + STREAMS_2_6_3).symptom is Symptom.PHANTOM_LOOKUP
+        later = STREAMS_2_6_3[: STREAMS_2_6_3.index("Caused by")] + "\n" + SINK
+        assert read(later).symptom is Symptom.CONNECT_TASK
+
+    def test_credentials_and_the_network_are_named_first(self) -> None:
+        assert read(SINK.replace("40403", "401").replace("Schema not found", "Unauthorized")).symptom is (
+            Symptom.UNAUTHORIZED
+        )

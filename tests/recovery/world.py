@@ -20,12 +20,13 @@ from srfix.recovery.diagnosis import Examination, diagnose
 from srfix.recovery.findings import Finding
 from srfix.recovery.plan import make_plan
 from srfix.recovery.plan_file import Plan
-from srfix.recovery.repairs import Keep, Width
+from srfix.recovery.repairs import Keep
 from srfix.recovery.rollback import Event as RollbackEvent
 from srfix.recovery.rollback import roll_back
 from srfix.recovery.survey import Survey
 from srfix.recovery.verify import Event as VerifyEvent
 from srfix.recovery.verify import verify
+from srfix.recovery.wanted import Width
 from srfix.serde.registry import RegistryClient, RetryPolicy
 from srfix.serde.subjects import Topic
 from srfix.serde.wire import frame_id
@@ -43,6 +44,15 @@ def clock() -> str:
 
 def value(schema_id: int, body: bytes = ONE_LONG) -> bytes:
     return frame_id(schema_id, body)
+
+
+def said(survey: Survey, reader: Reader, streams_version: str | None) -> CheckContext:
+    """What the person said of reader and version."""
+    return CheckContext(
+        registry=survey.registry,
+        reader=reader,
+        streams_version=None if streams_version is None else StreamsVersion.parse(streams_version),
+    )
 
 
 class ListingCluster(Cluster):
@@ -107,11 +117,7 @@ class World:
         engine: CensusEngine | None = None,
     ) -> Examination:
         asked = survey or self.survey()
-        context = CheckContext(
-            registry=asked.registry,
-            reader=reader,
-            streams_version=None if streams_version is None else StreamsVersion.parse(streams_version),
-        )
+        context = said(asked, reader, streams_version)
         return diagnose(asked, engine or self.engine, context, application=application, store=store)
 
     def findings(self, **how: object) -> dict[str, Finding]:
@@ -130,20 +136,37 @@ class World:
         engine: CensusEngine | None = None,
         application: str | None = None,
         store: str | None = None,
+        reader: Reader = Reader.UNKNOWN,
         streams_version: str | None = None,
+        also: tuple[str, ...] = (),
     ) -> Plan:
+        """A plan. Whatever the test is of: it writes to no subject that neither a finding nor the plan itself names."""
         survey = self.survey()
-        return make_plan(
-            self.examine(
-                application=application, store=store, survey=survey, engine=engine, streams_version=streams_version
-            ),
+        examination = self.examine(
+            application=application,
+            store=store,
+            survey=survey,
+            engine=engine,
+            reader=reader,
+            streams_version=streams_version,
+        )
+        plan = make_plan(
+            examination,
             survey,
             keep=keep,
             width=width,
             exact_ids=exact_ids,
+            also=also,
+            said=said(survey, reader, streams_version),
             created_at=clock(),
             srfix_version="0",
         )
+        written_to = {action.subject for action in plan.actions}
+        assert written_to <= {finding.subject for finding in plan.findings}
+        if width is not Width.ALL_VERSIONS:  # then nothing was counted, and nothing found
+            assert written_to <= {finding.subject for finding in examination.diagnosis.findings}
+        assert set(plan.expects) == written_to
+        return plan
 
     def apply(self, plan: Plan, journal: Path) -> None:
         list(apply_plan(plan, self.client(), journal, clock=clock))

@@ -3,6 +3,7 @@
 bootstrap-servers = "kafka:9092"
 registry = ["http://sr1:8081", "http://sr2:8081"]
 application = "app"
+ignore = ["dead-app-*"]      # as --ignore
 
 [kafka]                    # as -X
 "security.protocol" = "SASL_SSL"
@@ -35,6 +36,7 @@ SHARED_KEYS: Final = (
     "bootstrap-servers",
     "deadline",
     "engine",
+    "ignore",
     "kafka-config",
     "ksqldb",
     "ksqldb-text",
@@ -50,7 +52,7 @@ SHARED_KEYS: Final = (
     "streams-version",
     "topology",
 )
-_REPEATABLE: Final = ("ksqldb", "ksqldb-text", "spark-conf", "state-dir", "topology")
+_REPEATABLE: Final = ("ignore", "ksqldb", "ksqldb-text", "spark-conf", "state-dir", "topology")
 _TABLES: Final = ("kafka", "registry-client", "source")
 
 

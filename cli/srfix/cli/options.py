@@ -22,6 +22,7 @@ from click.core import ParameterSource
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.config_file import ConfigFile, read_config
 from srfix.cli.connection import Connection
+from srfix.cli.given import CONFIG_PATH
 from srfix.cli.lines import Lines
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.properties import parse_property, read_properties
@@ -67,6 +68,8 @@ class Selection:
     """One of `READERS`."""
     streams_version: str | None
     """The Kafka Streams version, such as 2.6.3; None if not given."""
+    ignore: tuple[str, ...] = ()
+    """Patterns over subjects whose findings a person has acknowledged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,7 @@ class Hurry:
 def _use_config(ctx: click.Context, _param: click.Parameter, path: str | None) -> None:
     if path is None:
         return
+    ctx.meta[CONFIG_PATH] = path
     config = read_config(path, command=ctx.info_name or "", commands=COMMANDS.keys())
     ctx.default_map = {**(ctx.default_map or {}), **config.options}
     ctx.meta[_CONFIG] = config
@@ -163,6 +167,7 @@ def selection_options(command: Callable[..., R]) -> Callable[..., R]:
             sources=_sources(values.pop("source")),
             reader=values.pop("reader"),
             streams_version=values.pop("streams_version"),
+            ignore=tuple(pattern for pattern in values.pop("ignore") if pattern.strip()),
         )
         return command(selection=selection, **values)
 
@@ -193,6 +198,15 @@ def selection_options(command: Callable[..., R]) -> Callable[..., R]:
                 envvar="STREAMS_VERSION",
                 metavar="VERSION",
                 help="The application's Kafka Streams version, such as 2.6.3.",
+            ),
+            _option(
+                "--ignore",
+                envvar="IGNORE",
+                type=Lines("pattern"),
+                multiple=True,
+                metavar="SUBJECT-PATTERN",
+                help="Leave out what concerns subjects that fit (shop-*-changelog-value): findings, what could not be "
+                "looked at, and repairs of them. It is counted and named in one line. Repeatable.",
             ),
         ),
     )

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote
 
-__all__ = ["Redactor"]
+__all__ = ["Redactor", "is_secret_property", "is_secret_text"]
 
 _HIDDEN = "***"
 _SECRET_NAME = re.compile(r"(?i)password|secret|user\.info|token|credential|\.pem|jaas|api\.?key")
@@ -21,8 +21,23 @@ _NO_SECRET_NAME = re.compile(r"(?i)credentials\.source$|token\.endpoint")
 _PROPERTY = re.compile(r"(?:-[XR]|--[a-z-]+=)?\s*([A-Za-z][\w.-]*)\s*[=:]\s*(.+)", re.DOTALL)
 _USER_INFO = re.compile(r"(?<=//)[^/@\s'\"]+(?=@)")
 _URL_PASSWORD = re.compile(r"//[^/@\s:]*:([^/@\s]+)@")
+_REFERENCES = ("env:", "file:")
 _SHORTEST = 4
 """A shorter secret would blacken half of every message."""
+
+
+def is_secret_property(text: str) -> bool:
+    """True if `key=value` shows a secret: by the key's name or by credentials in a URL, and not as a reference."""
+    key, _, value = text.partition("=")
+    if _USER_INFO.search(value):
+        return True
+    return bool(_SECRET_NAME.search(key)) and not _NO_SECRET_NAME.search(key) and is_secret_text(value.strip())
+
+
+def is_secret_text(text: str) -> bool:
+    """True if a secret, or `USER:` and one, is not a reference to where it is (`env:NAME`, `file:PATH`)."""
+    _user, colon, password = text.partition(":")
+    return not text.startswith(_REFERENCES) and not (bool(colon) and password.startswith(_REFERENCES))
 
 
 class Redactor:

@@ -27,6 +27,8 @@ class Symptom(Enum):
     """A payload without a magic byte."""
     UNDECODABLE = "undecodable"
     """A payload whose body does not fit its schema."""
+    CONNECT_TASK = "connect-task"
+    """A Kafka Connect connector's converter failed: no store, and not the incident."""
     UNAUTHORIZED = "unauthorized"
     """The registry did not accept the credentials, or they may not do this."""
     REGISTRY_FAILED = "registry-failed"
@@ -110,6 +112,16 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
         "The schema was found, but the bytes do not fit it, or not the reader's schema. The record is "
         "damaged, "
         "or was written by something that framed it wrongly; or the two schemas cannot be resolved.",
+    ),
+    Symptom.CONNECT_TASK: (
+        None,
+        "A Kafka Connect task failed, not a state store: this is not the incident",
+        "The converter of a connector (a sink, or a source) could not do its work. It reads or writes the topic "
+        "itself: no store is restored, and srfix has nothing to repair. Look at the ids in the topic and at who "
+        "holds them. If the topic's own subject lacks them, producer and connector name subjects differently "
+        "(value.converter.value.subject.name.strategy), or the topic was mirrored. If nobody holds them, the "
+        "connector asks another registry than the producer's. If the records are not framed, another converter "
+        "belongs there.",
     ),
     Symptom.UNAUTHORIZED: (
         None,

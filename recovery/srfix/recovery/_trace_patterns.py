@@ -22,7 +22,7 @@ from urllib.parse import unquote
 from srfix.recovery.internal_topics import Kind, recognise
 from srfix.serde.subjects import Role, Topic, split_subject
 
-__all__ = ["Anchor", "AnchorKind", "find_anchor", "near", "role_near", "streams_versions", "topic_near"]
+__all__ = ["Anchor", "AnchorKind", "connect_task", "find_anchor", "near", "role_near", "streams_versions", "topic_near"]
 
 
 class AnchorKind(Enum):
@@ -115,6 +115,11 @@ _ROLES: Final = re.compile(r"(Value|Key)(?:De)?serializationError|(?:de)?seriali
 _VERSIONS: Final = re.compile(
     r"kafka-streams-(\d+\.\d+\.\d+)[\w.-]{0,30}\.jar|Kafka\s+Streams\s+version:\s+(\d+\.\d+\.\d+)"
 )
+_CONNECT_TASKS: Final = re.compile(r"org\.apache\.kafka\.connect\.runtime\.|\bWorker(?:Sink|Source)Task\b")
+_STREAMS_FRAMES: Final = re.compile(
+    r"org\.apache\.kafka\.streams\.|\bMetered\w*Store\b|-StreamThread-\d|io\.confluent\.ksql\.|_confluent-ksql-"
+)
+_CONVERTER: Final = re.compile(r"Failed\s+to\s+(?:de)?serialize\s+(?:Avro\s+)?data\s+(?:for|from)\s+topic")
 _FRAMES: Final = re.compile(r"\.get\((MeteredKeyValueStore\.java:\d+)\)")
 _FRAME_VERSIONS: Final = {
     # The line of `get()` in the released sources.
@@ -188,6 +193,30 @@ def role_near(text: str, anchor: Anchor) -> Role | None:
     if match is None:
         return None
     return Role.KEY if "Key" in (match[1], match[2]) or match[2] == "key" else Role.VALUE
+
+
+def connect_task(text: str, anchor: Anchor, topic: Topic | None) -> str | None:
+    """What tells that a Kafka Connect task failed, in words; None if it is no such task's trace.
+
+    ksqlDB's server may run connectors in its own process and log: of Connect's frames and those of Kafka Streams the
+    nearer ones decide. Connect's converter alone proves nothing, for ksqlDB reads with it too: but then the topic is an
+    internal one, or frames of Kafka Streams stand there.
+    """
+    task = _distance(_CONNECT_TASKS, text, anchor)
+    streams = _distance(_STREAMS_FRAMES, text, anchor)
+    if task is not None:
+        return "The frames are those of a Kafka Connect task." if streams is None or task < streams else None
+    if streams is None and topic is not None and recognise(topic) is None and _CONVERTER.search(text):
+        return "Connect's converter was handed an ordinary topic, and no frame of Kafka Streams stands there."
+    return None
+
+
+def _distance(pattern: re.Pattern[str], text: str, anchor: Anchor) -> int | None:
+    """Characters between the message and the nearest match."""
+    return min(
+        (max(match.start() - anchor.end, anchor.start - match.end(), 0) for match in pattern.finditer(text)),
+        default=None,
+    )
 
 
 def streams_versions(text: str, anchor: Anchor) -> tuple[str, ...]:

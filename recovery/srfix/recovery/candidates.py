@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from srfix.recovery import not_looked_at
+from srfix.recovery import not_looked_at, undecided
+from srfix.recovery.commands import Given
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.findings import Skipped
 from srfix.recovery.internal_topics import (
@@ -42,14 +43,18 @@ class Candidates:
     """Subjects that are none of a store restored from a topic, and questions that the broker would not answer."""
 
 
-def find_candidates(survey: Survey, *, application: str | None, store: str | None) -> Candidates:
+def find_candidates(
+    survey: Survey, *, application: str | None, store: str | None, given: Given | None = None
+) -> Candidates:
     """Looks through all subjects, live and soft-deleted, for internal-looking ones whose topic is not listed.
 
+    :param given: what the person gave on the command line, for the commands that are printed.
     :raises UsageError: if the application that is named has neither a group nor a subject, or nothing has a store of the
         name.
     :raises ClusterError: if the broker does not answer at all.
     :raises RegistryError: if the registry does not answer.
     """
+    given = given or Given()
     skipped: list[Skipped] = []
     listing = survey.cluster.groups()
     listed = frozenset(listing.groups)
@@ -61,9 +66,9 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
                 could_hide=False,
             )
         )
-    given = [application] if application is not None else []
-    given += [key.rpartition("/")[0] for key in survey.sources if "/" in key]
-    applications = Applications(survey, listed, given)
+    named_ones = [application] if application is not None else []
+    named_ones += [key.rpartition("/")[0] for key in survey.sources if "/" in key]
+    applications = Applications(survey, listed, named_ones)
     orphaned = _changelogs_without_topic(survey, application, skipped)
     if application is None or store is None:
         _ask(survey, listed, (topic for _context, topic in orphaned), named=application)
@@ -72,7 +77,7 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
         splits = _splits(topic, context, application, store)
         longer = _longer_application(topic, application, applications) if store is None else None
         if longer is not None and application is not None:
-            skipped.append(not_looked_at.of_another(topic, longer, application))
+            skipped.append(undecided.of_another(topic, context, longer, application, given))
         elif splits:
             found[topic, context] = Suspect(changelog=topic, context=context, splits=splits)
     # One that left a subject in some context is not looked at in another one, where nothing points to it.
@@ -96,7 +101,7 @@ def find_candidates(survey: Survey, *, application: str | None, store: str | Non
     of_operators = {key: why for key, suspect in found.items() if (why := _never_restored(survey, suspect)) is not None}
     skipped.extend(of_operators.values())
     left = {key: suspect for key, suspect in found.items() if key not in of_operators}
-    hidden = _hidden(survey, left.values())
+    hidden = _hidden(survey, left.values(), given)
     skipped.extend(hidden.values())
     return Candidates(
         suspects=tuple(left[key] for key in sorted(left) if left[key] not in hidden),
@@ -184,6 +189,7 @@ def _named(
                 what=f"store {store} of application {application}",
                 reason=f"it has a changelog topic of its own, {named.changelog}, and restores from that",
                 could_hide=False,
+                subjects=named.subjects,
             )
         )
 
@@ -201,7 +207,7 @@ def _never_restored(survey: Survey, suspect: Suspect) -> Skipped | None:
     )
 
 
-def _hidden(survey: Survey, suspects: Collection[Suspect]) -> Mapping[Suspect, Skipped]:
+def _hidden(survey: Survey, suspects: Collection[Suspect], given: Given) -> Mapping[Suspect, Skipped]:
     """Stores whose changelog may exist after all, in a place that this user may not see.
 
     Not those of which the person says where they restore from, or hands over what says so.
@@ -213,7 +219,7 @@ def _hidden(survey: Survey, suspects: Collection[Suspect]) -> Mapping[Suspect, S
         if suspect.changelog not in certain and not any(map(survey.named_source, suspect.splits))
     ]
     hidden = survey.cluster.hidden_topics(suspect.changelog for suspect in doubtful)
-    return {suspect: not_looked_at.hidden(suspect) for suspect in doubtful if suspect.changelog in hidden}
+    return {suspect: undecided.hidden(suspect, given) for suspect in doubtful if suspect.changelog in hidden}
 
 
 def _refuse_unknown(

@@ -121,9 +121,10 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "looked up by content under the subject of the source topic. Rows of state directories are not read."
         ),
         remedy=(
-            "Register the internal schema under the source subject (srfix plan --streams-version 2.7 does, soft-deleted, for "
-            "that subject is its producers'; mind SRF016), or wipe the state when, and only when, the new version starts: the "
-            "restore then brings the source's ids."
+            "Register the internal schema under the source subject (srfix plan with --streams-version 2.7 --also SRF004 does, "
+            "soft-deleted, for that subject is its producers'; mind SRF016). Or wipe the state when, and only when, the new "
+            "version starts: the restore then brings the source's ids. That needs proof from which topic the store restores "
+            "(a topology, a state directory, --source), and neither SRF017 nor SRF018 for it."
         ),
         checked_since="0.1.0",
     ),
@@ -198,7 +199,11 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
             "No topic, no state and no group of that application. A missing group alone is not enough: "
             "committed offsets expire."
         ),
-        remedy="A soft delete, and never of the last holder of an id that any topic or store still uses.",
+        remedy=(
+            "Nothing, if they disturb nobody: --ignore PATTERN acknowledges them. Who knows that the "
+            "application is gone for good may soft-delete them, but never the last holder of an id that any topic or store "
+            "still uses."
+        ),
         checked_since=None,
     ),
     CatalogueEntry(
@@ -254,8 +259,8 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         remedy=(
             "For a refusal by compatibility the plan sets the level of the phantom subject to NONE, "
             "registers, and puts the level back; it says what that costs. For the others: ask whoever owns "
-            "the registry. An interrupted repair is finished with srfix apply PLAN, or undone with srfix "
-            "rollback JOURNAL, before anything is planned anew."
+            "the registry. An interrupted repair is finished with srfix apply, or undone with srfix "
+            "rollback, before anything is planned anew."
         ),
         checked_since="0.1.0",
     ),
@@ -271,12 +276,13 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         cause="A producer without a registry serializer. Restores check nothing (KAFKA-8037, still so).",
         detection=(
             "The census counts live keys with unframed values. The newest live record of each schema id and "
-            "partition is decoded with the schema of its id; srfix diagnose --decode-values decodes them all."
+            "partition is decoded with the schema of its id; --decode-values decodes them all."
         ),
         remedy=(
             "No registration helps. Look at such a row (srfix decode) and ask its producer: values of another format may be "
-            "right, and the store's serde wrong. Where a body does not fit the schema that it names, write the same keys "
-            "again with valid values, or a tombstone, and let the application commit beyond them."
+            "right, and the store's serde wrong. Only where a body does not fit the schema that it names, and it is proven "
+            "that the store restores from this topic: write the same keys again with valid values, or a tombstone where the "
+            "row is not wanted, and let the application commit beyond them."
         ),
         checked_since="0.1.0",
     ),
@@ -336,12 +342,20 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
     ),
     CatalogueEntry(
         code="SRF018",
-        title="A reused source topic that is not compacted",
+        title="A reused source topic whose retention deletes rows",
         severity="silent wrong results",
-        meaning="Retention deletes the only copy of a table's rows: after a restore, old keys are missing.",
-        cause="cleanup.policy=delete on a topic that serves as changelog.",
+        meaning=(
+            "Retention deletes the only copy of a table's rows: after a restore, old keys are missing. Until "
+            "then the local state still has them, with the schema ids of their time."
+        ),
+        cause="cleanup.policy=delete, or compact,delete, on a topic that serves as changelog.",
         detection="The topic's configuration: cleanup.policy, and whether any retention limit is set.",
-        remedy="Set cleanup.policy=compact on the topic, or turn the reuse off.",
+        remedy=(
+            "First make certain that the store restores from this topic (a topology, a state directory, "
+            "--source): compaction of a stream of events deletes events. Then turn the reuse off with a "
+            "seeded changelog, or set cleanup.policy=compact on the topic if nobody needs a key's older "
+            "records."
+        ),
         checked_since="0.1.0",
     ),
     CatalogueEntry(

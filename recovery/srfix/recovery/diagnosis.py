@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from srfix.recovery import checks, not_looked_at
+from srfix.recovery import checks, not_looked_at, undecided
 from srfix.recovery.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.candidates import find_candidates
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks import CheckContext
 from srfix.recovery.checks._counting import restorable_ids
 from srfix.recovery.circumstances import Circumstances, KnownStore
+from srfix.recovery.commands import Given
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.unseen_source import unseen_source
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Skipped, Source, finding_order
@@ -68,17 +69,17 @@ def diagnose(
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
-    found = find_candidates(survey, application=application, store=store)
+    found = find_candidates(survey, application=application, store=store, given=said.given)
     counter = _Counter(survey, engine, on_progress, deadline_s, max_records, decode_values)
     verdicts = weigh_all(found.suspects, survey, found.applications)
     findings: list[Finding] = []
-    skipped = [*found.skipped, *not_looked_at.refused_groups(found.applications.refused, application)]
+    skipped = [*found.skipped, *undecided.refused_groups(found.applications.refused, application)]
     examined: list[SuspectStore] = []
     facts: list[StoreFacts] = []
     known: dict[str, _Known] = {}
     for verdict in verdicts:
         if not verdict.established:
-            skipped.append(_without_application(survey, verdict))
+            skipped.append(_without_application(survey, verdict, said.given))
             continue
         suspect = verdict.store
         examined.append(suspect)
@@ -87,10 +88,10 @@ def diagnose(
             skipped.append(refused)
             continue
         if verdict.taken is not None:
-            skipped.append(not_looked_at.taken(verdict))
+            skipped.append(undecided.taken(verdict, said.given))
             continue
         if survey.named_source(suspect) is None and _is_without_logging(survey, suspect):
-            skipped.append(not_looked_at.from_nowhere(suspect))
+            skipped.append(not_looked_at.from_nowhere(suspect, said.given))
             continue
         unseen = unseen_source(verdict, survey)
         if unseen is not None:
@@ -98,9 +99,9 @@ def diagnose(
             continue
         chosen = verdict.chosen
         if chosen is not None and chosen.is_gone:
-            skipped.append(not_looked_at.gone(verdict))
+            skipped.append(undecided.gone(verdict, said.given))
             continue
-        hints = gather_hints(suspect, survey)
+        hints = gather_hints(suspect, survey, chosen.topic if chosen is not None else None)
         context = with_hints(said, hints)
         found_here: list[Finding] = []
         if chosen is not None and chosen.topic is not None:
@@ -113,11 +114,11 @@ def diagnose(
             skipped.extend(not_looked_at.of_examined(learned))
             found_here.extend(finding for check in checks.ALL.values() for finding in check(learned, context))
         elif verdict.open and any(each.topic is not None for each in verdict.open):
-            undecided = _undecided(survey, counter, verdict, context)
-            found_here.extend(undecided.findings)
-            skipped.extend(undecided.skipped)
+            left_open = _undecided(survey, counter, verdict, context)
+            found_here.extend(left_open.findings)
+            skipped.extend(left_open.skipped)
         else:
-            skipped.append(not_looked_at.without_source(verdict))
+            skipped.append(undecided.without_source(verdict, said.given))
         findings.extend(
             replace(
                 finding,
@@ -130,6 +131,8 @@ def diagnose(
             topic = None if chosen is None else chosen.topic
             of_store = KnownStore(name=suspect.name, topic=topic, is_global=_is_global(survey, suspect, topic))
             known.setdefault(suspect.application, _Known()).add(of_store, hints)
+    if application is not None and store is None and not found.suspects:
+        skipped.append(not_looked_at.no_store(application))
     findings = with_mirrors(findings, survey)
     applications = {
         name: circumstances_of(name, known[name].stores, said, known[name].hints, survey) for name in sorted(known)
@@ -144,7 +147,11 @@ def diagnose(
                     application=name,
                     observations=observations(known[name].hints),
                     advice=tuple(
-                        upon_findings(of_it, [finding for finding in findings if finding.application == name])
+                        upon_findings(
+                            of_it,
+                            [finding for finding in findings if finding.application == name],
+                            given=said.given,
+                        )
                     ),
                 )
                 for name, of_it in applications.items()
@@ -331,32 +338,32 @@ def _undecided(survey: Survey, counter: _Counter, verdict: Verdict, context: Che
             continue
         for code in ("SRF001", "SRF012"):  # of the latter what an interrupted repair left, whatever the source
             for finding in checks.ALL[code](learned, context):
-                findings.setdefault((code, finding.role), _without_source(finding, verdict))
+                findings.setdefault((code, finding.role), _without_source(finding, verdict, context.given))
         unclear = tuple(not_looked_at.of_examined(learned))
         skipped |= dict.fromkeys(unclear)
         unknown = any(not m.is_known for role in learned.roles.values() for m in role.memberships.values())
         is_open = is_open or unknown or any(piece.could_hide for piece in unclear)
     if is_open and not any(code == "SRF001" for code, _role in findings):
-        skipped[not_looked_at.not_decided(verdict)] = None
+        skipped[undecided.not_decided(verdict, context.given)] = None
     return _Undecided(findings=tuple(findings.values()), skipped=tuple(skipped))
 
 
-def _without_source(finding: Finding, verdict: Verdict) -> Finding:
+def _without_source(finding: Finding, verdict: Verdict, given: Given) -> Finding:
     """The finding, with the question which of the hypotheses is true."""
     considered = tuple(each.considered() for each in verdict.open)
     if finding.code != "SRF001":
         return replace(finding, considered=considered)
-    return replace(finding, considered=considered, next=not_looked_at.which_is_true(verdict))
+    return replace(finding, considered=considered, next=undecided.which_is_true(verdict, given))
 
 
-def _without_application(survey: Survey, verdict: Verdict) -> Skipped:
+def _without_application(survey: Survey, verdict: Verdict, given: Given) -> Skipped:
     """Why nobody's: a group that may not be asked is no proof that there is none."""
     for split in verdict.suspect.splits:
         if split.application in verdict.unproven:
             refused = _refused(survey, split)
             if refused is not None:
                 return refused
-    return not_looked_at.without_application(verdict)
+    return undecided.without_application(verdict, given)
 
 
 def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:

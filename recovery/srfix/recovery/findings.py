@@ -5,6 +5,7 @@ Keys of the document may be added, never renamed; ids are numbers, absent things
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -19,6 +20,7 @@ __all__ = [
     "Evidence",
     "Finding",
     "IdAtFault",
+    "Ignored",
     "Observation",
     "PartitionAtFault",
     "Severity",
@@ -29,6 +31,7 @@ __all__ = [
     "diagnosis_document",
     "evidence_order",
     "finding_order",
+    "is_conclusive",
 ]
 
 
@@ -191,6 +194,23 @@ class Skipped:
     """Why not."""
     could_hide: bool
     """True if it could hide a finding: then nothing found is not healthy."""
+    subjects: tuple[Subject, ...] = ()
+    """The internal subjects that it concerns, whether they exist or not: who acknowledges all of them acknowledges it
+    (`--ignore`). Empty where it concerns more than known subjects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignored:
+    """A finding, or something that was not looked at, which a person has acknowledged (`--ignore`)."""
+
+    subjects: tuple[Subject, ...]
+    """The subjects that it concerns."""
+    pattern: str
+    """The pattern that fits them."""
+    what: str
+    """What it is: the finding's code and store, or the thing that was not looked at."""
+    severity: Severity | None
+    """The finding's; None for what was not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +237,8 @@ class Diagnosis:
     """The stores that were examined, as `application/store`."""
     applications: tuple[ApplicationAdvice, ...] = ()
     """What to do for each application that has findings, by name."""
+    ignored: tuple[Ignored, ...] = ()
+    """What a person has acknowledged; no part of the outcome."""
 
     @property
     def has_findings(self) -> bool:
@@ -227,6 +249,11 @@ class Diagnosis:
     def is_inconclusive(self) -> bool:
         """True if nothing was found, but something that could hide a finding was not looked at."""
         return not self.has_findings and any(skipped.could_hide for skipped in self.skipped)
+
+
+def is_conclusive(evidence: Iterable[Evidence], topic: Topic) -> bool:
+    """True if a piece of the evidence names this topic without doubt: what advice that deletes or rewrites data needs."""
+    return any(piece.weight is Weight.CONCLUSIVE and piece.topic == topic and not piece.against for piece in evidence)
 
 
 def finding_order(finding: Finding) -> tuple[int, str, str, str, str, str]:
@@ -259,8 +286,19 @@ def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at
         "applications": [
             advice_document(told) for told in sorted(diagnosis.applications, key=lambda told: told.application)
         ],
+        "ignored": [
+            {
+                "subject": subject,
+                "pattern": each.pattern,
+                "what": each.what,
+                "severity": None if each.severity is None else each.severity.value,
+            }
+            for each in sorted(diagnosis.ignored, key=lambda each: (each.subjects, each.what, each.pattern))
+            for subject in sorted(each.subjects)
+        ],
         "summary": {
             "findings": len(diagnosis.findings),
+            "ignored": len(diagnosis.ignored),
             "by_severity": {name: count for name, count in counts.items() if count},
             "stores_examined": [*sorted(diagnosis.examined)],
             "healthy": not diagnosis.has_findings and not diagnosis.is_inconclusive,

@@ -25,14 +25,17 @@ from srfix.recovery.streams_generation import (
 )
 from srfix.recovery.survey import Survey
 from srfix.serde.errors import ClusterError
-from srfix.serde.subjects import Role
+from srfix.serde.subjects import Role, Subject, Topic
 
 __all__ = ["Hint", "LivenessHint", "ReaderHint", "circumstances_of", "gather_hints", "observations", "with_hints"]
 
-_CONNECT: Final = re.compile(
-    r'"connect\.(?:name|version|parameters|default|internal\.type)"\s*:|\bKsqlDataSourceSchema'
+_MARK: Final = re.compile(
+    r'"(connect\.(?:name|version|parameters|default|internal\.type)|avro\.java\.string)"\s*:|\b(KsqlDataSourceSchema)'
 )
-_GENERATED_CLASS: Final = re.compile(r'"avro\.java\.string"\s*:')
+_OF_CONNECT: Final = frozenset(
+    ("connect.name", "connect.version", "connect.parameters", "connect.default", "connect.internal.type")
+) | {"KsqlDataSourceSchema"}
+"""What Connect's converter and ksqlDB write into their schemas; the other mark, avro.java.string, is of generated classes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +65,13 @@ class LivenessHint:
 Hint: TypeAlias = ReaderHint | GenerationHint | LivenessHint
 
 
-def gather_hints(store: SuspectStore, survey: Survey) -> tuple[Hint, ...]:
-    """All hints on a store and its application. What cannot be asked gives none."""
-    return (*_reader_hints(store, survey), *_generation_hints(store, survey), *_liveness_hints(store, survey))
+def gather_hints(store: SuspectStore, survey: Survey, topic: Topic | None = None) -> tuple[Hint, ...]:
+    """All hints on a store and its application. What cannot be asked gives none.
+
+    :param topic: the topic that it restores from, whose own schemas show what the phantom's say of the reader; None while
+        it is not known, which leaves such hints weak.
+    """
+    return (*_reader_hints(store, survey, topic), *_generation_hints(store, survey), *_liveness_hints(store, survey))
 
 
 def with_hints(context: CheckContext, hints: Iterable[Hint]) -> CheckContext:
@@ -129,7 +136,7 @@ def _observation(hint: Hint) -> Observation:
             return Observation(kind="group-state", says=hint.state, weight=Weight.STRONG, detail=hint.detail)
 
 
-def _reader_hints(store: SuspectStore, survey: Survey) -> Iterator[ReaderHint]:
+def _reader_hints(store: SuspectStore, survey: Survey, topic: Topic | None) -> Iterator[ReaderHint]:
     for answers, query in survey.supplied.queries(store.application):
         found = None if answers.server is None else _of_ksqldb(answers.server.version)
         if found is not None:
@@ -142,12 +149,41 @@ def _reader_hints(store: SuspectStore, survey: Survey) -> Iterator[ReaderHint]:
         if latest is None:
             continue
         where = f"the schema under {subject}, version {latest.version},"
-        if _CONNECT.search(latest.schema.text):
+        marks = _marks(latest.schema.text)
+        is_compared = False
+        if marks:
+            source = None if topic is None else store.source_subject(topic, role)
+            marks, is_compared = _beyond_source(marks, source, survey)
+        if marks & _OF_CONNECT:
             detail = f"{where} has the marks of Connect's converter, which looks versions up under the subject"
-            yield ReaderHint(reader=Reader.CONNECT, weight=Weight.STRONG, detail=detail)
-        elif _GENERATED_CLASS.search(latest.schema.text):
+            if not is_compared:
+                detail += "; its source may have brought them along, which cannot be compared"
+            weight = Weight.STRONG if is_compared else Weight.WEAK
+            yield ReaderHint(reader=Reader.CONNECT, weight=weight, detail=detail)
+        elif marks:
             detail = f"{where} has avro.java.string, as generated classes have; those are usually read by id alone"
             yield ReaderHint(reader=Reader.PLAIN, weight=Weight.WEAK, detail=detail)
+
+
+def _marks(text: str) -> frozenset[str]:
+    """The marks in a schema of what wrote it."""
+    return frozenset(match[1] or match[2] for match in _MARK.finditer(text))
+
+
+def _beyond_source(marks: frozenset[str], source: Subject | None, survey: Survey) -> tuple[frozenset[str], bool]:
+    """The marks that no version of the source's subject has, and whether there was one to compare with.
+
+    A generic serde writes the source's schema back with all its properties: Debezium's sources have `connect.name`
+    themselves, and their copy says nothing of what reads it.
+    """
+    if source is None or not survey.has_subject(source):
+        return marks, False
+    registry = survey.registry
+    for number in sorted(registry.versions(source, deleted=True), reverse=True):
+        marks -= _marks(registry.version(source, number, deleted=True).schema.text)
+        if not marks:
+            break
+    return marks, True
 
 
 def _of_ksqldb(version: str) -> tuple[Reader, str] | None:

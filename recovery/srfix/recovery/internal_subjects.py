@@ -7,13 +7,13 @@ so only a complete list makes an orphan.
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from srfix.recovery.cluster import Cluster, GroupListing
+from srfix.recovery.commands import Given
 from srfix.recovery.findings import Skipped
 from srfix.recovery.holders import Holder, list_holders
 from srfix.recovery.internal_topics import (
@@ -81,11 +81,12 @@ class InternalSubjects:
 
 
 def list_internal_subjects(
-    cluster: Cluster, registry: RegistryClient, *, application: str | None = None
+    cluster: Cluster, registry: RegistryClient, *, application: str | None = None, given: Given | None = None
 ) -> InternalSubjects:
     """Lists subjects, topics and groups, and classifies. Read-only.
 
     :param application: an application.id that is known to the person; only its subjects are listed then.
+    :param given: what the person gave on the command line, for the commands to run next.
     :raises ClusterError: if the cluster does not answer.
     :raises RegistryError: if the registry does not answer.
     """
@@ -118,6 +119,7 @@ def list_internal_subjects(
             is_live=subject in live,
             schema_ids=None if ids is None else sorted({int(holder.schema_id) for holder in ids.get(subject, ())}),
             application=application,
+            given=given,
         )
         for subject in sorted(internal)
     )
@@ -136,12 +138,14 @@ def classify(
     is_live: bool,
     schema_ids: Iterable[int] | None,
     application: str | None = None,
+    given: Given | None = None,
 ) -> InternalSubject | None:
     """What one subject is; None if it does not look internal.
 
     :param topics: the full listing.
     :param groups: the groups that the cluster lists.
     :param application: an application.id that is known besides.
+    :param given: what the person gave on the command line, for the command to run next.
     """
     found = _topic_of(subject)
     if found is None:
@@ -164,7 +168,7 @@ def classify(
         application=owner,
         store=store,
         schema_ids=None if schema_ids is None else tuple(schema_ids),
-        next=_next(kind, owner, store, role),
+        next=_next(kind, owner, store, role, given or Given()),
     )
 
 
@@ -202,7 +206,9 @@ def _kind(topic: Topic, has_topic: bool) -> SubjectClass:
             return SubjectClass.SUBSCRIPTION
 
 
-def _next(kind: SubjectClass, application: str | None, store: str | None, role: Role | None) -> str | None:
+def _next(
+    kind: SubjectClass, application: str | None, store: str | None, role: Role | None, given: Given
+) -> str | None:
     if kind is SubjectClass.ORPHAN:
         return "srfix explain SRF009"
     if kind is SubjectClass.PSEUDO:
@@ -210,8 +216,8 @@ def _next(kind: SubjectClass, application: str | None, store: str | None, role: 
     if kind is not SubjectClass.PHANTOM or role is None:
         return None
     if application is None or store is None:
-        return "srfix diagnose"
-    return f"srfix diagnose --application {shlex.quote(application)} --store {shlex.quote(store)}"
+        return given.command("diagnose")
+    return given.command("diagnose", "--application", application, "--store", store)
 
 
 def _by_subject(holders: Iterable[Holder]) -> Mapping[Subject, Sequence[Holder]]:

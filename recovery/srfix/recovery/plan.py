@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from srfix.recovery.actions import (
@@ -14,13 +14,16 @@ from srfix.recovery.actions import (
     SetMode,
     SoftDelete,
 )
+from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.circumstances import concerned
 from srfix.recovery.diagnosis import Examination
+from srfix.recovery.findings import Severity
 from srfix.recovery.plan_file import Omission, Plan, PlannedFinding
 from srfix.recovery.playbook import playbook
 from srfix.recovery.price import price_of
-from srfix.recovery.repairs import Keep, LeftOut, SubjectRepair, Width, repairs
+from srfix.recovery.repairs import Keep, LeftOut, SubjectRepair, repairs
 from srfix.recovery.survey import Survey
+from srfix.recovery.wanted import PassedOver, Width
 from srfix.serde.errors import PlanError
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
@@ -35,21 +38,27 @@ def make_plan(
     keep: Keep = Keep.AUTO,
     width: Width = Width.WIDE,
     exact_ids: bool = False,
+    also: Collection[str] = (),
+    said: CheckContext | None = None,
     created_at: str,
     srfix_version: str,
     bootstrap_servers: str | None = None,
 ) -> Plan:
-    """Plans the repair of every repairable SRF001 of the examination. Writes nothing.
+    """Plans the repair of every SRF001 of the examination that is repairable and no note. Writes nothing.
 
     Wider than what is missing now, for the committed offset moves on: every id still in the log of the source topic
     and every undeleted version of the source subject, unless `width` says otherwise.
 
     :param exact_ids: True to register with exact ids, through the subject's mode IMPORT, where plain text would get
         another one; only where that loses nothing.
+    :param also: those of `ON_REQUEST` that are repaired besides: SRF001 where it is a note or masked, and SRF004, whose repair
+        writes to the source's own subject.
+    :param said: what the person said of the reader and its Kafka Streams: with `Width.ALL_VERSIONS` there is no census, and so
+        no finding that tells whether anything must be repaired.
     :raises PlanError: if something is missing and the registry can be made to take none of it (READONLY, say).
     :raises RegistryError: if the registry does not answer.
     """
-    decided = tuple(repairs(examination, survey, keep=keep, width=width, exact_ids=exact_ids))
+    decided = tuple(repairs(examination, survey, keep=keep, width=width, exact_ids=exact_ids, also=also, said=said))
     needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
     omissions = tuple(
         Omission(subject=each.subject, reason=each.reason.rstrip("."), schema_ids=each.schema_ids)
@@ -76,7 +85,8 @@ def make_plan(
         expects={repair.role.subject: repair.role.state for repair in needed},
         price=tuple(line for repair in needed for line in price_of(repair, width=width)),
         left_out=left_out,
-        omissions=omissions,
+        omissions=(*omissions, *_undecided(examination)),
+        passed_over=tuple(dict.fromkeys(each.why for each in decided if isinstance(each, PassedOver))),
         playbook=tuple(playbook(applications)),
         applications=applications,
     )
@@ -84,6 +94,17 @@ def make_plan(
 
 def _sentence(reason: str) -> str:
     return f"{reason[0].upper()}{reason[1:]}."
+
+
+def _undecided(examination: Examination) -> Iterator[Omission]:
+    """Stores that lack schemas whatever they restore from: which, nobody knows."""
+    for finding in examination.diagnosis.findings:
+        if finding.code == "SRF001" and not finding.repairable and finding.severity is not Severity.NOTE:
+            yield Omission(
+                subject=finding.subject,
+                reason=f"store {finding.store} of application {finding.application} lacks schema ids, and which is not known "
+                "while its source topic is undecided; name it with --source and plan again",
+            )
 
 
 def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:

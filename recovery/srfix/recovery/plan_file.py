@@ -87,7 +87,10 @@ class Plan:
     left_out: tuple[str, ...] = ()
     """What is missing too, and no registration can mend, in sentences."""
     omissions: tuple[Omission, ...] = ()
-    """The same as values, for whoever asks afterwards whether all is well."""
+    """What it leaves missing as values, stores with an undecided source too, for whoever asks afterwards whether all is
+    well."""
+    passed_over: tuple[str, ...] = ()
+    """Repairs that need not be and were not asked for, each with the command that plans it, in sentences."""
     playbook: tuple[str, ...]
     """What to do around it, for the application at hand, in order."""
     applications: tuple[Circumstances, ...] = ()
@@ -150,6 +153,7 @@ def plan_document(plan: Plan) -> dict[str, Json]:
             {"subject": o.subject, "reason": o.reason, "schema_ids": [int(schema_id) for schema_id in o.schema_ids]}
             for o in plan.omissions
         ],
+        "passed_over": list(plan.passed_over),
         "playbook": list(plan.playbook),
         "applications": [circumstances_document(known) for known in plan.applications],
     }
@@ -242,6 +246,7 @@ def _read(document: dict[str, Json]) -> Plan:
                 price=tuple(str(line) for line in price),
                 left_out=_lines(more.get("left_out")),
                 omissions=tuple(_omission(omission) for omission in _list(more.get("omissions"))),
+                passed_over=_lines(more.get("passed_over")),
                 playbook=tuple(str(line) for line in playbook),
                 applications=tuple(circumstances_from(known) for known in _list(more.get("applications"))),
             )

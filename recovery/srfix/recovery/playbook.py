@@ -11,7 +11,8 @@ from typing import Final
 
 from srfix.recovery.checks.interface import Reader, StreamsVersion
 from srfix.recovery.circumstances import Circumstances
-from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.commands import Given
+from srfix.recovery.findings import Finding, Severity, is_conclusive
 from srfix.recovery.ksqldb.versions import is_at_least
 
 __all__ = [
@@ -49,7 +50,7 @@ def playbook(applications: Sequence[Circumstances]) -> Iterator[str]:
         return
     for known in applications:
         yield from _named(known, before_repair(known), applications)
-    yield "Repair: srfix apply PLAN, then srfix verify PLAN."
+    yield "Repair: carry the plan out with srfix apply, then check it with srfix verify."
     yield from afterwards(applications)
 
 
@@ -63,8 +64,12 @@ def _named(known: Circumstances, lines: Iterable[str], among: Sequence[Circumsta
     yield from (f"{known.application}: {line}" if len(among) > 1 else line for line in lines)
 
 
-def upon_findings(known: Circumstances, findings: Collection[Finding]) -> Iterator[str]:
-    """What to do about the findings of one application."""
+def upon_findings(known: Circumstances, findings: Collection[Finding], *, given: Given | None = None) -> Iterator[str]:
+    """What to do about the findings of one application.
+
+    :param given: what the person gave on the command line, for the commands that are printed.
+    """
+    given = given or Given()
     serious = [finding for finding in findings if finding.severity is not Severity.NOTE]
     codes = {finding.code for finding in findings}
     incident = [finding for finding in serious if finding.code == "SRF001"]
@@ -72,10 +77,15 @@ def upon_findings(known: Circumstances, findings: Collection[Finding]) -> Iterat
         yield from before_repair(known)
         undecided = sorted({finding.store for finding in incident if not finding.repairable})
         if undecided:
-            stores = " ".join(f"--source {store}=TOPIC" for store in undecided)
-            yield f"First say which topic is restored from, with {stores}: until then no repair can be planned there."
+            stores = " and ".join(f"--source {store}=TOPIC" for store in undecided)
+            yield (
+                f"First say which topic is restored from, with {stores} (the commands stand at the findings): until then no "
+                "repair can be planned there."
+            )
         if len(undecided) < len({finding.store for finding in incident}):
-            yield "Repair: srfix plan -o plan.json, read the plan, srfix apply plan.json, srfix verify plan.json."
+            plan = given.quoted("plan", "--application", known.application, "-o", "plan.json")
+            apply, verify = given.quoted("apply", "plan.json"), given.quoted("verify", "plan.json")
+            yield f"Repair: {plan}, read the plan, {apply}, {verify}."
         yield from after_repair(known, when="now")
         yield from prevention(known, codes)
         return
@@ -93,8 +103,7 @@ def upon_findings(known: Circumstances, findings: Collection[Finding]) -> Iterat
     elif any(fault.is_partial for finding in findings for fault in finding.schema_ids):
         yield (
             "Nothing was found broken in what was read, but the topic was not read to its end: run srfix diagnose "
-            "without "
-            "--deadline and --max-records before you rely on it."
+            "without its limits (--deadline, --max-records) before you rely on it."
         )
     elif "SRF003" in codes:
         yield (
@@ -109,11 +118,14 @@ def upon_findings(known: Circumstances, findings: Collection[Finding]) -> Iterat
 def _upon_upgrade(known: Circumstances, mirrored: Collection[Finding], codes: Collection[str]) -> Iterator[str]:
     """Rows that an older Kafka Streams wrote, before 2.7 or later reads them."""
     stores = ", ".join(sorted({finding.store for finding in mirrored}))
-    wipe = (
-        "wiping it is no way out here, for what a restore loads cannot be read either (SRF017)"
-        if "SRF017" in codes
-        else "or wipe the state once 2.7 or later runs everywhere: what it restores then carries the source's own ids"
-    )
+    if "SRF017" in codes:
+        wipe = "wiping it is no way out here, for what a restore loads cannot be read either (SRF017)"
+    elif "SRF018" in codes:
+        wipe = "do not wipe it, for a restore has lost what retention deleted (SRF018)"
+    elif not all(f.source is not None and is_conclusive(f.evidence, f.source.topic) for f in mirrored):
+        wipe = "do not wipe it while no evidence is conclusive about the topic that a restore would load"
+    else:
+        wipe = "or wipe the state once 2.7 or later runs everywhere: what it restores then carries the source's own ids"
     yield (
         f"Is the state of {stores} older than the upgrade of {known.application} to Kafka Streams 2.7? If not, nothing is "
         f"to be done. If it is: plan the repair, apply and verify it, and keep the state; {wipe}."
@@ -121,8 +133,12 @@ def _upon_upgrade(known: Circumstances, mirrored: Collection[Finding], codes: Co
     yield f"After: {_restart_query(known, 'now') if known.query is not None else _restart(known, 'now')}"
 
 
-def upon_verification(known: Circumstances, outcome: Verified) -> Iterator[str]:
-    """What to do for one application after its repair was verified; its group was asked for just now."""
+def upon_verification(known: Circumstances, outcome: Verified, *, given: Given | None = None) -> Iterator[str]:
+    """What to do for one application after its repair was verified; its group was asked for just now.
+
+    :param given: what the person gave on the command line, for the commands that are printed.
+    """
+    given = given or Given()
     match outcome:
         case Verified.HOLDS:
             yield from after_repair(known, when="now")
@@ -146,10 +162,11 @@ def upon_verification(known: Circumstances, outcome: Verified) -> Iterator[str]:
             yield (
                 "Do not restart what is down yet: its threads would die again at the same rows. If the plan was not "
                 "carried out, "
-                "or stopped on its way: srfix apply PLAN. If it was carried out, what is missing came later or was "
+                "or stopped on its way: run srfix apply with it. If it was carried out, what is missing came later or was "
                 "taken "
-                "away since: srfix plan -o NEW.json, srfix apply NEW.json, srfix verify NEW.json. What the plan left out, and "
-                "rows that no registration mends, need what is said there first."
+                f"away since: {given.quoted('plan', '--application', known.application, '-o', 'new-plan.json')}, "
+                f"{given.quoted('apply', 'new-plan.json')}, {given.quoted('verify', 'new-plan.json')}. What the plan left "
+                "out, and rows that no registration mends, need what is said there first."
             )
 
 
@@ -318,7 +335,7 @@ def prevention(known: Circumstances, codes: Collection[str] = ()) -> Iterator[st
         yield (
             f"Later: Kafka Streams {known.streams} asks the source's own subject. What can still fail there are rows "
             "whose ids "
-            "only the phantom subject knows (srfix explain SRF004) and ids that the source's subject lacks (SRF017)."
+            "only the phantom subject knows (`srfix explain SRF004`) and ids that the source's subject lacks (SRF017)."
         )
         return
     ways = [f"{again}, for as long as the store reuses it"]
@@ -334,9 +351,7 @@ def prevention(known: Circumstances, codes: Collection[str] = ()) -> Iterator[st
         ways.append(
             "upgrade to Kafka Streams 2.7 or later, having looked at what it meets under the source's own subject: ids "
             "that only "
-            "the phantom subject knows (srfix explain SRF004: wipe the state with the upgrade, not before), the "
-            "internal schema "
-            "(SRF016), ids that are not there (SRF017)"
+            "the phantom subject knows (`srfix explain SRF004`), the internal schema (SRF016), ids that are not there (SRF017)"
         )
     yield f"To prevent the next one: {'; or '.join(ways)}."
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from srfix.recovery.repairs import SubjectRepair, Width
+from srfix.recovery.repairs import SubjectRepair
+from srfix.recovery.wanted import Width
+from srfix.serde.wire import SchemaId
 
 __all__ = ["price_of"]
 
@@ -68,23 +70,58 @@ def _latest(repair: SubjectRepair) -> Iterator[str]:
     deleted = _listed(repair, deleted=True)
     live = _listed(repair, deleted=False)
     if deleted:
-        own = repair.role.state.live
-        latest = (
-            f"the latest version of {subject} stays version {own[-1].version} (schema id {own[-1].schema_id})"
-            if own
-            else f"{subject} stays without a live version, so that the application's first schema there is checked against "
-            "nothing"
-        )
         yield (
             f"Soft-deleted at once: {deleted}. The failing reader asks with deleted=true and finds them; they are no part of "
-            f"{level} checks{'' if live else f', and {latest}'}: {_next_schema(repair)} is accepted as before. "
-            "They count towards a registry's limit of schemas."
+            f"{level} checks{'' if live else f', and {_stays_latest(repair)}'}. They count towards a registry's limit of "
+            "schemas."
         )
     if live:
-        yield (
-            f"Left live: {live}. The last becomes the latest version of {subject}, and {_next_schema(repair)} is checked "
-            f"against it at {level}."
+        yield f"Left live: {live}. The last becomes the latest version of {subject}."
+    yield _outlook(repair, leaves_live=bool(live))
+
+
+def _stays_latest(repair: SubjectRepair) -> str:
+    subject, live = repair.role.subject, repair.role.state.live
+    if live:
+        return f"the latest version of {subject} stays version {live[-1].version} (schema id {live[-1].schema_id})"
+    return f"{subject} stays without a live version, so that the next schema there is checked against nothing"
+
+
+def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
+    """Whether the next schema of the subject's owner will be accepted."""
+    outlook, level = repair.outlook, repair.level
+    next_one = f"{_next_schema(repair)[0].upper()}{_next_schema(repair)[1:]}"
+    own = outlook.own
+    its_own = "its own schema" if own is None else f"its own schema (version {own.version}, schema id {own.schema_id})"
+    if outlook.refused_by:
+        before = {version.schema_id for version in repair.role.state.live}
+        left = [schema_id for schema_id in outlook.refused_by if schema_id not in before]
+        there = [schema_id for schema_id in outlook.refused_by if schema_id in before]
+        why = [f"schema id {_ids(left)}, which this repair leaves live"] if left else []
+        why += [f"schema id {_ids(there)}, which is live under {repair.role.subject} already"] if there else []
+        instead = " Plan with --keep auto, which soft-deletes such a version at once." if left else ""
+        return (
+            f"{next_one} will be refused (409) at {level}, for {its_own} does not pass against {', nor against '.join(why)}."
+            f"{instead}"
         )
+    if outlook.untold:
+        why_not = (
+            f"which schema under {repair.role.subject} is its own is not known"
+            if own is None
+            else f"srfix cannot compare {its_own} with others"
+        )
+        instead = " Plan with --keep soft-deleted to be sure that it will." if leaves_live else ""
+        return (
+            f"Whether {_next_schema(repair)} will be accepted at {level} cannot be told: schema id {_ids(outlook.untold)} is "
+            f"live, and {why_not}.{instead}"
+        )
+    if leaves_live and level != "NONE":
+        return f"{next_one} is checked against it at {level}: {its_own} passes."
+    return f"{next_one} is accepted as before."
+
+
+def _ids(ids: Iterable[SchemaId]) -> str:
+    return ", ".join(map(str, ids))
 
 
 def _next_schema(repair: SubjectRepair) -> str:

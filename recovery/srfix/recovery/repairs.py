@@ -2,48 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.diagnosis import Examination
-from srfix.recovery.findings import Finding
 from srfix.recovery.foreseen_ids import ForeseenId, foresee_id, inherited_metadata, obstacle_to_exact_ids
+from srfix.recovery.own_schemas import Outlook, OwnVersion, leaves_room, outlook, passes
 from srfix.recovery.refusals import foreseen_refusals
 from srfix.recovery.stores import Membership, RoleFacts, StoreFacts
-from srfix.recovery.subject_state import read_subject_state
 from srfix.recovery.survey import Survey
-from srfix.serde.compatibility import incompatibilities
-from srfix.serde.errors import SchemaError
+from srfix.recovery.wanted import PassedOver, Want, Width, wanted
 from srfix.serde.registry import RegistryClient
-from srfix.serde.registry.errors import RegistryAnswerError, RegistryProtocolError, SubjectNotFoundError
+from srfix.serde.registry.errors import RegistryAnswerError, RegistryProtocolError
 from srfix.serde.registry.models import Schema, answered_elsewhere, same_content
-from srfix.serde.subjects import Role, Subject
+from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
 
-__all__ = ["Keep", "LeftOut", "SubjectRepair", "Width", "repairs"]
+__all__ = ["Keep", "LeftOut", "SubjectRepair", "repairs"]
 
 
 class Keep(Enum):
     """Whether a registered version stays live."""
 
     AUTO = "auto"
-    """Soft-deleted where the subject's own schema would not pass against it, live otherwise."""
+    """Live where no schema that may follow the owner's own is refused for its sake, soft-deleted otherwise."""
     LIVE = "live"
     """Live: it becomes the subject's latest, and the application's next schema is checked against it."""
     SOFT_DELETED = "soft-deleted"
     """Soft-deleted at once: the failing reader still finds it, compatibility does not see it."""
-
-
-class Width(Enum):
-    """Which ids are registered."""
-
-    ONLY_LIVE = "only-live"
-    """Those that are at fault now."""
-    WIDE = "wide"
-    """Every id still in the log of the source topic, and every undeleted version of the source subject."""
-    ALL_VERSIONS = "all-versions"
-    """Every version of the source subject, soft-deleted ones too, whatever the log holds: without a census."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +52,8 @@ class SubjectRepair:
     """The ids whose version is soft-deleted right after."""
     level: str
     """The compatibility level in force for the subject."""
+    outlook: Outlook = field(default_factory=Outlook)
+    """What becomes of the next schema of the subject's owner."""
     relax: bool = False
     """True if the level has to be NONE meanwhile."""
     is_level_ambiguous: bool = False
@@ -95,14 +85,27 @@ class LeftOut:
 
 
 def repairs(
-    examination: Examination, survey: Survey, *, keep: Keep, width: Width, exact_ids: bool
-) -> Iterator[SubjectRepair | LeftOut]:
-    """What each phantom subject needs, and what no plan can give it.
+    examination: Examination,
+    survey: Survey,
+    *,
+    keep: Keep,
+    width: Width,
+    exact_ids: bool,
+    also: Collection[str] = (),
+    said: CheckContext | None = None,
+) -> Iterator[SubjectRepair | LeftOut | PassedOver]:
+    """What each phantom subject needs, what no plan can give it, and what need not be.
 
+    :param also: those of `ON_REQUEST` that were asked for.
+    :param said: what the person said of reader and version: without a census no finding tells whether anything must be
+        repaired.
     :raises RegistryError: if the registry does not answer.
     """
     planned: dict[Subject, set[SchemaId]] = {}
-    for want in _wanted(examination, survey, width):
+    for want in wanted(examination, survey, width, also, said or CheckContext(registry=survey.registry)):
+        if isinstance(want, PassedOver):
+            yield want
+            continue
         before = planned.setdefault(want.role.subject, set())
         missing = tuple(membership for membership in want.missing if membership.schema_id not in before)
         if missing:
@@ -114,111 +117,7 @@ def repairs(
             yield _nothing(want, survey)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Want:
-    """One subject that lacks schemas."""
-
-    code: str
-    facts: StoreFacts
-    role: RoleFacts
-    """The subject that lacks them, and what stands there: the phantom, or with SRF004 the source's own."""
-    at_fault: tuple[SchemaId, ...]
-    missing: tuple[Membership, ...]
-    known_under: Subject
-    """The other one of the two subjects, which ought to hold them."""
-
-
-def _wanted(examination: Examination, survey: Survey, width: Width) -> Iterator[_Want]:
-    if width is Width.ALL_VERSIONS:
-        for facts in examination.facts:
-            for role in _roles_without_census(facts, survey):
-                yield _of_phantom(facts, role, (), survey, width)
-        return
-    by_role = {
-        (facts.store.application, facts.store.name, role.subject): facts
-        for facts in examination.facts
-        for role in facts.roles.values()
-    }
-    for finding in examination.diagnosis.findings:
-        if not finding.repairable or finding.code not in ("SRF001", "SRF004"):
-            continue
-        ids = tuple(fault.schema_id for fault in finding.schema_ids)
-        known = by_role.get((finding.application, finding.store, finding.subject))
-        if finding.code == "SRF001" and known is not None:
-            yield _of_phantom(known, known.roles[finding.role], ids, survey, width)
-        if finding.code == "SRF004":
-            yield from (_of_source(facts, finding, ids, survey) for facts in _facts_of(examination, finding))
-
-
-def _facts_of(examination: Examination, finding: Finding) -> Iterator[StoreFacts]:
-    for facts in examination.facts:
-        store, source = facts.store, facts.source
-        if source is None or (store.application, store.name) != (finding.application, finding.store):
-            continue
-        if store.source_subject(source.topic, finding.role) == finding.subject:
-            yield facts
-
-
-def _of_phantom(
-    facts: StoreFacts, role: RoleFacts, at_fault: tuple[SchemaId, ...], survey: Survey, width: Width
-) -> _Want:
-    own = facts.store.source_subject(facts.source.topic, role.role) if facts.source is not None else role.subject
-    missing = tuple(_missing(facts, role, at_fault, survey, width))
-    return _Want(code="SRF001", facts=facts, role=role, at_fault=at_fault, missing=missing, known_under=own)
-
-
-def _of_source(facts: StoreFacts, finding: Finding, ids: tuple[SchemaId, ...], survey: Survey) -> _Want:
-    """SRF004: what the phantom subject holds goes under the source's own."""
-    memberships = {schema_id: survey.membership(finding.subject, schema_id) for schema_id in ids}
-    return _Want(
-        code="SRF004",
-        facts=facts,
-        role=RoleFacts(
-            role=finding.role,
-            subject=finding.subject,
-            state=read_subject_state(survey.registry, finding.subject),
-            memberships=memberships,
-        ),
-        at_fault=ids,
-        missing=tuple(membership for membership in memberships.values() if membership.is_missing),
-        known_under=facts.store.subject(finding.role),
-    )
-
-
-def _roles_without_census(facts: StoreFacts, survey: Survey) -> Iterator[RoleFacts]:
-    """The values always; the keys only where a key schema was registered: else their serde asks no registry."""
-    for role in Role:
-        known = facts.roles.get(role)
-        if known is not None:
-            yield known
-        elif role is Role.VALUE:
-            subject = facts.store.subject(role)
-            state = read_subject_state(survey.registry, subject)
-            yield RoleFacts(role=role, subject=subject, state=state, memberships={})
-
-
-def _missing(
-    facts: StoreFacts, role: RoleFacts, at_fault: Sequence[SchemaId], survey: Survey, width: Width
-) -> Iterator[Membership]:
-    if width is Width.ONLY_LIVE:
-        yield from (role.memberships[schema_id] for schema_id in at_fault)
-        return
-    ids = set(role.memberships)
-    if facts.source is not None:
-        subject = facts.store.source_subject(facts.source.topic, role.role)
-        every = width is Width.ALL_VERSIONS
-        try:
-            numbers: Sequence[int] = survey.registry.versions(subject, deleted=every)
-        except SubjectNotFoundError:
-            numbers = ()
-        ids.update(survey.registry.version(subject, number, deleted=every).schema_id for number in numbers)
-    for schema_id in sorted(ids):
-        membership = survey.membership(role.subject, schema_id)
-        if membership.is_missing:
-            yield membership
-
-
-def _nothing(want: _Want, survey: Survey) -> SubjectRepair:
+def _nothing(want: Want, survey: Survey) -> SubjectRepair:
     return SubjectRepair(
         code=want.code,
         facts=want.facts,
@@ -231,7 +130,7 @@ def _nothing(want: _Want, survey: Survey) -> SubjectRepair:
 
 
 def _decide(
-    want: _Want,
+    want: Want,
     missing: tuple[Membership, ...],
     survey: Survey,
     *,
@@ -266,7 +165,9 @@ def _decide(
     level = registry.effective_compatibility(role.subject)
     if want.code == "SRF004" and keep is Keep.AUTO:
         keep = Keep.SOFT_DELETED  # the subject is its producers': nothing of the store's stays live there
-    soft_deleted = _soft_deleted(survey, role, chosen, keep, level)
+    theirs = _own_versions(want, survey)
+    soft_deleted = _soft_deleted(theirs, chosen, keep, level)
+    left_live = [(m.schema_id, m.schema) for m in chosen if m.schema is not None and m.schema_id not in soft_deleted]
     refused_now = any(refusal.schema_id not in final for refusal in refusals)
     relax = not exact and (refused_now or _refuse_each_other(chosen, soft_deleted, level))
     yield SubjectRepair(
@@ -277,6 +178,7 @@ def _decide(
         missing=chosen,
         soft_deleted=soft_deleted,
         level=level,
+        outlook=_outlook(theirs, role, left_live, level, survey),
         relax=relax,
         is_level_ambiguous=relax and registry.level_may_be_inherited(role.subject),
         exact=exact,
@@ -328,31 +230,52 @@ def _without_its_id(
 
 
 def _soft_deleted(
-    survey: Survey, role: RoleFacts, missing: Iterable[Membership], keep: Keep, level: str
+    own: Sequence[OwnVersion], missing: Iterable[Membership], keep: Keep, level: str
 ) -> frozenset[SchemaId]:
-    latest = survey.latest(role.subject)
-    own = latest.schema if latest is not None else None
     return frozenset(
         membership.schema_id
         for membership in missing
         if keep is Keep.SOFT_DELETED
-        or (keep is Keep.AUTO and membership.schema is not None and not _passes(own, membership.schema, level))
+        or (keep is Keep.AUTO and membership.schema is not None and not leaves_room(own, membership.schema, level))
     )
 
 
-def _passes(own: Schema | None, registered: Schema, level: str) -> bool:
-    """True if the subject's own schema, registered once more after `registered`, would be accepted at `level`.
+def _own_versions(want: Want, survey: Survey) -> tuple[OwnVersion, ...]:
+    """The versions that the owner of the subject has registered itself, ascending."""
+    role, registry = want.role, survey.registry
+    repaired = set(want.at_fault)
+    if want.code == "SRF001":
+        repaired |= role.memberships.keys()
+        repaired |= {m.answered_id for m in role.memberships.values() if m.answered_id is not None}
+        asked = (
+            []
+            if want.known_under == role.subject
+            else [survey.membership(want.known_under, i) for i in role.state.schema_ids]
+        )
+        repaired |= {m.schema_id for m in asked if m.is_known and m.error_code is None and m.answered_subject is None}
+    return tuple(
+        OwnVersion(state=version, schema=registry.version(role.subject, version.version, deleted=True).schema)
+        for version in role.state.versions
+        if version.schema_id not in repaired
+    )
 
-    A subject that has no schema of its own yet will get one that nobody has seen, so nothing must stand in its way.
-    """
-    if level == "NONE":
-        return True
-    if own is None or {own.schema_type, registered.schema_type} != {"AVRO"} or own.references or registered.references:
-        return False  # cannot be told here: soft-deleted is the choice that cannot hurt the application
-    try:
-        return not incompatibilities(new=own.text, existing=[registered.text], level=level)
-    except SchemaError:
-        return False
+
+def _outlook(
+    own: Sequence[OwnVersion], role: RoleFacts, left_live: Sequence[tuple[SchemaId, Schema]], level: str, survey: Survey
+) -> Outlook:
+    """What becomes of the owner's next schema: what is left live counts, and what others than the owner left live before."""
+    its_own = {version.state.version for version in own}
+    against: list[tuple[SchemaId, Schema]] = []
+    for version in role.state.live:
+        if version.version not in its_own:
+            schema = survey.registry.version(role.subject, version.version).schema
+            against.append((version.schema_id, schema))
+    if not level.endswith("_TRANSITIVE"):
+        latest_is_own = bool(role.state.live) and role.state.live[-1].version in its_own
+        against = list(left_live[-1:]) or ([] if latest_is_own else against[-1:])
+    else:
+        against += left_live
+    return outlook(own, against, level)
 
 
 def _refuse_each_other(missing: Iterable[Membership], soft_deleted: frozenset[SchemaId], level: str) -> bool:
@@ -362,7 +285,7 @@ def _refuse_each_other(missing: Iterable[Membership], soft_deleted: frozenset[Sc
         if membership.schema is None:
             continue
         against = earlier if level.endswith("_TRANSITIVE") else earlier[-1:]
-        if any(not _passes(membership.schema, each, level) for each in against):
+        if any(not passes(membership.schema, each, level) for each in against):
             return True
         if membership.schema_id not in soft_deleted:
             earlier.append(membership.schema)

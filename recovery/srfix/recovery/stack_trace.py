@@ -8,7 +8,6 @@ the topic. It never quotes the text: what was pasted may hold credentials.
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,12 +16,14 @@ from srfix.recovery._symptoms import UNNAMED_SUBJECT, WORDS, Symptom
 from srfix.recovery._trace_patterns import (
     Anchor,
     AnchorKind,
+    connect_task,
     find_anchor,
     near,
     role_near,
     streams_versions,
     topic_near,
 )
+from srfix.recovery.commands import positional, srfix_command
 from srfix.recovery.internal_topics import Kind, application_prefixes, ksqldb_query, parse, recognise
 from srfix.serde.subjects import Role, Subject, Topic, subject_for
 
@@ -98,6 +99,10 @@ _VERSION_READER: Final = re.compile(r"AvroConverter|deserializeWithSchemaAndVers
 _KAFKA_NEARBY: Final = re.compile(r"(?i)schema.?registry|RestService|kafka|bootstrap|broker")
 
 _GENERATED_STORE: Final = re.compile(r"(?:KSTREAM|KTABLE|COGROUPKSTREAM)-")
+_NOT_OF_A_TASK = frozenset(
+    {Symptom.UNAUTHORIZED, Symptom.REGISTRY_FAILED, Symptom.UNREACHABLE, Symptom.NOT_A_REGISTRY, Symptom.NOT_RECOGNISED}
+)
+"""What means the same whoever met it."""
 _ABSENT = frozenset({404, 40401, 40403})
 _INCOMPATIBLE = frozenset({409, 40901})
 
@@ -116,7 +121,10 @@ def read(text: str) -> StackTraceReading:
     if symptom is Symptom.NOT_RECOGNISED:
         return _not_recognised(is_cut=cleaned.is_cut)
     kind = recognise(topic) if topic is not None else None
-    application, store = _owner(window, anchor, topic)
+    task = None if symptom in _NOT_OF_A_TASK else connect_task(window, anchor, topic)
+    if task is not None:
+        symptom = Symptom.CONNECT_TASK
+    application, store = (None, None) if task is not None else _owner(window, anchor, topic)
     versions = streams_versions(window, anchor)
     reads_versions = anchor.kind is AnchorKind.VERSION_LOOKUP or _VERSION_READER.search(window) is not None
     finding, title, explanation = WORDS[symptom]
@@ -136,13 +144,15 @@ def read(text: str) -> StackTraceReading:
         error_code=code,
         application=application,
         store=store,
-        possible_applications=() if application or topic is None else application_prefixes(topic),
+        possible_applications=() if application or topic is None or task is not None else application_prefixes(topic),
         streams_versions=versions,
         clues=tuple(
-            _clues(anchor=anchor, code=code, topic=topic, kind=kind, role=role, versions=versions, window=window)
+            _clues(
+                anchor=anchor, code=code, topic=topic, kind=kind, role=role, versions=versions, window=window, task=task
+            )
         ),
         next_command=_next_command(
-            symptom, application=application, store=store, versions=versions, reads_versions=reads_versions
+            symptom, topic=topic, application=application, store=store, versions=versions, reads_versions=reads_versions
         ),
         is_cut=cleaned.is_cut,
     )
@@ -242,8 +252,11 @@ def _clues(
     role: Role | None,
     versions: tuple[str, ...],
     window: str,
+    task: str | None,
 ) -> list[str]:
     clues = [f"The message says that {anchor.kind.value}."]
+    if task is not None:
+        clues.append(task)
     if code is not None:
         clues.append(f"The registry answered with {code}{_CODE_MEANINGS.get(code, '')}.")
     if topic is not None and kind is not None:
@@ -277,12 +290,16 @@ _CODE_MEANINGS: Final = {
 def _next_command(
     symptom: Symptom,
     *,
+    topic: Topic | None,
     application: str | None,
     store: str | None,
     versions: tuple[str, ...],
     reads_versions: bool,
 ) -> str:
-    words = ["srfix", "diagnose", "--bootstrap-servers", "HOST:9092", "--registry", "http://REGISTRY:8081"]
+    where = ("--bootstrap-servers", "HOST:9092", "--registry", "http://REGISTRY:8081")
+    if symptom is Symptom.CONNECT_TASK:
+        return srfix_command("scan", *where, *positional(topic or "TOPIC"))
+    words = ["diagnose", *where]
     if symptom is Symptom.UNAUTHORIZED:
         words += ["-R", "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"]
     if application is not None or symptom is Symptom.PHANTOM_LOOKUP:
@@ -293,7 +310,7 @@ def _next_command(
         words += ["--streams-version", versions[0]]
     if reads_versions and symptom in {Symptom.PHANTOM_LOOKUP, Symptom.SUBJECT_LOOKUP}:
         words += ["--reader", "connect"]
-    return shlex.join(words)
+    return srfix_command(*words)
 
 
 def _not_recognised(*, is_cut: bool) -> StackTraceReading:
@@ -304,7 +321,7 @@ def _not_recognised(*, is_cut: bool) -> StackTraceReading:
         title=title,
         explanation=explanation,
         next_command=_next_command(
-            Symptom.NOT_RECOGNISED, application=None, store=None, versions=(), reads_versions=False
+            Symptom.NOT_RECOGNISED, topic=None, application=None, store=None, versions=(), reads_versions=False
         ),
         is_cut=is_cut,
     )

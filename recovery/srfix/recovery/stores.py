@@ -40,6 +40,11 @@ class SuspectStore:
         """The phantom subject of its keys or values."""
         return join_context(self.context, subject_for(self.changelog, role))
 
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """Its phantom subjects, of values and of keys."""
+        return self.subject(Role.VALUE), self.subject(Role.KEY)
+
     def source_subject(self, topic: Topic, role: Role) -> Subject:
         """The subject of the keys or values of the topic that it restores from, as its serdes would ask for it."""
         return join_context(self.context, subject_for(topic, role))

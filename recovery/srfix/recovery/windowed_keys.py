@@ -52,8 +52,8 @@ def window_of(keys: Iterable[bytes], reads: Callable[[bytes], bool]) -> WindowKi
                 break
     if not found:
         return None
-    kind, count = found.most_common(1)[0]
-    return kind if 2 * count > found.total() else None
+    likeliest, count = found.most_common(1)[0]
+    return likeliest if 2 * count > found.total() else None
 
 
 def key_deserializer(resolver: Resolver, window: WindowKind | None) -> Deserializer:

@@ -206,8 +206,8 @@ class TestTheReader:
         assert "If the reader looks the version up under the subject, after a restore" in finding.explanation
         assert finding.next.startswith("Do not wipe the state directory")
         assert finding.explanation.endswith(
-            "A store whose logging is disabled looks the same from here, and nothing is restored into that one (srfix explain "
-            "SRF007): --state-dir may tell."
+            "A store whose logging is disabled looks the same from here, and nothing is restored into that one "
+            "(`srfix explain SRF007`): --state-dir may tell."
         )
 
     def test_the_internal_schema_may_tell_that_it_is_connects_converter(self, staged: World) -> None:

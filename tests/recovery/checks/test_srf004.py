@@ -66,7 +66,7 @@ class TestTheFinding:
 
 class TestTheRepair:
     def plan(self, world: World, *, keep: Keep = Keep.AUTO) -> Plan:
-        return world.plan(keep=keep, streams_version="2.7")
+        return world.plan(keep=keep, streams_version="2.7", also=("SRF004",))
 
     def test_registers_it_under_the_source_soft_deleted_and_is_undone(self, world: World, tmp_path: Path) -> None:
         before = world.registry.dump()

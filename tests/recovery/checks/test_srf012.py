@@ -73,7 +73,7 @@ class TestTraces:
         )
         for piece in (
             "its journal (PLAN.journal.jsonl, beside the plan): it tells what stood before",
-            "srfix apply PLAN, or undo it with srfix rollback JOURNAL",
+            "Finish the repair with srfix apply and that plan, or undo it with srfix rollback and that journal",
             "do not plan anew before",
             "If it is meant to be so, nothing is to be done",
             f"DELETE /config/{PHANTOM}",

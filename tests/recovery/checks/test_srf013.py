@@ -34,9 +34,9 @@ class TestUnframed:
             "(from offset 1 on)."
         )
         assert finding.next == (
-            "No registration helps. See the first one with srfix decode users --partition 0 --from-offset 1 --max-records 1. "
-            "Ask the producer of topic users which serializer writes its values: values of another format can be right "
-            "there, and the store's serde wrong."
+            "No registration helps. See the first one with `srfix decode --partition 0 --from-offset 1 --max-records 1 "
+            "users`. Ask the producer of topic users which serializer writes its values: values of another format can be "
+            "right there, and the store's serde wrong."
         )
         assert world.plan().actions == ()
 
@@ -88,7 +88,10 @@ class TestTheNewestOfEachIdAndPartition:
             f"id before it: 1 in partition 0, schema id 1, offset 1 ({reason}"
         )
         assert "was decoded, 1 of 2 live key(s): there may be more" in finding.explanation
-        assert "srfix decode users --partition 0 --from-offset 1 --max-records 1. Write the same keys" in finding.next
+        assert (
+            "`srfix decode --partition 0 --from-offset 1 --max-records 1 users`. Ask the topic's producers"
+            in finding.next
+        )
         (fault,) = finding.schema_ids
         assert (fault.schema_id, fault.live_keys, fault.is_partial) == (1, 1, True)
         assert (fault.partitions[0].first_offset, fault.partitions[0].last_offset) == (1, 1)
@@ -113,7 +116,7 @@ class TestTheNewestOfEachIdAndPartition:
         assert (skipped.what, skipped.could_hide) == ("bodies of the values of topic users", False)
         assert skipped.reason == (
             "only the newest live one of each schema id and partition was decoded (1 of 2); "
-            "srfix diagnose --decode-values decodes them all (SRF013)"
+            "--decode-values decodes them all (SRF013)"
         )
         assert codes(decoded(world)) == ["SRF013", "SRF003"]
 
@@ -171,7 +174,11 @@ class TestTheNewestOfEachIdAndPartition:
         assert (finding.role, finding.severity) == (Role.KEY, Severity.BROKEN)
         assert finding.source is not None
         assert finding.source.subject == "users-key"
-        assert "--max-records 1 --role key. Write a tombstone for each of these keys" in finding.next
+        assert "--max-records 1 --role key users`. Ask" in finding.next
+        assert (
+            "Only if they are damaged: write the rows anew under keys that decode, and a tombstone for each"
+            in finding.next
+        )
 
 
 class TestAllOfThem:
@@ -235,3 +242,18 @@ class TestIdZero:
         world.commit("tills", users=1)
         found = world.findings(application="tills", store="users-store")
         assert [(finding.code, finding.role.value) for finding in found.values()] == [("SRF001", "value")]
+
+
+class TestWithoutProofOfTheSource:
+    def test_nobody_is_told_to_change_rows(self, world: World) -> None:
+        world.sources.clear()
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("a", value(1)), ("b", b"{}"))
+        world.commit("shop", users=2)
+        said = world.findings()["SRF013"].next
+        assert (
+            "Change nothing in topic users yet. No evidence is conclusive that store users-store restores from" in said
+        )
+        assert "run `srfix diagnose --application shop --store users-store --source users-store=users`." in said
+        assert "tombstone" not in said
+        assert "rite the same keys" not in said

@@ -9,7 +9,7 @@ import pytest
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.cluster_answers import TopicConfigs
 from srfix.recovery.findings import Diagnosis, Severity, Skipped
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.subjects import Role, Subject, Topic
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1
 from tests.recovery.world import World, value
 
@@ -64,16 +64,48 @@ class TestCheck:
         "configs",
         [
             {"cleanup_policy": "compact"},
-            {"cleanup_policy": "compact,delete", "retention_ms": "1000"},
+            {"cleanup_policy": "compact,delete", "retention_ms": "-1"},
             {"cleanup_policy": "delete", "retention_ms": "-1", "retention_bytes": "-1"},
             {"cleanup_policy": ""},
         ],
-        ids=["compacted", "both", "unlimited", "neither"],
+        ids=["compacted", "both, unlimited", "unlimited", "neither"],
     )
     def test_what_keeps_the_latest_of_each_key_is_none(self, world: World, configs: dict[str, str]) -> None:
         found = diagnosis(world, **configs)
         assert [finding.code for finding in found.findings] == ["SRF003"]
         assert not asked_in_vain(found)
+
+    @pytest.mark.parametrize("policy", ["compact,delete", "delete,compact"])
+    def test_retention_deletes_the_latest_of_a_key_from_a_compacted_topic_too(self, world: World, policy: str) -> None:
+        finding = diagnosis(world, cleanup_policy=policy, retention_ms="1000").findings[0]
+        assert (finding.code, finding.severity) == ("SRF018", Severity.SILENT)
+        assert (
+            f"is compacted, but by retention as well (cleanup.policy={policy}, retention.ms=1000)"
+            in finding.explanation
+        )
+        assert (
+            "Compaction keeps the latest record of each key, and retention deletes that one too" in finding.explanation
+        )
+
+    def test_what_left_the_topic_stays_in_the_store_until_a_restore(self, world: World) -> None:
+        said = diagnosis(world, cleanup_policy="delete").findings[0].explanation
+        assert "Until then the local state still has their rows." in said
+        assert "Some of those may carry schema ids that no record of the topic carries any more" in said
+
+    def test_deletion_is_advised_only_where_the_source_is_proven(self, world: World) -> None:
+        said = diagnosis(world, cleanup_policy="delete").findings[0].next
+        assert said.startswith("Keep the state directories. Either turn the reuse off")
+        assert "if nobody needs the older records of a key, set cleanup.policy=compact on topic users" in said
+
+    def test_where_it_is_not_the_question_comes_first_and_nothing_is_to_be_changed(self, world: World) -> None:
+        world.sources.clear()
+        finding = diagnosis(world, cleanup_policy="delete").findings[0]
+        assert finding.next.startswith("Change nothing on topic users yet: it may be a stream of events.")
+        assert finding.next.endswith(
+            "run `srfix diagnose --application shop --store users-store --source users-store=users`."
+        )
+        assert "compact" not in finding.next
+        assert "restores, as far as the evidence tells, from topic users" in finding.explanation
 
     def test_what_the_cluster_does_not_say_is_skipped_with_its_reason(self, world: World) -> None:
         found = world.examine().diagnosis
@@ -83,5 +115,6 @@ class TestCheck:
             reason="the cluster has no controller, which would answer this; whether retention deletes rows of store "
             "users-store was not looked at (SRF018)",
             could_hide=False,
+            subjects=(PHANTOM, Subject("shop-users-store-changelog-key")),
         )
         assert not found.is_inconclusive

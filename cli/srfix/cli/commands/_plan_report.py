@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
+from srfix.cli.commands._advice import secrets_to_add
 from srfix.cli.output.interface import Block, Commands, Fields, Heading, Items, Paragraph, Report, Table
 from srfix.recovery.action_document import describe
 from srfix.recovery.actions import Action, Register
+from srfix.recovery.commands import Given, positional
 from srfix.recovery.plan_file import Plan, plan_document
 from srfix.recovery.subject_state import SubjectState
 
 __all__ = ["plan_report"]
 
 
-def plan_report(plan: Plan, *, path: Path | None) -> Report:
-    """The report of a plan; `path` is where it was written, for the commands at the end."""
-    return Report(document=plan_document(plan), blocks=tuple(_blocks(plan, path)))
+def plan_report(plan: Plan, *, path: Path | None, given: Given) -> Report:
+    """The report of a plan; `path` is where it was written, for the commands at the end, as is what was given."""
+    return Report(document=plan_document(plan), blocks=tuple(_blocks(plan, path, given)))
 
 
-def _blocks(plan: Plan, path: Path | None) -> list[Block]:
+def _blocks(plan: Plan, path: Path | None, given: Given) -> list[Block]:
     if not plan.actions:
-        return [Paragraph("Nothing to repair: no registration is missing.")]
+        if not plan.passed_over:
+            return [Paragraph("Nothing to repair: no registration is missing.")]
+        return [Paragraph("Nothing must be repaired."), *_passed_over(plan)]
     blocks: list[Block] = [
         Heading(f"Plan for {plan.registry}"),
         Paragraph(f"{len(plan.actions)} step(s), and nothing else is written. It can be undone: srfix rollback."),
@@ -34,6 +37,7 @@ def _blocks(plan: Plan, path: Path | None) -> list[Block]:
         Heading("What it costs", level=2),
         Items(plan.price),
         *_left_out(plan),
+        *_passed_over(plan),
         Heading("Around it", level=2),
         Items(plan.playbook, is_numbered=True),
     ]
@@ -42,7 +46,8 @@ def _blocks(plan: Plan, path: Path | None) -> list[Block]:
         Heading("The schemas", level=2),
         Items(tuple(f"{schema_id}: {text}" for schema_id, text in sorted(schemas.items()))),
         Heading("Next", level=2),
-        Commands(_next(path)),
+        Commands(_next(path, given)),
+        *secrets_to_add(given, *(("plan",) if path is None else ("apply", "verify"))),
     ]
     return blocks
 
@@ -51,11 +56,15 @@ def _left_out(plan: Plan) -> list[Block]:
     return [Heading("Not in this plan", level=2), Items(plan.left_out)] if plan.left_out else []
 
 
-def _next(path: Path | None) -> tuple[str, ...]:
+def _passed_over(plan: Plan) -> list[Block]:
+    return [Heading("Not asked for", level=2), Items(plan.passed_over)] if plan.passed_over else []
+
+
+def _next(path: Path | None, given: Given) -> tuple[str, ...]:
     if path is None:
-        return ("srfix plan -o plan.json",)
-    file = shlex.quote(str(path))
-    return (f"srfix apply {file}", f"srfix verify {file}")
+        return (given.command("plan", "-o", "plan.json"),)
+    file = positional(str(path))
+    return (given.command("apply", *file), given.command("verify", *file))
 
 
 def _steps(actions: Iterable[Action]) -> list[Block]:

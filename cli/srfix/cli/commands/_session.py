@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +14,9 @@ from srfix.cli.commands._plan_target import now
 from srfix.cli.connection import Connection
 from srfix.cli.engine_options import SPARK, EngineChoice
 from srfix.cli.evidence_options import EvidenceOptions
+from srfix.cli.given import given_options
 from srfix.cli.options import Hurry, Selection
+from srfix.recovery.acknowledged import acknowledge, unused_patterns
 from srfix.recovery.census.interface import CensusEngine, CensusProgress
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
@@ -48,21 +50,30 @@ class Session:
     decode_values: bool = False
     """True to decode every row that a restore loads."""
 
+    @property
+    def said(self) -> CheckContext:
+        """What the person said of the reader and its Kafka Streams.
+
+        :raises UsageError: if the version is none.
+        """
+        version = self.selection.streams_version
+        return CheckContext(
+            registry=self.survey.registry,
+            reader=Reader(self.selection.reader),
+            streams_version=None if version is None else StreamsVersion.parse(version),
+        )
+
     def examine(self, *, engine: CensusEngine | None = None) -> Examination:
         """The diagnosis, with the facts that it rests on.
 
         :param engine: what counts topics, if not the session's own.
         """
         selection = self.selection
-        version = selection.streams_version
+        given = given_options()
         examination = diagnose(
             self.survey,
             engine or self.engine,
-            CheckContext(
-                registry=self.survey.registry,
-                reader=Reader(selection.reader),
-                streams_version=None if version is None else StreamsVersion.parse(version),
-            ),
+            replace(self.said, given=given),
             application=selection.application,
             store=selection.store,
             deadline_s=self.hurry.deadline_s,
@@ -74,6 +85,11 @@ class Session:
         examined = {name for store in stores for name in (store.name, f"{store.application}/{store.name}")}
         for store in sorted(selection.sources.keys() - examined):
             click.echo(f"--source for the store {store!r} was not used: no store of that name was examined.", err=True)
+        if not selection.ignore:
+            return examination
+        examination = acknowledge(examination, selection.ignore, self.survey.subjects(), given=given)
+        for pattern in unused_patterns(examination, selection.ignore):
+            click.echo(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.", err=True)
         return examination
 
 

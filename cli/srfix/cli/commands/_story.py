@@ -76,7 +76,7 @@ class Story:
         click.echo()
         _say(
             Paragraph("The registry is as it was before the repair, to the last version."),
-            Paragraph("To try the commands yourself: srfix demo --keep"),
+            Paragraph("To try the commands yourself: `srfix demo --keep`"),
         )
         return ExitCode.OK
 

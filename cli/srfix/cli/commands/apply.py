@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -10,10 +9,12 @@ from pathlib import Path
 
 import click
 
+from srfix.cli.commands._advice import secrets_to_add
 from srfix.cli.commands._plan_report import plan_report
 from srfix.cli.commands._plan_target import complain, connection_of_plan, now
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.given import given_options
 from srfix.cli.options import connection_options, output_option, yes_option
 from srfix.cli.output.interface import (
     Block,
@@ -36,6 +37,7 @@ from srfix.recovery.apply import (
     StepFound,
     apply_plan,
 )
+from srfix.recovery.commands import Given, positional
 from srfix.recovery.journal import default_journal_path
 from srfix.recovery.plan_file import Plan, load_plan
 from srfix.recovery.playbook import afterwards
@@ -76,7 +78,9 @@ def apply(
 
     The registry is the plan's own unless --registry names it otherwise.
     """
+    given = given_options()
     plan = load_plan(path)
+    again = () if journal_path is None else ("--journal", str(journal_path))
     journal_path = journal_path or default_journal_path(path)
     if not plan.actions:
         write_report(
@@ -109,15 +113,15 @@ def apply(
         title, code = "Applied in part", ExitCode.PARTIAL
     except KeyboardInterrupt:
         click.echo(
-            f"Interrupted. The journal {journal_path} says what is done: run the same srfix apply again, or undo it "
-            "with srfix rollback.",
+            f"Interrupted. The journal {journal_path} says what is done: run the same srfix apply again, or undo it with "
+            f"{given.quoted('rollback', *positional(str(journal_path)))}.",
             err=True,
         )
         raise
     following = _NOT_YET if code is ExitCode.PARTIAL else tuple(afterwards(plan.circumstances))
     report = Report(
         document=_document(plan, journal_path, done, following),
-        blocks=tuple(_blocks(title, plan, path, journal_path, code, following)),
+        blocks=tuple(_blocks(title, plan, path, journal_path, code, following, given, again)),
     )
     write_report(report, output)
     return code
@@ -140,8 +144,16 @@ _NOT_YET = (
 
 
 def _blocks(
-    title: str, plan: Plan, path: Path, journal_path: Path, code: ExitCode, following: tuple[str, ...]
+    title: str,
+    plan: Plan,
+    path: Path,
+    journal_path: Path,
+    code: ExitCode,
+    following: tuple[str, ...],
+    given: Given,
+    again: tuple[str, ...],
 ) -> Iterator[Block]:
+    file = positional(str(path))
     yield Heading(title)
     yield Fields(
         (
@@ -152,15 +164,16 @@ def _blocks(
     )
     yield Heading("Next", level=2)
     if code is ExitCode.OK:
-        yield Commands((f"srfix verify {shlex.quote(str(path))}",))
+        yield Commands((given.command("verify", *file),))
         yield Items(following)
         yield Paragraph("To undo it:")
     else:
         yield Paragraph("Mend the cause, then go on:")
-        yield Commands((f"srfix apply {shlex.quote(str(path))}",))
+        yield Commands((given.command("apply", *again, *file),))
         yield Items(following)
         yield Paragraph("Or undo what was done:")
-    yield Commands((f"srfix rollback {shlex.quote(str(journal_path))}",))
+    yield Commands((given.command("rollback", *positional(str(journal_path))),))
+    yield from secrets_to_add(given, "verify", "apply", "rollback")
 
 
 def _ask(plan: Plan, path: Path) -> None:
@@ -168,7 +181,7 @@ def _ask(plan: Plan, path: Path) -> None:
         raise UsageError(
             "srfix apply asks before it writes, and nobody can answer here. Read the plan, then pass --yes."
         )
-    write_report(plan_report(plan, path=path), OutputFormat.TABLE, sys.stderr)
+    write_report(plan_report(plan, path=path, given=given_options()), OutputFormat.TABLE, sys.stderr)
     click.confirm(f"Carry out these {len(plan.actions)} steps on {plan.registry}?", abort=True, err=True)
 
 

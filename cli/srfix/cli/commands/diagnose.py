@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 from importlib.metadata import version
 
 import click
 
-from srfix.cli.commands._advice import advice_blocks
+from srfix.cli.commands._advice import advice_blocks, ignored_line, secrets_to_add
 from srfix.cli.commands._session import now, open_session
 from srfix.cli.connection import Connection
 from srfix.cli.engine_options import EngineChoice, engine_options
 from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.given import given_options
 from srfix.cli.options import (
     Hurry,
     Selection,
@@ -34,7 +34,7 @@ from srfix.cli.output.interface import (
     Table,
 )
 from srfix.cli.output.rendering import write_report
-from srfix.recovery.checks import Reader
+from srfix.recovery.commands import Given
 from srfix.recovery.findings import (
     Considered,
     Diagnosis,
@@ -78,14 +78,14 @@ def diagnose(
     with open_session(connection, selection, evidence, hurry, decode_values=decode_values, choice=engine) as session:
         diagnosis = session.examine().diagnosis
     document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now())
-    write_report(Report(document=document, blocks=tuple(_blocks(diagnosis, selection))), output)
+    write_report(Report(document=document, blocks=tuple(_blocks(diagnosis, given_options()))), output)
     click.echo(_summary(diagnosis), err=True)
     if diagnosis.has_findings:
         return ExitCode.FINDINGS
     return ExitCode.REFUSED if diagnosis.is_inconclusive else ExitCode.OK
 
 
-def _blocks(diagnosis: Diagnosis, selection: Selection) -> list[Block]:
+def _blocks(diagnosis: Diagnosis, given: Given) -> list[Block]:
     blocks: list[Block] = []
     if not diagnosis.findings:
         blocks.append(Paragraph(_nothing_found(diagnosis)))
@@ -96,41 +96,32 @@ def _blocks(diagnosis: Diagnosis, selection: Selection) -> list[Block]:
         blocks.extend(_finding_blocks(finding))
     if diagnosis.skipped:
         blocks += [Heading("Not looked at", level=2), Items(tuple(map(_skipped, diagnosis.skipped)))]
+    if diagnosis.ignored:
+        blocks.append(Paragraph(ignored_line(diagnosis)))
     blocks.extend(advice_blocks(diagnosis.applications))
-    if any(finding.repairable and finding.severity is not Severity.NOTE for finding in diagnosis.findings):
+    to_repair = {f.code for f in diagnosis.findings if f.repairable and f.severity is not Severity.NOTE}
+    if to_repair:
+        also = ("--also", "SRF004") if to_repair == {"SRF004"} else ()  # not planned unless asked for
         blocks += [
             Heading("To repair it", level=2),
             Commands(
                 (
-                    f"srfix plan {_said(selection)}-o plan.json",
-                    "srfix apply plan.json",
-                    "srfix verify plan.json",
+                    given.command("plan", *also, "-o", "plan.json"),
+                    given.command("apply", "plan.json"),
+                    given.command("verify", "plan.json"),
                 )
             ),
+            *secrets_to_add(given, "plan", "apply", "verify"),
         ]
     return blocks
-
-
-def _said(selection: Selection) -> str:
-    """What the person chose, for the next command: without it that one would look at something else."""
-    chosen: list[str] = []
-    for option, given in (
-        ("--application", selection.application),
-        ("--store", selection.store),
-        *(("--source", f"{store}={topic}") for store, topic in selection.sources.items()),
-        ("--reader", selection.reader if Reader(selection.reader) is not Reader.UNKNOWN else None),
-        ("--streams-version", selection.streams_version),
-    ):
-        if given is not None:
-            chosen += [option, given]
-    return f"{shlex.join(chosen)} " if chosen else ""
 
 
 def _nothing_found(diagnosis: Diagnosis) -> str:
     if diagnosis.is_inconclusive:
         return "Nothing was found, but not everything could be looked at: this is no clean bill of health."
     stores = f" {len(diagnosis.examined)} suspicious store(s) examined." if diagnosis.examined else ""
-    return f"Nothing is wrong.{stores}"
+    besides = " besides what was ignored" if diagnosis.ignored else ""
+    return f"Nothing is wrong{besides}.{stores}"
 
 
 def _skipped(skipped: Skipped) -> str:
@@ -223,4 +214,5 @@ def _summary(diagnosis: Diagnosis) -> str:
     notes = sum(finding.severity is Severity.NOTE for finding in diagnosis.findings)
     wrong = len(diagnosis.findings) - notes
     skipped = f", {len(diagnosis.skipped)} thing(s) not looked at" if diagnosis.skipped else ""
-    return f"{wrong} finding(s), {notes} note(s), {len(diagnosis.examined)} store(s) examined{skipped}."
+    ignored = f", {len(diagnosis.ignored)} ignored" if diagnosis.ignored else ""
+    return f"{wrong} finding(s), {notes} note(s), {len(diagnosis.examined)} store(s) examined{skipped}{ignored}."

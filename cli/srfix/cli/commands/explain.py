@@ -108,7 +108,7 @@ def _list_of_codes() -> Report:
         },
         blocks=(
             Table(("code", "severity", "checked since", "what"), rows),
-            Paragraph("Run `srfix explain CODE` for one of them."),
+            Paragraph("Run srfix explain with one of them."),
         ),
     )
 
@@ -177,7 +177,11 @@ def _reading_blocks(reading: StackTraceReading) -> list[Block]:
         blocks += [Heading("What this rests on", level=2), Items(reading.clues)]
     if reading.is_cut:
         blocks.append(Paragraph("The text was very long; only its end was read."))
-    blocks += [Heading("Next", level=2), Commands((reading.next_command,))]
+    blocks += [
+        Heading("Next", level=2),
+        Commands((reading.next_command,)),
+        Paragraph("Words in capitals stand for what the text does not say."),
+    ]
     if reading.finding is not None:
         blocks.append(Commands((f"srfix explain {reading.finding}",)))
     return blocks

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
+from srfix.cli.commands._advice import ignored_line
 from srfix.cli.commands._plan_report import plan_report
 from srfix.cli.commands._session import now, open_session
 from srfix.cli.connection import Connection
 from srfix.cli.engine_options import EngineChoice, engine_options
 from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.given import given_options
 from srfix.cli.options import (
     Hurry,
     Selection,
@@ -28,8 +31,9 @@ from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Severity
 from srfix.recovery.plan import make_plan
 from srfix.recovery.plan_file import Plan, save_plan
-from srfix.recovery.repairs import Keep, Width
+from srfix.recovery.repairs import Keep
 from srfix.recovery.shell_script import shell_script
+from srfix.recovery.wanted import ON_REQUEST, Width
 from srfix.serde.errors import UsageError
 
 __all__ = ["plan"]
@@ -64,6 +68,14 @@ __all__ = ["plan"]
     help="No census: register every version of the source's subject, soft-deleted ones too. For when there is no time.",
 )
 @click.option(
+    "--also",
+    type=click.Choice(ON_REQUEST),
+    multiple=True,
+    metavar="CODE",
+    help="Repair this too, which need not be; repeatable. SRF004: rows kept over an upgrade, by a write to the source's own "
+    "subject. SRF001: ids that the reader does not ask for (a note), or not yet (SRF003).",
+)
+@click.option(
     "--exact-ids",
     is_flag=True,
     help="Where a registration by text would get another id (inherited metadata), send the id along, in mode IMPORT; only "
@@ -86,6 +98,7 @@ def plan(
     keep: str,
     only_live: bool,
     all_versions: bool,
+    also: tuple[str, ...],
     exact_ids: bool,
     as_shell: bool,
     detailed_exitcode: bool,
@@ -102,6 +115,8 @@ def plan(
             keep=Keep(keep),
             width=width,
             exact_ids=exact_ids,
+            also=also,
+            said=session.said,
             created_at=now(),
             srfix_version=version("srfix"),
             bootstrap_servers=connection.kafka.get("bootstrap.servers"),
@@ -111,8 +126,10 @@ def plan(
     if as_shell:
         click.echo(shell_script(made), nl=False)
     else:
-        write_report(plan_report(made, path=path), output)
-    beyond = [f"Not in the plan: {reason}" for reason in made.left_out] + _beyond(examination, made)
+        write_report(plan_report(made, path=path, given=given_options()), output)
+    if examination.diagnosis.ignored:
+        click.echo(ignored_line(examination.diagnosis), err=True)
+    beyond = [f"Not in the plan: {reason}" for reason in made.left_out] + _beyond(examination, made, also)
     for line in beyond:
         click.echo(line, err=True)
     if made.actions:
@@ -124,13 +141,14 @@ def plan(
     return ExitCode.REFUSED if beyond else ExitCode.OK
 
 
-def _beyond(examination: Examination, plan: Plan) -> list[str]:
+def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list[str]:
     """What is wrong, or was not looked at, and this plan does nothing about."""
     diagnosis = examination.diagnosis
     lines = [
         f"Not in the plan: {finding.code} {finding.application}/{finding.store}. {finding.next}"
         for finding in diagnosis.findings
-        if not finding.repairable and finding.severity is not Severity.NOTE
+        if finding.severity is not Severity.NOTE
+        and (not finding.repairable or (finding.code == "SRF004" and "SRF004" not in also))
     ]
     if diagnosis.is_inconclusive:
         wished = NOT_READ if plan.actions else None  # said in the plan's price then

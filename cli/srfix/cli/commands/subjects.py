@@ -8,13 +8,16 @@ from importlib.metadata import version
 
 import click
 
+from srfix.cli.commands._advice import secrets_to_add
 from srfix.cli.commands._plan_target import now
 from srfix.cli.commands._session import open_cluster
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.given import given_options
 from srfix.cli.options import connection_options, output_option
 from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
+from srfix.recovery.commands import Given
 from srfix.recovery.internal_subjects import InternalSubject, InternalSubjects, SubjectClass, list_internal_subjects
 from srfix.serde.registry.models import Json
 
@@ -33,9 +36,10 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     A changelog subject without a topic is where the incident happens; `srfix diagnose` says whether it did. Reads only,
     by full listings. What could not be listed is named on standard error.
     """
+    given = given_options()
     with open_cluster(connection) as (cluster, _engine), connection.registry_client() as registry:
-        found = list_internal_subjects(cluster, registry, application=application)
-    write_report(Report(document=_document(found), blocks=tuple(_blocks(found))), output)
+        found = list_internal_subjects(cluster, registry, application=application, given=given)
+    write_report(Report(document=_document(found), blocks=tuple(_blocks(found, given))), output)
     for skipped in found.skipped:
         click.echo(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
     click.echo(f"{len(found.subjects)} of {found.looked_at} subject(s) look internal.", err=True)
@@ -69,7 +73,7 @@ def _subject(found: InternalSubject) -> Json:
     }
 
 
-def _blocks(found: InternalSubjects) -> Iterator[Block]:
+def _blocks(found: InternalSubjects, given: Given) -> Iterator[Block]:
     if not found.subjects:
         yield Paragraph("No subject looks internal to Kafka Streams or ksqlDB.")
         return
@@ -85,6 +89,7 @@ def _blocks(found: InternalSubjects) -> Iterator[Block]:
     if commands:
         yield Heading("Next", level=2)
         yield Commands(commands)
+        yield from secrets_to_add(given, "diagnose")
 
 
 def _row(found: InternalSubject) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from srfix.cli.connection import Connection
 from srfix.cli.engine_options import EngineChoice, engine_options
 from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.given import given_options
 from srfix.cli.options import Hurry, connection_options, hurry_options, output_option
 from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
 from srfix.cli.output.rendering import write_report
@@ -54,6 +55,7 @@ def verify(
     of global tables, of which a restore loads everything, and of the query as it is now. With --engine spark every live
     row is read, not one of each schema id and partition; its workers need srfix.
     """
+    given = given_options()
     plan = read_plan_or_journal(path)
     connection = connection_of_plan(connection, plan)
     applications = sorted({finding.application for finding in plan.findings})
@@ -78,7 +80,7 @@ def verify(
         advice = [
             ApplicationAdvice(
                 application=known.application,
-                advice=tuple(upon_verification(known, outcome_of(known.application, plan, events))),
+                advice=tuple(upon_verification(known, outcome_of(known.application, plan, events), given=given)),
             )
             for known in circumstances_now(plan, cluster, supplied)
         ]

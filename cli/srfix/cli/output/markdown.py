@@ -17,6 +17,7 @@ from srfix.cli.output.interface import (
     Table,
     printable,
 )
+from srfix.recovery.commands import in_pieces
 
 __all__ = ["render"]
 
@@ -33,10 +34,10 @@ def _lines(block: Block) -> Iterator[str]:
         case Heading(text, level):
             yield f"{'#' * (level + 1)} {_escape(text)}"
         case Paragraph(text):
-            yield _escape(text)
+            yield _with_code(text)
         case Items(items, is_numbered):
             for number, item in enumerate(items, start=1):
-                yield f"{f'{number}.' if is_numbered else '-'} {_escape(item)}"
+                yield f"{f'{number}.' if is_numbered else '-'} {_with_code(item)}"
         case Fields(pairs):
             for name, value in pairs:
                 yield f"- **{_escape(name)}**: {_escape(value)}"
@@ -54,6 +55,17 @@ def _lines(block: Block) -> Iterator[str]:
                 yield f"| {' | '.join(map(_escape, row))} |"
         case _:
             assert_never(block)
+
+
+def _with_code(text: str) -> str:
+    """Escaped, but for the commands in it, which stand as code."""
+    return "".join(_code(printable(piece)) if is_command else _escape(piece) for piece, is_command in in_pieces(text))
+
+
+def _code(command: str) -> str:
+    longest = max((len(run) for run in re.findall("`+", command)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence}{command}{fence}"
 
 
 def _escape(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TextIO, assert_never
 
 from rich import box
@@ -21,6 +22,7 @@ from srfix.cli.output.interface import (
     Table,
     printable,
 )
+from srfix.recovery.commands import in_pieces
 
 __all__ = ["render"]
 
@@ -48,22 +50,47 @@ def _print(console: Console, block: Block) -> None:
         case Heading(text, level):
             console.print(Text(printable(text), style="bold" if level == 1 else "bold dim"))
         case Paragraph(text):
-            console.print(Text(printable(text)))
+            for piece, is_command in _pieces(console, text):
+                if is_command:
+                    _print_command(console, piece)
+                else:
+                    console.print(Text(printable(piece)))
         case Items(items, is_numbered):
             marks = [f"{number}." if is_numbered else "-" for number in range(1, len(items) + 1)]
-            console.print(_grid(list(zip(marks, items, strict=True)), style=None))
+            for mark, item in zip(marks, items, strict=True):
+                for number, (piece, is_command) in enumerate(_pieces(console, item)):
+                    if is_command:
+                        _print_command(console, piece, indent=len(marks[-1]) + 3)
+                    else:
+                        console.print(_grid([(("" if number else mark).ljust(len(marks[-1])), piece)], style=None))
         case Fields(pairs):
             console.print(_grid(list(pairs), style="dim"))
         case Commands(lines):
             for line in lines:
-                # Soft: a folded command could not be copied.
-                console.print(Text(f"  {printable(line)}"), soft_wrap=True)
+                _print_command(console, line)
         case Table(title=title):
             if title is not None:
                 console.print(Text(printable(title)))
             console.print(_table(block))
         case _:
             assert_never(block)
+
+
+def _print_command(console: Console, line: str, *, indent: int = 2) -> None:
+    # Soft: a folded command could not be copied.
+    console.print(Text(f"{' ' * indent}{printable(line)}"), soft_wrap=True)
+
+
+def _pieces(console: Console, text: str) -> Iterator[tuple[str, bool]]:
+    """The text, with each command that a terminal would fold on a line of its own: it could not be copied else."""
+    pieces = list(in_pieces(text))
+    if len(text) <= console.width or not any(is_command for _piece, is_command in pieces):
+        yield text, False
+        return
+    for piece, is_command in pieces:
+        stripped = piece if is_command else piece.strip().lstrip(",;. ")
+        if stripped:
+            yield stripped, is_command
 
 
 def _grid(pairs: list[tuple[str, str]], *, style: str | None) -> RichTable:

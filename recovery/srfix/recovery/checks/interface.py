@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
+from srfix.recovery.commands import Given
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.stores import StoreFacts
 from srfix.serde.errors import UsageError
@@ -64,6 +65,8 @@ class CheckContext:
     """What reads the store."""
     streams_version: StreamsVersion | None = None
     """Which Kafka Streams runs; None if nobody said."""
+    given: Given = field(default_factory=Given)
+    """What the person gave on the command line, for the commands that findings print."""
 
     @property
     def lookup_severity(self) -> Severity:

@@ -113,8 +113,8 @@ def _unless_without_logging(facts: StoreFacts) -> str:
     if source is None or any(e.kind in _TELLS_OF_RESTORES and e.topic == source.topic for e in facts.evidence):
         return ""
     return (
-        " A store whose logging is disabled looks the same from here, and nothing is restored into that one (srfix explain "
-        "SRF007): --state-dir may tell."
+        " A store whose logging is disabled looks the same from here, and nothing is restored into that one "
+        "(`srfix explain SRF007`): --state-dir may tell."
     )
 
 
@@ -146,13 +146,13 @@ def _next(facts: StoreFacts, context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
         return f"Say which topic the table is built on (candidates: {_candidates(facts)})."
+    of_it = ("--application", store.application, "--store", store.name)
     if context.lookup_severity is Severity.NOTE:
-        return "Nothing to do while this reader stays; srfix plan can register the ids all the same."
-    return (
-        "Do not wipe the state directory and do not restart yet. Run: "
-        f"srfix plan --application {store.application} --store {store.name} -o plan.json, read it, then srfix apply "
-        "plan.json."
-    )
+        command = context.given.quoted("plan", *of_it, "--also", CODE)
+        return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
+    plan = context.given.quoted("plan", *of_it, "-o", "plan.json")
+    apply = context.given.quoted("apply", "plan.json")
+    return f"Do not wipe the state directory and do not restart yet. Run {plan}, read it, then {apply}."
 
 
 def _candidates(facts: StoreFacts) -> str:

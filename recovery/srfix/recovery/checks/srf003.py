@@ -44,7 +44,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             f"{facts.source.topic}, and its reader asks {role.subject}. "
             + " ".join(_standing(facts, role, ids, facts.source.topic, facts.census))
             + beside,
-            next="Run srfix diagnose again after every new schema of the source; to be rid of it, upgrade to Kafka Streams "
+            next=f"Run {context.given.quoted('diagnose', '--application', facts.store.application)} again after every new "
+            "schema of the source; to be rid of it, upgrade to Kafka Streams "
             "2.7 or later, or give the store a changelog of its own.",
             repairable=False,
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from srfix.recovery.checks._certainty import is_certain, make_certain
 from srfix.recovery.checks._counting import listed
 from srfix.recovery.checks.interface import CheckContext, Reader
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
@@ -90,11 +91,18 @@ def _explanation(
 
 
 def _next(facts: StoreFacts, context: CheckContext) -> str:
-    store = facts.store
+    store, version = facts.store, context.streams_version
+    said: tuple[str, ...] = ()
+    if version is not None and not context.given.has("--streams-version"):
+        said = ("--streams-version", f"{version.major}.{version.minor}")
+    of_it = ("--application", store.application, "--store", store.name)
+    plan = context.given.quoted("plan", *of_it, *said, "--also", CODE, "-o", "plan.json")
     if _severity(context) is Severity.NOTE:
-        return "Nothing to do while this reader stays; srfix plan can register the ids all the same."
+        return f"Nothing to do while this reader stays. To have the ids registered all the same: {plan}."
+    register = f"{plan}, read its price, then {context.given.quoted('apply', 'plan.json')}"
+    if not is_certain(facts):
+        return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"
     return (
-        "Either wipe the state directory now, on 2.7 or later, and let it restore (if diagnose finds no SRF017); or keep it "
-        f"and register the ids: srfix plan --application {store.application} --store {store.name} --streams-version 2.7 -o "
-        "plan.json, read its price, then srfix apply plan.json."
+        "Either keep the state directory and register the ids: "
+        f"{register}. Or, where 2.7 or later runs on every instance and diagnose finds no SRF017, wipe it and let it restore."
     )

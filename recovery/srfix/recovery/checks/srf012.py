@@ -91,10 +91,8 @@ def _next(state: SubjectState, refusals: tuple[Refusal, ...], traces: tuple[str,
     if traces:
         yield (
             "If somebody ran srfix apply, look for its journal (PLAN.journal.jsonl, beside the plan): it tells what "
-            "stood "
-            "before. Finish the repair with srfix apply PLAN, or undo it with srfix rollback JOURNAL, and do not plan "
-            "anew "
-            "before: a new plan takes what stands there now for what is to be left."
+            "stood before. Finish the repair with srfix apply and that plan, or undo it with srfix rollback and that "
+            "journal, and do not plan anew before: a new plan takes what stands there now for what is to be left."
         )
         yield (
             "If it is meant to be so, nothing is to be done; if nobody knows, put it back: "

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from itertools import chain
 
 from srfix.recovery.bodies import Bodies, Misfit
-from srfix.recovery.checks._proof import is_certain_role, is_proven_source
+from srfix.recovery.checks._certainty import is_certain, is_certain_role, make_certain
 from srfix.recovery.checks.interface import CheckContext
-from srfix.recovery.commands import srfix_command
+from srfix.recovery.commands import positional
 from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.serde.subjects import Role
@@ -46,7 +46,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             registered_ids=role.state.schema_ids,
             evidence=facts.evidence,
             explanation=" ".join((*told, _consequence(facts, ignored=ignored))),
-            next=_next(facts, role, misfits, has_unframed=bool(unframed)),
+            next=_next(facts, role, misfits, context, has_unframed=bool(unframed)),
             repairable=False,
         )
 
@@ -81,7 +81,7 @@ def _undecodable(facts: StoreFacts, role: RoleFacts, bodies: Bodies | None) -> I
         which = "the newest of each schema id and partition" if bodies.newest_only else "a part of them"
         sentence += (
             f" Only {which} was decoded, {bodies.decoded} of {bodies.live_keys} live key(s): there may be more "
-            "(srfix diagnose --decode-values decodes all)."
+            "(--decode-values decodes all)."
         )
     yield sentence
 
@@ -107,32 +107,31 @@ def _consequence(facts: StoreFacts, *, ignored: bool) -> str:
     )
 
 
-def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], *, has_unframed: bool) -> str:
+def _next(
+    facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], context: CheckContext, *, has_unframed: bool
+) -> str:
     """Advice that rewrites or deletes rows only where bodies were decoded and do not fit, in a role and from a topic of
     which nothing is in doubt; else a look at a row, and a question.
     """
     topic = facts.census.topic if facts.census is not None else ""
-    see = f"No registration helps. See the first one with {_look(facts, role, misfits)}."
+    see = f"No registration helps. See the first one with {_look(facts, role, misfits, context)}."
     who = f"Ask the producer of topic {topic} which serializer writes its {role.role.value}s"
     if not misfits:
         return f"{see} {who}: values of another format can be right there, and the store's serde wrong."
     if not is_certain_role(facts, role):
         return f"{see} {who}: that they are a schema registry's was concluded from their bytes."
-    if not is_proven_source(facts):
-        return (
-            f"{see} {who}. Nothing but a commit says that the store restores from that topic: name it with --source before "
-            "anything is written to it."
-        )
+    if not is_certain(facts):
+        return f"{see} {who}. Change nothing in topic {topic} yet. {make_certain(facts, context)}"
     again = (
-        "a tombstone for each of these keys, and the rows anew under keys that decode"
+        "the rows anew under keys that decode, and a tombstone for each of these keys"
         if role.role is Role.KEY
-        else "the same keys again with valid values, or a tombstone"
+        else "the same keys again with valid values (or a tombstone, where the row is not wanted)"
     )
     write = f"{see} Write {again}, to topic {topic}, and let {facts.store.application} commit beyond them."
     return f"{write} {who} where they are not framed, before those are written anew." if has_unframed else write
 
 
-def _look(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...]) -> str:
+def _look(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], context: CheckContext) -> str:
     """The command that shows the first of these records."""
     census = facts.census
     assert census is not None
@@ -141,17 +140,12 @@ def _look(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...]) -> st
         (p.partition, p.values.first_unframed_offset or 0) for p in census.partitions if p.values.live_unframed_keys
     )
     partition, offset = next(chain(((misfit.partition, misfit.first_offset) for misfit in misfits), unframed))
-    return srfix_command(
+    return context.given.quoted(
         "decode",
-        census.topic,
-        "--partition",
-        str(partition),
-        "--from-offset",
-        str(offset),
-        "--max-records",
-        "1",
+        *("--partition", str(partition), "--from-offset", str(offset), "--max-records", "1"),
         *(("--role", "key") if role.role is Role.KEY else ()),
         *(("--window", window.value) if window is not None else ()),
+        *positional(census.topic),
     )
 
 

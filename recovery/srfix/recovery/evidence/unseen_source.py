@@ -38,6 +38,7 @@ def unseen_source(verdict: Verdict, survey: Survey) -> Skipped | None:
         f"{similar[0].detail}. The ACL to ask for is {acls}; or say which topic it restores from, with "
         f"--source {store.application}/{store.name}=TOPIC",
         could_hide=True,
+        subjects=store.subjects,
     )
 
 

@@ -1,0 +1,310 @@
+"""Every command that a report prints runs as it is printed, with the options that were given."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from srfix.cli.command_table import COMMANDS
+from srfix.cli.given import NOT_REPEATED
+from srfix.cli.main import cli
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery.catalogue import CATALOGUE
+from srfix.recovery.commands import KNOWN_OPTIONS, in_pieces
+from srfix.serde.wire import frame_id
+from tests.cli.damaged_stores import INTERNAL, WRITER
+from tests.cli.kept_demo import SRFIX, environment, srfix
+
+ROW = b"\x02\x06Ada"
+SECRET = "hunter22hunter22"
+"""Given as a literal password; nothing may show it."""
+NAMES = ("shop", "a shop's `own`", 'the "shop"')
+"""Applications; of hostile ones the commands must be quoted."""
+TOPOLOGY = """\
+Topologies:
+   Sub-topology: 0
+    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
+      --> KTABLE-SOURCE-0000000001
+    Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])
+      --> none
+      <-- KSTREAM-SOURCE-0000000000
+
+"""
+_BARE = re.compile(rf"\bsrfix (?:{'|'.join(COMMANDS)}) (?:-|[A-Z]{{3,}}\b|\S+\.json)")
+"""A command with arguments, in running text: its place is between backquotes."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A broken store of each application, an orphan, a store of two candidates, and unframed rows."""
+
+    broker: EmbeddedBroker
+    registry: FixtureRegistry
+    folder: Path
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        return ("--bootstrap-servers", self.broker.bootstrap_servers, "--registry", self.registry.url)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("a folder") / "with 'quotes' in it"
+    folder.mkdir()
+    (folder / "top ology.txt").write_text(TOPOLOGY)
+    (folder / "client.properties").write_text("client.id=me\n")
+    (folder / "srfix.toml").write_text('reader = "unknown"\n')
+    with EmbeddedBroker(topics={"users": 1, "orders": 1, "bad": 1}) as broker, FixtureRegistry() as registry:
+        for topic in ("users", "orders", "bad"):
+            registry.seed(f"{topic}-value", WRITER)
+            rows = [frame_id(1, ROW), *([b"{}", frame_id(1, ROW[:-1])] if topic == "bad" else [])]
+            broker.produce(
+                ProducedRecord(topic=topic, partition=0, key=f"k{number}".encode(), value=row)
+                for number, row in enumerate(rows)
+            )
+        for name in NAMES:
+            registry.seed(f"{name}-users-store-changelog-value", INTERNAL)
+            broker.commit(name, {("users", 0): 1})
+        registry.seed("desk-store-changelog-value", INTERNAL)
+        broker.commit("desk", {("users", 0): 1, ("orders", 0): 1})
+        registry.seed("rough-bad-store-changelog-value", WRITER)
+        broker.commit("rough", {("bad", 0): 3})
+        registry.seed("dead-store-changelog-value", INTERNAL)
+        yield World(broker=broker, registry=registry, folder=folder)
+
+
+def printed(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The commands that a run printed, from standard output and error, whatever the format."""
+    assert done.returncode in {0, 1, 2, 3}, done.stderr
+    texts = [done.stdout, done.stderr]
+    if done.stdout.startswith("{"):
+        texts[0] = "\n".join(_strings(json.loads(done.stdout)))
+    found: list[str] = []
+    for text in texts:
+        for line in text.splitlines():
+            words = line.split(maxsplit=2)
+            if words[:1] == ["srfix"] and words[1:2] and words[1] in COMMANDS and text is texts[0]:
+                found.append(line.strip())
+                continue
+            for piece, is_command in in_pieces(line):
+                if is_command:
+                    found.append(piece)
+                else:
+                    assert not _BARE.search(piece), piece
+    # The serde's messages name a command; they know no cluster.
+    return [command for command in dict.fromkeys(found) if command not in {"srfix", "srfix diagnose"}]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for each in value.values() for text in _strings(each))
+    elif isinstance(value, list):
+        yield from (text for each in value for text in _strings(each))
+
+
+def parsed(command: str, folder: Path) -> click.Context:
+    """What the real parser makes of a command, without running it."""
+    program, name, *arguments = shlex.split(command)
+    assert program == "srfix"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        known = cli.get_command(click.Context(cli), name)
+        assert known is not None, command
+        return known.make_context(name, arguments, resilient_parsing=False)
+
+
+def of(name: str, commands: Sequence[str]) -> list[str]:
+    return [command for command in commands if shlex.split(command)[1] == name]
+
+
+class TestEveryReport:
+    @pytest.mark.parametrize("output", ["table", "markdown", "json"])
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("diagnose",),
+            ("diagnose", "--source", "users-store=users", "--reader", "connect", "--streams-version", "2.6.3"),
+            ("diagnose", "--source", "store=users", "--streams-version", "2.7"),
+            ("diagnose", "--max-records", "1", "--deadline", "60.5"),
+            ("diagnose", "--application", NAMES[1]),
+            ("diagnose", "--reader", "plain"),
+            ("plan",),
+            ("plan", "--keep", "live", "--only-live", "--application", "shop", "-o", "it's a plan.json"),
+            ("subjects",),
+            ("subjects", "--application", NAMES[2]),
+            ("scan", "bad"),
+            ("doctor",),
+            ("verify", "it's a plan.json"),
+            ("explain",),
+            *(("explain", known.code) for known in CATALOGUE),
+        ],
+        ids=" ".join,
+    )
+    def test_the_parser_takes_each_of_its_commands(self, world: World, arguments: tuple[str, ...], output: str) -> None:
+        if arguments[0] == "verify":
+            srfix("plan", "-o", arguments[1], "--application", "shop", *world.where, cwd=world.folder)
+        where = () if arguments[0] == "explain" else world.where
+        done = srfix(*arguments, *where, "--output", output, cwd=world.folder)
+        commands = printed(done)
+        for command in commands:
+            context = parsed(command, world.folder)
+            if context.info_name != "explain":
+                assert context.params["registry"] == world.registry.url, command
+                assert context.params["bootstrap_servers"] == world.broker.bootstrap_servers, command
+        if arguments[0] in {"diagnose", "plan", "subjects"}:
+            assert commands, done.stdout
+
+    def test_what_a_pasted_trace_leads_to(self, tmp_path: Path) -> None:
+        message = "Error retrieving Avro value schema version for id 3; error code: 40403"
+        [command] = [c for c in printed(srfix("explain", message)) if "explain" not in c]
+        assert parsed(command, tmp_path).params["registry"] == "http://REGISTRY:8081"
+
+    def test_hostile_names_stay_one_argument(self, world: World) -> None:
+        plans = of("plan", printed(srfix("diagnose", *world.where, "--output", "json", cwd=world.folder)))
+        assert {parsed(plan, world.folder).params["application"] for plan in plans} >= set(NAMES)
+
+
+class TestWhatWasGiven:
+    @pytest.fixture
+    def commands(self, world: World) -> list[str]:
+        done = srfix(
+            *("diagnose", *world.where, "--application", "shop", "--topology", "top ology.txt"),
+            *("--source", "users-store=users", "--reader", "connect", "--streams-version", "2.6.3"),
+            *("-X", "client.id=it's me", "-X", f"sasl.password={SECRET}", "--kafka-config", "client.properties"),
+            *("-R", f"basic.auth.user.info=me:{SECRET}", "-R", "max.retries=2", "--config", "srfix.toml"),
+            *("--engine", "local", "--deadline", "60", "--ignore", "dead-*", "--output", "json"),
+            cwd=world.folder,
+        )
+        assert done.returncode == 1, done.stderr
+        assert SECRET not in done.stdout + done.stderr
+        assert "(give -X sasl.password=…, -R basic.auth.user.info=… again: srfix prints no secret)" in "\n".join(
+            _strings(json.loads(done.stdout))
+        )
+        return printed(done)
+
+    def test_the_plan_repeats_all_of_it(self, commands: list[str], world: World) -> None:
+        assert of("plan", commands)
+        for command in of("plan", commands):
+            given = parsed(command, world.folder).params
+            assert given["source"] == ("users-store=users",)
+            assert (given["application"], given["reader"], given["streams_version"]) == ("shop", "connect", "2.6.3")
+            assert given["topology"] == ("top ology.txt",)
+            assert given["kafka_properties"] == ("client.id=it's me",)
+            assert given["registry_properties"] == ("max.retries=2",)
+            assert (given["kafka_config"], given["deadline"], given["ignore"]) == (
+                "client.properties",
+                60.0,
+                ("dead-*",),
+            )
+            assert "--config srfix.toml" in command
+            assert "--engine local" in command
+
+    def test_the_others_repeat_what_they_know(self, commands: list[str], world: World) -> None:
+        for name, option, absent in (("apply", "registry", "--source"), ("verify", "topology", "--deadline")):
+            assert of(name, commands)
+            for command in of(name, commands):
+                assert parsed(command, world.folder).params[option]
+                assert absent not in command
+
+    def test_a_reference_to_a_secret_is_repeated_as_it_is(self, world: World) -> None:
+        user = "basic.auth.user.info=me:env:SRFIX_TEST_PASSWORD"
+        done = srfix(
+            *("diagnose", *world.where, "-R", user, "--output", "json"),
+            env={"SRFIX_TEST_PASSWORD": SECRET},
+            cwd=world.folder,
+        )
+        plan = of("plan", printed(done))[0]
+        assert parsed(plan, world.folder).params["registry_properties"] == (user,)
+        assert SECRET not in done.stdout + done.stderr
+
+    def test_what_environment_and_file_gave_is_not_repeated(self, world: World) -> None:
+        servers, registry = world.broker.bootstrap_servers, world.registry.url
+        (world.folder / "all.toml").write_text(f'registry = "{registry}"\nignore = ["dead-*"]\n')
+        variables = {"SRFIX_BOOTSTRAP_SERVERS": servers, "SRFIX_CONFIG": "all.toml", "SRFIX_READER": "connect"}
+        done = srfix("diagnose", "--output", "json", env=variables, cwd=world.folder)
+        plan = of("plan", printed(done))[0]
+        assert not {"--registry", "--bootstrap-servers", "--config", "--reader", "--ignore"} & set(shlex.split(plan))
+        assert json.loads(done.stdout)["ignored"][0]["pattern"] == "dead-*"
+
+    @pytest.mark.parametrize("url", ["http://me:{}@HOST", "http://{}@HOST"])
+    def test_credentials_in_a_url_are_a_secret_too(self, world: World, url: str) -> None:
+        registry = world.registry.url.replace("http://", url.format(SECRET).replace("HOST", ""))
+        servers = ("--bootstrap-servers", world.broker.bootstrap_servers)
+        done = srfix("diagnose", *servers, "--registry", registry, cwd=world.folder)
+        assert "--registry" not in shlex.split(of("plan", printed(done))[0])
+        assert "Give --registry again: srfix prints no secret." in done.stdout
+        assert SECRET not in done.stdout + done.stderr
+
+
+class TestTheTables:
+    @pytest.mark.parametrize("name", sorted(KNOWN_OPTIONS))
+    def test_each_command_knows_what_is_repeated_to_it(self, name: str) -> None:
+        known = cli.get_command(click.Context(cli), name)
+        assert known is not None
+        options = {opt for param in known.params if isinstance(param, click.Option) for opt in param.opts}
+        assert options >= KNOWN_OPTIONS[name]
+
+    @pytest.mark.parametrize("name", ["diagnose", "plan", "apply", "verify", "rollback"])
+    def test_each_option_on_the_way_of_a_repair_is_repeated_or_left_out_by_name(self, name: str) -> None:
+        """A new option must not be forgotten."""
+        known = cli.get_command(click.Context(cli), name)
+        assert known is not None
+        limits = {"--deadline", "--max-records"}
+        for param in known.params:
+            if isinstance(param, click.Option):
+                assert set(param.opts) & (KNOWN_OPTIONS[name] | NOT_REPEATED | limits), param.opts
+
+
+class TestTheChain:
+    def test_from_diagnose_to_rollback_as_a_shell_takes_it(self, tmp_path: Path) -> None:
+        with EmbeddedBroker(topics={"users": 1, "orders": 1}) as broker, FixtureRegistry() as registry:
+            for topic in ("users", "orders"):
+                registry.seed(f"{topic}-value", WRITER)
+                broker.produce([ProducedRecord(topic=topic, partition=0, key=b"k", value=frame_id(1, ROW))])
+            application = NAMES[1]
+            registry.seed(f"{application}-store-changelog-value", INTERNAL)
+            broker.commit(application, {("users", 0): 1, ("orders", 0): 1})
+            before = registry.dump()
+            path = f"{Path(SRFIX).parent}{os.pathsep}{os.environ['PATH']}"
+
+            def shell(command: str, code: int) -> list[str]:
+                """Pasted, in a directory of its own; nobody asks, for the environment says so."""
+                done = subprocess.run(
+                    ["sh", "-c", command],
+                    capture_output=True,
+                    text=True,
+                    timeout=120,
+                    check=False,
+                    env=environment({"PATH": path, "SRFIX_YES": "1"}),
+                    cwd=tmp_path,
+                )
+                assert done.returncode == code, command + done.stdout + done.stderr
+                return printed(done)
+
+            where = f"--bootstrap-servers {broker.bootstrap_servers} --registry {registry.url}"
+            asked = shell(f"srfix diagnose {where} --reader connect", 1)
+            [with_source] = [command for command in of("diagnose", asked) if "store=users" in command]
+            found = shell(with_source, 1)
+            plan = next(command for command in of("plan", found) if "store=users" in command)
+            planned = shell(plan, 0)
+            [apply] = of("apply", planned)
+            applied = shell(apply, 0)
+            [verify] = of("verify", planned)
+            assert verify in applied
+            shell(verify, 0)
+            [rollback] = of("rollback", applied)
+            shell(rollback, 0)
+            assert registry.dump() == before
