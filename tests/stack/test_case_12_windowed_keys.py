@@ -52,7 +52,7 @@ def test_values_under_windowed_keys_are_repaired_and_the_keys_left_alone(
     key_id = scene.registry.seed(subject_for(scene.setup.users, Role.KEY), KEY_SCHEMA)
     assert scene.registry.seed(subject_for(scene.setup.logins, Role.KEY), KEY_SCHEMA) == key_id
     ann, bob = (join(framed(json.loads(KEY_SCHEMA), key_id, {"LOGIN": name}), WINDOW, kind) for name in ("ann", "bob"))
-    ann_key, bob_key = ({"LOGIN": name, "WINDOWSTART": START_MS, "WINDOWEND": END_MS} for name in ("ann", "bob"))
+    ann_key, bob_key = (key_row(name) for name in ("ann", "bob"))
     rows = [(ann_key, ANN_ROW), (bob_key, BOB_ROW)]
     scene.produce((ann, ANN), (bob, BOB))
 
@@ -76,6 +76,11 @@ def test_values_under_windowed_keys_are_repaired_and_the_keys_left_alone(
         assert sorted(application.rows(), key=str) == rows
         assert application.join(ann) == ANN_ROW
         application.wait_for_commit(scene.setup.logins)
+
+
+def key_row(name: str) -> Row:
+    """A key as the application reads it."""
+    return {"LOGIN": name, "WINDOWSTART": START_MS, "WINDOWEND": END_MS}
 
 
 def start(scene: Scene) -> StreamsApplication:
