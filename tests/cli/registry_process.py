@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,11 +57,18 @@ class MortalRegistry(FixtureRegistry):
         with self._lock:
             self._state.write_bytes(pickle.dumps(self._store))
 
-    def _answer(self, method: str, target: str, body: bytes, authorization: str | None) -> Answer | None:
+    def _answer(
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        authorization: str | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer | None:
         dies = self._dies_of(method, target)
         if dies == "before":
             self._die()
-        answer = super()._answer(method, target, body, authorization)
+        answer = super()._answer(method, target, body, authorization, headers)
         if dies == "after":
             self._die()
         return answer

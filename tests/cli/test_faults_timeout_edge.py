@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,13 +41,20 @@ class EdgyRegistry(FixtureRegistry):
         """Returns when every request that has come in has been carried out."""
         wait_for(lambda: len(self.requests) == self._number)
 
-    def _answer(self, method: str, target: str, body: bytes, authorization: str | None) -> Answer | None:
+    def _answer(
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        authorization: str | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer | None:
         with self._numbering:
             self._number += 1
             moment, delay_s = self._picks(self._number) or ("after", 0.0)
         if moment == "before" and delay_s:
             self._stopping.wait(delay_s)
-        answer = super()._answer(method, target, body, authorization)
+        answer = super()._answer(method, target, body, authorization, headers)
         if moment == "after" and delay_s:
             self._stopping.wait(delay_s)
         return answer

@@ -17,7 +17,7 @@ class TestProbePermissions:
             ran = own_parts.srfix("apply", plan, "--yes", "--probe-permissions")
         assert ran.returncode == 2
         assert "This user may not delete versions under " in ran.stderr
-        assert "srfix plan --as-shell" in ran.stderr
+        assert "srfix plan with --as-shell" in ran.stderr
         assert own_parts.registry.dump() == before
         assert not plan.with_name("p.json.journal.jsonl").exists()
 

@@ -230,21 +230,21 @@ class TestDiagnoseAndPlanAgree:
         done = self.plan(broken, *plain, *width, "-o", "never.json", code=2 if "--all-versions" in width else 0)
         assert done.stdout.startswith("Nothing must be repaired.\n\nNot asked for\n\n- Store shop/users-store lacks ")
         assert "never.json was not written: there is nothing to carry out." in done.stderr
-        command = note["next"].partition("all the same: ")[2]
-        assert command in " ".join(done.stdout.split())
-        asked = broken.srfix(*shlex.split(command)[1:], *plain, "--output", "json")
+        command = note["next"].partition("all the same: `")[2].partition("`")[0]
+        assert command.startswith("srfix plan --reader plain ")
+        assert shlex.split(command.removeprefix("srfix plan"))[-2:] == ["--also", "SRF001"]
+        assert " --also SRF001`." in done.stdout
+        asked = broken.srfix(*shlex.split(command)[1:], "--output", "json")
         assert [a["kind"] for a in json.loads(asked.stdout)["actions"]].count("register") == 1
 
     def test_the_mirror_of_an_upgrade_is_planned_only_when_asked_for(self, broken: Estate, tmp_path: Path) -> None:
         newer = ("--streams-version", "2.7")
         finding = of_code(broken.diagnosis(*newer, code=1), "SRF004")
         refused = self.plan(broken, *newer, code=2)
-        assert "Not in the plan: SRF004 shop/users-store. Either wipe the state directory now" in refused.stderr
-        command = finding["next"].partition("register the ids: ")[2].partition(", read")[0]
-        assert (
-            command
-            == "srfix plan --application shop --store users-store --streams-version 2.7 --also SRF004 -o plan.json"
-        )
+        assert f"Not in the plan: SRF004 shop/users-store. {finding['next']}" in refused.stderr
+        command = finding["next"].partition("register the ids: `")[2].partition("`")[0]
+        assert command.endswith(" --also SRF004 -o plan.json")
+        assert "--streams-version 2.7" in command
         plan = tmp_path / "plan.json"
         asked = broken.srfix(*shlex.split(command)[1:-1], plan)
         assert asked.returncode == 0, asked.stderr

@@ -346,7 +346,7 @@ class TestConfigFile:
 class TestSources:
     @pytest.mark.parametrize("text", ["users", "=users", "store="])
     def test_a_source_is_a_store_and_a_topic(self, text: str) -> None:
-        with pytest.raises(UsageError, match=r"^--source takes STORE=TOPIC, not "):
+        with pytest.raises(UsageError, match=r"^--source takes STORE=TOPIC or APPLICATION/STORE=TOPIC, not "):
             ask("--source", text)
 
     def test_a_store_has_one_source(self) -> None:

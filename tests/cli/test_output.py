@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Callable
 
 import pytest
 
 from srfix.cli.output.interface import (
+    Block,
     Commands,
     Fields,
     Heading,
@@ -82,6 +84,23 @@ class TestTable:
         write_report(Report(document={}, blocks=(Commands((command,)),)), OutputFormat.TABLE, stream)
         assert command in stream.getvalue()
 
+    @pytest.mark.parametrize("block", [Paragraph, lambda text: Items(("short", text), is_numbered=True)])
+    def test_nor_is_one_in_a_sentence(self, monkeypatch: pytest.MonkeyPatch, block: Callable[[str], Block]) -> None:
+        monkeypatch.setenv("COLUMNS", "30")
+        command = "srfix diagnose --application 'it is `" + "a" * 60 + "`'"
+        stream = Terminal()
+        report = Report(document={}, blocks=(block(f"A sentence with a command: `{command}`, and what comes then."),))
+        write_report(report, OutputFormat.TABLE, stream)
+        lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines()]
+        assert command in lines
+        assert lines[lines.index(command) + 1] == "and what comes then."
+
+    def test_without_a_terminal_it_stays_in_its_sentence(self) -> None:
+        stream = io.StringIO()
+        text = "A sentence with a command: `srfix plan -o p.json`, and what comes then."
+        write_report(Report(document={}, blocks=(Paragraph(text),)), OutputFormat.TABLE, stream)
+        assert stream.getvalue() == f"{text}\n"
+
 
 class TestJson:
     def test_it_is_one_document_in_ascii(self) -> None:
@@ -108,6 +127,12 @@ class TestMarkdown:
             r"| 2 | a\|b |",
         ):
             assert line in text.splitlines()
+
+    def test_a_command_in_a_sentence_is_code(self) -> None:
+        stream = io.StringIO()
+        blocks = (Paragraph("Run [this]: `srfix plan --store 'a_`b`' -o p.json`."), Items(("`srfix doctor`",)))
+        write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
+        assert stream.getvalue() == "Run \\[this\\]: ``srfix plan --store 'a_`b`' -o p.json``.\n\n- `srfix doctor`\n"
 
 
 class TestPrintable:

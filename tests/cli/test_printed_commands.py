@@ -136,7 +136,7 @@ class TestEveryReport:
         "arguments",
         [
             ("diagnose",),
-            ("diagnose", "--source", "users-store=users", "--reader", "connect", "--streams-version", "2.6.3"),
+            ("diagnose", "--source", "shop/users-store=users", "--reader", "connect", "--streams-version", "2.6.3"),
             ("diagnose", "--source", "store=users", "--streams-version", "2.7"),
             ("diagnose", "--max-records", "1", "--deadline", "60.5"),
             ("diagnose", "--application", NAMES[1]),

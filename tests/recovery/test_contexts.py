@@ -8,10 +8,16 @@ from pathlib import Path
 import pytest
 
 from srfix.recovery.actions import Register
+from srfix.recovery.checks import Reader
+from srfix.recovery.circumstances import circumstances_document, circumstances_from
+from srfix.recovery.findings import Severity
+from srfix.recovery.preflight import preflight
+from srfix.recovery.survey import ask_membership
 from srfix.recovery.verify import Confirmed, Problem
 from srfix.serde.errors import PlanError
 from srfix.serde.registry import Schema
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects import Subject, Topic
+from srfix.serde.wire import SchemaId
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 from tests.recovery.world import World, value, world_of
 
@@ -129,3 +135,88 @@ class TestTheContextsMode:
         world.client().set_mode(":.eu:", "READONLY")
         world.client().set_mode(IN_CONTEXT, "READWRITE")
         assert [action.kind for action in world.plan().actions].count("register") == 1
+
+
+@pytest.fixture(params=["", "/contexts/.eu"], ids=["default URL", "the context's URL"])
+def reached(request: pytest.FixtureRequest, world: World) -> World:
+    """The store of `world`, from the default URL with qualified subjects or from the context's URL with plain ones."""
+    world.path = request.param
+    return world
+
+
+def phantom(world: World) -> Subject:
+    return Subject(PHANTOM if world.path else IN_CONTEXT)
+
+
+class TestFromEitherUrl:
+    """There the registry gives the schema of an id to no subject that does not hold it (seen on 7.9.9 and 8.3.1)."""
+
+    def test_the_incident_is_diagnosed_and_nothing_else(self, reached: World) -> None:
+        found = [finding for finding in reached.examine().diagnosis.findings if finding.severity is not Severity.NOTE]
+        assert [(finding.code, finding.subject, finding.severity) for finding in found] == [
+            ("SRF001", phantom(reached), Severity.BROKEN)
+        ]
+        assert '"Error retrieving Avro value schema for id 2"' in found[0].explanation
+
+    def test_it_is_planned_applied_verified_and_rolled_back(self, reached: World, tmp_path: Path) -> None:
+        before = reached.registry.dump()
+        plan = reached.plan()
+        assert not list(preflight(plan, reached.client(), tmp_path / "journal"))
+        assert [a.schema_id for a in plan.actions if isinstance(a, Register)] == [2]
+        reached.apply(plan, tmp_path / "journal")
+        assert {type(event) for event in reached.verify(plan)} == {Confirmed}
+        assert not reached.examine().diagnosis.has_findings
+        reached.roll_back(tmp_path / "journal")
+        assert reached.registry.dump() == before
+
+    def test_a_plain_reader_fails_there_too(self, reached: World) -> None:
+        finding = reached.findings(reader=Reader.PLAIN)["SRF001"]
+        assert finding.severity is Severity.BROKEN
+        assert (
+            "a plain reader asks for the id under the subject too, and in context .eu the registry gives the schema of an id "
+            "to no subject that does not hold it: after a restore those rows cannot be read: "
+            '"Error retrieving Avro value schema for id 2"'
+        ) in finding.explanation.replace("A plain", "a plain")
+        assert finding.next.startswith("Do not wipe")
+        (known,) = reached.examine(reader=Reader.PLAIN).applications
+        assert (known.needs_no_version, known.stores[0].context) == (False, ".eu")
+        assert circumstances_from(circumstances_document(known)) == known
+
+    def test_a_dual_subject_reader_reads(self, reached: World) -> None:
+        assert reached.findings(reader=Reader.DUAL)["SRF001"].severity is Severity.NOTE
+
+    def test_a_plain_reader_fails_after_the_upgrade_too(self, reached: World) -> None:
+        found = reached.findings(reader=Reader.PLAIN, streams_version="2.7")
+        assert found["SRF001"].severity is Severity.NOTE
+        assert found["SRF004"].severity is Severity.BREAKS_ON_UPGRADE
+        assert "A plain reader does not need" not in found["SRF004"].explanation
+
+    def test_a_plain_reader_needs_the_ids_under_the_sources_subject(self, reached: World) -> None:
+        client = reached.client()
+        other = "users-other" if reached.path else ":.eu:users-other"
+        source = SOURCE_SUBJECT if reached.path else f":.eu:{SOURCE_SUBJECT}"
+        client.register(other, Schema(text=W1))
+        for permanent in (False, True):
+            client.delete_version(source, 1, permanent=permanent)
+        client.register(source, Schema(text=W2))
+        finding = reached.findings(reader=Reader.PLAIN, streams_version="2.7")["SRF017"]
+        assert finding.severity is Severity.BROKEN
+        assert finding.explanation.endswith(
+            "in a named context a reader that asks for the id under it cannot read the rows."
+        )
+
+    def test_the_content_under_another_id_is_missing(self, reached: World) -> None:
+        """The failing reader never comes to ask by content: the registry does not give it the id."""
+        client, subject = reached.client(), phantom(reached)
+        client.set_mode(subject, "IMPORT", force=True)
+        client.register_with_id(subject, Schema(text=W1), 900)
+        client.delete_mode(subject)
+        membership = ask_membership(client, subject, SchemaId(2))
+        assert (membership.is_missing, membership.error_code, membership.answered_id) == (True, 40403, 900)
+        assert ask_membership(client, subject, SchemaId(900)).error_code is None
+
+
+class TestBodies:
+    def test_they_are_decoded_with_the_schemas_of_the_stores_own_context(self, world: World) -> None:
+        """Id 2 is another schema in the default context, which this body does not fit."""
+        assert "SRF013" not in world.findings()

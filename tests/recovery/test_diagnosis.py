@@ -75,7 +75,7 @@ class TestTheSource:
         diagnosis = world.examine().diagnosis
         assert diagnosis.findings == ()
         assert diagnosis.is_inconclusive
-        assert "Say which: srfix diagnose --source shop/users-store=users or" in diagnosis.skipped[-1].reason
+        assert "Say which: `srfix diagnose --source shop/users-store=users` or" in diagnosis.skipped[-1].reason
 
     def test_candidates_that_are_all_fine_are_healthy(self, world: World) -> None:
         world.registry.seed("orders-value", W1)
@@ -91,7 +91,7 @@ class TestTheSource:
             diagnosis = world.examine(application="shop").diagnosis
         assert diagnosis.findings == ()
         assert diagnosis.is_inconclusive
-        assert "Name it: srfix diagnose --source shop/users-store=TOPIC." in diagnosis.skipped[-1].reason
+        assert "Name it: `srfix diagnose --source shop/users-store=TOPIC`." in diagnosis.skipped[-1].reason
 
 
 class TestTheWholeCluster:

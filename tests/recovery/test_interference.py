@@ -25,7 +25,10 @@ def register_with_metadata(registry: FixtureRegistry, subject: str, text: str) -
     """Registers a schema with metadata, which plain text then inherits (Confluent: `maybePopulateFromPrevious`)."""
     body = {"schema": text, "metadata": {"properties": {"owner": "shop"}}}
     request = urllib.request.Request(
-        f"{registry.url}/subjects/{subject}/versions", data=json.dumps(body).encode(), method="POST"
+        f"{registry.url}/subjects/{subject}/versions",
+        data=json.dumps(body).encode(),
+        method="POST",
+        headers={"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request) as answer:
         assert answer.status == 200

@@ -322,7 +322,17 @@ class TestRegistryKeys:
         world.registry.seed(PHANTOM, W1)
         world.registry.seed(PHANTOM_KEY, '"string"')
         fill(world, frame_id(901, b"\x04u1"), frame_id(901, b"\x06u12"))
-        assert ("SRF011", "key") in codes(world.examine(application="shop").diagnosis)
+        (finding,) = [f for f in world.examine(application="shop").diagnosis.findings if f.code == "SRF011"]
+        assert finding.role is Role.KEY
+        assert "do not show that" not in finding.explanation
+
+    def test_lost_ids_that_fit_no_key_subject_are_found_with_a_doubt(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.registry.seed(PHANTOM_KEY, '"string"')
+        fill(world, frame_id(901, b"\x09"), frame_id(901, b"\x09\x09"))
+        (finding,) = [f for f in world.examine(application="shop").diagnosis.findings if f.code == "SRF011"]
+        assert finding.explanation.endswith(f"nothing is wrong with them, and {PHANTOM_KEY} is left over.")
+        assert "tombstone" not in finding.next
 
     def test_raw_keys_among_assumed_ones_are_not_decoded_nor_planned(self, world: World) -> None:
         key_id = world.registry.seed("com.example.Key", '"string"')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import pytest
 
 from srfix.recovery.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
 from srfix.recovery.checks import Reader
+from srfix.recovery.plan import make_plan
 from srfix.recovery.plan_file import Plan, plan_document
 from srfix.recovery.repairs import Keep
 from srfix.recovery.wanted import Width
 from srfix.serde.registry import IncompatibleSchemaError, Schema
-from srfix.serde.subjects import ChangelogSubject, Role, Topic
+from srfix.serde.subjects import ChangelogSubject, Role, Subject, Topic
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
-from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
+from tests.recovery.world import ONE_LONG_AND_NULL, World, clock, value, world_of
 
 PHANTOM_KEY = ChangelogSubject(application=APPLICATION, store=STORE)("", Role.KEY)
 V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
@@ -141,7 +143,7 @@ class TestWhatNeedNotBe:
         assert (plan.actions, plan.findings, plan.expects) == ((), (), {})
         of_note = [line for line in plan.passed_over if "(SRF001)" in line]
         assert [line.partition(" all the same: ")[2] for line in of_note] == [
-            f"srfix plan --application shop --store {STORE} --also SRF001"
+            f"`srfix plan --application shop --store {STORE} --also SRF001 -o plan.json`."
         ]
         assert registered(world.plan(width=width, also=("SRF001",), **how)) == [1, 2]
 
@@ -166,7 +168,8 @@ class TestWhatNeedNotBe:
         plan = world.plan(streams_version="2.7", width=width)
         assert plan.actions == ()
         assert any(
-            f"unless it is asked for: srfix plan --application shop --store {STORE} --also SRF004" in line
+            f"unless it is asked for: `srfix plan --application shop --store {STORE} --also SRF004 -o plan.json`."
+            in line
             for line in plan.passed_over
         )
         asked = world.plan(streams_version="2.7", width=width, also=("SRF004",))
@@ -335,6 +338,7 @@ class TestThePriceOfTheNextSchema:
 
     def test_without_a_schema_of_its_own_nothing_is_promised(self, world: World) -> None:
         world.commit("tills", users=2)
+        world.sources = {"users-store": Topic("users")}
         price = world.plan(application="tills", store="users-store", keep=Keep.LIVE).price
         subject = "tills-users-store-changelog-value"
         assert (
@@ -405,3 +409,16 @@ class TestTheDocument:
         for action in actions:
             assert isinstance(action, dict)
             assert {"step", "kind", "subject", "expects", "leaves", "undo"} <= action.keys()
+
+
+class TestMirrorsInOtherContexts:
+    def test_the_plan_writes_to_one_and_names_the_others(self, world: World) -> None:
+        mirror = Subject(f":.ctx:{PHANTOM}")
+        survey = world.survey()
+        found = world.examine(survey=survey)
+        findings = tuple(replace(finding, mirrors=(mirror,)) for finding in found.diagnosis.findings)
+        mirrored = replace(found, diagnosis=replace(found.diagnosis, findings=findings))
+        plan = make_plan(mirrored, survey, created_at=clock(), srfix_version="0")
+        assert {action.subject for action in plan.actions} == {PHANTOM}
+        (line,) = [line for line in plan.price if line.startswith(f"This plan writes to {PHANTOM} alone. ")]
+        assert mirror in line

@@ -118,7 +118,7 @@ class TestDeniedPermissions:
         deny(registry, method, path, status)
         assert [obstacle.what for obstacle in denied_permissions(plan_of(client), client)] == [
             f"This user may not {what} under {PHANTOM} (HTTP {status}). Ask for the right to write this subject, or hand the "
-            "plan to somebody who has it: srfix plan --as-shell."
+            "plan to somebody who has it: srfix plan with --as-shell."
         ]
 
     def test_who_may_not_set_a_mode_learns_it_of_a_plan_that_needs_it(

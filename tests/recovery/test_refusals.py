@@ -33,7 +33,10 @@ LEVELS = [
 def set_mode(registry: FixtureRegistry, mode: str, subject: str | None = None) -> None:
     path = "/mode" if subject is None else f"/mode/{subject}"
     request = urllib.request.Request(
-        f"{registry.url}{path}?force=true", data=f'{{"mode":"{mode}"}}'.encode(), method="PUT"
+        f"{registry.url}{path}?force=true",
+        data=f'{{"mode":"{mode}"}}'.encode(),
+        method="PUT",
+        headers={"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request) as answer:
         assert answer.status == 200

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import CutAfter, CutBefore, Fault, FixtureRegistry
+from srfix.fixtures.registry import CutAfter, CutBefore, Fault, FixtureRegistry, Release
 from srfix.recovery.apply import apply_plan
 from srfix.recovery.rollback import AlreadyRolledBack, Left, RolledBackInPartError, Undone, roll_back
 from srfix.serde.errors import PlanError
 from srfix.serde.registry import RegistryClient, Schema
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STEPS, W1, R, clock, killed_at, plan_of
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STEPS, W1, W2, R, clock, killed_at, plan_of
 
-ROLLBACK_LINES = 1 + STEPS + 1
-"""rollback-begun, undone for each step, rolled-back."""
+ROLLBACK_LINES = 1 + STEPS + 2 + 1
+"""rollback-begun, undone for each step, undoing for each registration, rolled-back."""
 ROLLBACK_WRITES = 2
 """A hard delete for each registration: both versions are soft-deleted already."""
 
@@ -101,6 +102,28 @@ class TestRollBack:
         assert client.lookup(PHANTOM, Schema(text=theirs)).version == 4
         assert client.versions(PHANTOM, deleted=True) == (1, 4)
 
+    def test_a_rollback_that_stops_counts_what_it_has_undone(
+        self, registry: FixtureRegistry, client: RegistryClient, repaired: Path
+    ) -> None:
+        """Steps that have no undo of their own are none that were undone."""
+        with (
+            registry.intercept(Fault(method="DELETE", path="/versions/2", action=CutBefore(), times=1)),
+            pytest.raises(
+                RolledBackInPartError, match=r" The rollback stopped at step 2; 1 step was undone in this run,"
+            ),
+        ):
+            list(roll_back(repaired, client, clock=clock))
+
+    def test_what_others_have_undone_already_is_not_counted(
+        self, registry: FixtureRegistry, client: RegistryClient, repaired: Path
+    ) -> None:
+        client.delete_version(PHANTOM, 3, permanent=True)
+        with (
+            registry.intercept(Fault(method="DELETE", action=CutBefore(), times=1)),
+            pytest.raises(RolledBackInPartError, match=r" at step 2; no step was undone in this run,"),
+        ):
+            list(roll_back(repaired, client, clock=clock))
+
     def test_there_is_nothing_to_undo_without_a_journal(self, client: RegistryClient, tmp_path: Path) -> None:
         with pytest.raises(
             PlanError,
@@ -109,7 +132,105 @@ class TestRollBack:
             list(roll_back(tmp_path / "none.jsonl", client, clock=clock))
 
 
+class TestTheSameNumberAndIdAgain:
+    """Ours was deleted for good, and somebody registered the same schema: the registry gives out the number again."""
+
+    def hard_delete(self, client: RegistryClient, *numbers: int) -> None:
+        for number in numbers:
+            client.delete_version(PHANTOM, number, permanent=True)
+
+    def registered_by_somebody(self, client: RegistryClient, text: str) -> None:
+        client.set_config(PHANTOM, {"compatibility": "NONE"})
+        client.register(PHANTOM, Schema(text=text))
+        client.delete_config(PHANTOM)
+
+    def test_a_live_one_where_ours_was_soft_deleted_is_theirs(self, client: RegistryClient, repaired: Path) -> None:
+        self.hard_delete(client, 3)
+        self.registered_by_somebody(client, W2)
+        assert client.lookup(PHANTOM, Schema(text=W2)).version == 3
+        left = [event for event in roll_back(repaired, client, clock=clock) if isinstance(event, Left)]
+        assert [(event.action.step, event.why) for event in left] == [
+            (
+                4,
+                f"the repair left version 3 of {PHANTOM} soft-deleted, and it is live: somebody registered it again since; "
+                "it is theirs",
+            )
+        ]
+        assert client.versions(PHANTOM, deleted=True) == (1, 3)
+
+    @pytest.mark.parametrize("is_deleted", [False, True], ids=["live", "soft-deleted"])
+    @pytest.mark.parametrize("keeps_live", [False, True], ids=["ours soft-deleted", "ours live"])
+    def test_where_the_registry_keeps_a_time_it_tells(
+        self, tmp_path: Path, *, keeps_live: bool, is_deleted: bool
+    ) -> None:
+        with FixtureRegistry(emulate="8.2") as registry, RegistryClient(registry.url) as client:
+            for subject, text in ((SOURCE_SUBJECT, W1), (SOURCE_SUBJECT, W2), (PHANTOM, R)):
+                registry.seed(subject, text)
+            plan = plan_of(client)
+            if keeps_live:
+                plan = replace(plan, actions=tuple(a for a in plan.actions if a.kind != "soft-delete"))
+            list(apply_plan(plan, client, tmp_path / "journal", clock=clock))
+            if keeps_live:
+                client.delete_version(PHANTOM, 3)
+            self.hard_delete(client, 3)
+            self.registered_by_somebody(client, W2)
+            if is_deleted:
+                client.delete_version(PHANTOM, 3)
+            left = [event for event in roll_back(tmp_path / "journal", client, clock=clock) if isinstance(event, Left)]
+            assert [event.action.step for event in left] == [4]
+            assert client.versions(PHANTOM, deleted=True) == (1, 3)
+
+    def left_live(self, client: RegistryClient, journal: Path) -> Path:
+        plan = plan_of(client)
+        plan = replace(plan, actions=tuple(a for a in plan.actions if a.kind != "soft-delete"))
+        list(apply_plan(plan, client, journal, clock=clock))
+        return journal
+
+    def test_without_a_time_a_number_that_may_have_been_given_out_again_is_left(
+        self, client: RegistryClient, journal_path: Path
+    ) -> None:
+        journal = self.left_live(client, journal_path)
+        for number in (2, 3):
+            client.delete_version(PHANTOM, number)
+        self.hard_delete(client, 3, 2)
+        self.registered_by_somebody(client, W1)
+        assert client.lookup(PHANTOM, Schema(text=W1)).version == 2
+        events = list(roll_back(journal, client, clock=clock))
+        (left,) = [event for event in events if isinstance(event, Left)]
+        assert left.action.step == 2
+        assert left.why.startswith(
+            f"version 2 of {PHANTOM} may be somebody else's: version 3 above it was deleted for good"
+        )
+        assert client.lookup(PHANTOM, Schema(text=W1)).version == 2
+
+    def test_without_a_time_and_any_sign_it_is_ours_and_what_cannot_be_told_is_said(
+        self, registry: FixtureRegistry, client: RegistryClient, journal_path: Path
+    ) -> None:
+        before = registry.dump()
+        events = list(roll_back(self.left_live(client, journal_path), client, clock=clock))
+        told = [event.what for event in events if isinstance(event, Undone)]
+        assert len(told) == 2
+        assert all("that could not be told, for this registry keeps no time of a version" in what for what in told)
+        assert registry.dump() == before
+
+
 class TestDeathWhileRollingBack:
+    @pytest.mark.parametrize("like", ["7.9", "8.2"])
+    @pytest.mark.parametrize("number", range(1, 5))
+    @pytest.mark.parametrize("when", ["before", "after"])
+    def test_live_versions_that_a_killed_rollback_soft_deleted_are_still_ours(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, number: int, like: Release
+    ) -> None:
+        with FixtureRegistry(emulate=like) as registry, RegistryClient(registry.url) as client:
+            for subject, text in ((SOURCE_SUBJECT, W1), (SOURCE_SUBJECT, W2), (PHANTOM, R)):
+                registry.seed(subject, text)
+            before = registry.dump()
+            journal = TestTheSameNumberAndIdAgain().left_live(client, tmp_path / "journal")
+            with killed_at(monkeypatch, f"{when} write", number):
+                list(roll_back(journal, client, clock=clock))
+            assert all(isinstance(event, Undone) for event in roll_back(journal, client, clock=clock))
+            assert registry.dump() == before
+
     @pytest.mark.parametrize(
         ("moment", "number"),
         [
@@ -143,7 +264,8 @@ class TestDeathWhileRollingBack:
             registry.intercept(Fault(method="DELETE", action=cut, times=1)),
             pytest.raises(
                 RolledBackInPartError,
-                match=r"The rollback stopped after \d of 6 steps; .+ the same srfix rollback again\.$",
+                match=r" The rollback stopped at step 4; no step was undone in this run, as the journal .+ says\. Mend the "
+                r"cause and run the same srfix rollback again\.$",
             ),
         ):
             list(roll_back(journal_path, client, clock=clock))

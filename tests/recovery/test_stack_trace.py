@@ -181,6 +181,16 @@ RELATIVES: list[tuple[str, str, Symptom, str | None, int | None, int | None]] = 
         40403,
     ),
     (
+        "an id in a named context",
+        "Failed to deserialize data for topic a-b-changelog to Avro:\nError retrieving Avro value schema for id 5\n"
+        "Caused by: RestClientException: Schema 5 not found; error code: 40403\n"
+        "GET http://registry:8081/contexts/.eu/schemas/ids/5?fetchMaxId=false&subject=a-b-changelog-value",
+        Symptom.PHANTOM_LOOKUP,
+        "SRF001",
+        5,
+        40403,
+    ),
+    (
         "5.3 without frames",
         "Error retrieving Avro schema for id 5\nRestClientException: Schema not found; error code: 40403",
         Symptom.ID_OR_SUBJECT,

@@ -97,7 +97,7 @@ class TestVerify:
     def test_an_id_that_the_registry_does_not_know_is_a_problem(self, world: World, repaired: Plan) -> None:
         world.put("users", ("e", value(99)))
         assert problems(world, repaired) == [
-            "schema id 99, which live records carry, is unknown to the registry (srfix explain SRF011)"
+            "schema id 99, which live records carry, is unknown to the registry (`srfix explain SRF011`)"
         ]
 
     def test_a_level_that_was_left_at_none_is_a_problem(self, world: World, repaired: Plan) -> None:
@@ -139,7 +139,10 @@ class TestVerify:
 
         def send(method: str, path: str, body: dict[str, object] | None) -> None:
             request = urllib.request.Request(
-                world.registry.url + path, data=None if body is None else json.dumps(body).encode(), method=method
+                world.registry.url + path,
+                data=None if body is None else json.dumps(body).encode(),
+                method=method,
+                headers={"Content-Type": "application/json"},
             )
             with urllib.request.urlopen(request) as answer:
                 assert answer.status == 200

@@ -167,7 +167,8 @@ class TestTheDiagnosis:
         fill(world, *rows, join(broken, Window(START), WindowKind.TIME))
         (finding,) = [f for f in examined(world).diagnosis.findings if f.code == "SRF013"]
         assert (
-            "srfix decode users --partition 0 --from-offset 3 --max-records 1 --role key --window time." in finding.next
+            "`srfix decode --partition 0 --from-offset 3 --max-records 1 --role key --window time users`."
+            in finding.next
         )
 
     def test_bytes_behind_plain_keys_are_still_left_over(self, world: World) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -74,10 +75,12 @@ class World:
     engine: LocalCensus
     stack: ExitStack
     sources: dict[str, Topic] = field(default_factory=dict)
+    path: str = ""
+    """What follows the registry's URL: `/contexts/.eu` leads into that context."""
 
     def client(self) -> RegistryClient:
         """A fresh client: it remembers nothing of an earlier one."""
-        return self.stack.enter_context(RegistryClient(self.registry.url, retry=NO_RETRY))
+        return self.stack.enter_context(RegistryClient(self.registry.url + self.path, retry=NO_RETRY))
 
     def survey(self, **sources: str) -> Survey:
         named = self.sources | {store: Topic(topic) for store, topic in sources.items()}
@@ -179,13 +182,16 @@ class World:
 
 
 @contextmanager
-def world_of(topics: Mapping[str, int]) -> Iterator[World]:
-    """Topics with their numbers of partitions, no group, no subject."""
+def world_of(topics: Mapping[str, int], *, emulate: Literal["7.9", "8.2", "8.3"] = "7.9") -> Iterator[World]:
+    """Topics with their numbers of partitions, no group, no subject.
+
+    :param emulate: the Confluent release that the registry answers like.
+    """
     with ExitStack() as stack:
         # A small topic's census waits for its batch to fill: a whole second, which tests need not.
         stack.enter_context(pytest.MonkeyPatch.context()).setattr("srfix.recovery.census.local._POLL_S", 0.02)
         broker = stack.enter_context(EmbeddedBroker(topics=topics))
-        registry = stack.enter_context(FixtureRegistry())
+        registry = stack.enter_context(FixtureRegistry(emulate=emulate))
         config = {"bootstrap.servers": broker.bootstrap_servers}
         cluster = stack.enter_context(Cluster(config))
         yield World(broker=broker, registry=registry, cluster=cluster, engine=LocalCensus(config), stack=stack)

@@ -30,6 +30,7 @@ from srfix.serde.registry.models import Schema, SchemaReference, SchemaVersion
 from srfix.serde.resolve import ById, DualSubject, Resolver, SecondAnswered, UnderOneSubject
 from srfix.serde.subjects import (
     ChangelogSubject,
+    FixedSubject,
     RecordSubject,
     Role,
     Subject,
@@ -477,3 +478,53 @@ class TestOnARegistry:
 
 def test_every_resolve_error_is_an_srfix_error() -> None:
     assert issubclass(ResolveError, SrfixError)
+
+
+class TestContexts:
+    """In a named context the registry gives the schema of an id to no subject that does not hold it: only the context is
+    named when the id is asked for."""
+
+    @pytest.fixture
+    def in_context(self) -> Iterator[FixtureRegistry]:
+        """Id 1 is TEXT under the source's subject in `.eu`, and another schema in the default context."""
+        with FixtureRegistry() as server:
+            server.seed("elsewhere-value", OTHER)
+            server.seed(":.eu:orders-value", TEXT)
+            yield server
+
+    @pytest.mark.parametrize(("path", "context"), [("", ":.eu:"), ("/contexts/.eu", "")])
+    def test_the_second_subject_answers(self, in_context: FixtureRegistry, path: str, context: str) -> None:
+        in_context.seed(":.eu:app-store-changelog-value", OTHER)
+        told: list[SecondAnswered] = []
+        with RegistryClient(in_context.url + path) as client:
+            policy = DualSubject(
+                client,
+                first=FixedSubject(value=f"{context}app-store-changelog-value"),
+                second=FixedSubject(value=f"{context}orders-value"),
+                on_second=told.append,
+            )
+            assert policy.resolve(1, topic="orders", role=Role.VALUE).schema.text == TEXT
+        assert [answered.first_error.error_code for answered in told] == [40403]
+
+    @pytest.mark.parametrize(("path", "context"), [("", ":.eu:"), ("/contexts/.eu", "")])
+    def test_a_subject_that_lacks_the_schema_is_what_is_said(
+        self, in_context: FixtureRegistry, path: str, context: str
+    ) -> None:
+        with RegistryClient(in_context.url + path) as client:
+            policy = UnderOneSubject(client, FixedSubject(value=f"{context}app-store-changelog-value"))
+            with pytest.raises(SubjectVersionError) as caught:
+                policy.resolve(1, topic="orders", role=Role.VALUE)
+        assert caught.value.error_code == 40401
+
+    def test_by_id_asks_the_context_that_is_named(self, in_context: FixtureRegistry) -> None:
+        with RegistryClient(in_context.url) as client:
+            assert ById(client, context=".eu").resolve(1, topic="orders", role=Role.VALUE).schema.text == TEXT
+            assert ById(client).resolve(1, topic="orders", role=Role.VALUE).schema.text == OTHER
+            assert repr(ById(client, context=".eu")).endswith(", context='.eu')")
+
+    def test_a_namesake_in_another_context_answers_for_nobody(self, in_context: FixtureRegistry) -> None:
+        """The registry itself would: for `orders-value` and id 1 it has the one of `.eu`."""
+        with RegistryClient(in_context.url) as client:
+            assert client.schema_by_id(1, subject="orders-value").schema.text == OTHER
+            assert client.gives_id_to(":.eu:orders-value", 1)
+            assert not client.gives_id_to(":.eu:elsewhere-value", 1)

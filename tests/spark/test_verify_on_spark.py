@@ -23,6 +23,7 @@ from srfix.recovery.verify_on_spark import EveryRowOnSpark
 from srfix.serde.errors import RegistryError
 from srfix.serde.registry import RegistryClient, RetryPolicy, Schema
 from srfix.serde.subjects import Role, Subject, Topic, subject_for
+from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import SchemaId, frame_id
 from tests.recovery.staging import APPLICATION, PHANTOM, STORE, W1, W2, R, clock, plan_of
 
@@ -148,6 +149,24 @@ class TestEveryRowOnSpark:
         keyed.put(1, (frame_id(key_id, b"\x02"), b"plain"), (frame_id(key_id, b"\x04"), b"plain"))
         finding = replace(incident.of_values(), role=Role.KEY, subject=phantom, source_topic=topic)
         events = keyed.every_row(finding, keyed.census())
+        assert [event.what.partition(" read ")[0] for event in events] == [f"all 2 live row(s) of {topic}"] * 2
+
+    def test_windowed_keys_are_read_without_their_window(self, incident: Incident) -> None:
+        phantom = Subject(PHANTOM.removesuffix("-value") + "-key")
+        key_id = incident.registry.seed(phantom, W1)
+        topic = Topic(f"windowed-{uuid4()}")
+        incident.broker.create_topic(topic, 2)
+        windowed = replace(incident, topic=topic)
+        for partition, number in ((0, b"\x02"), (1, b"\x04")):
+            windowed.put(
+                partition, (join(frame_id(key_id, number), Window(1_592_265_600_000), WindowKind.TIME), b"plain")
+            )
+        finding = replace(incident.of_values(), role=Role.KEY, subject=phantom, source_topic=topic)
+        events = list(
+            EveryRowOnSpark(incident.spark, incident.config).events(
+                finding, windowed.census(), incident.client, window=WindowKind.TIME
+            )
+        )
         assert [event.what.partition(" read ")[0] for event in events] == [f"all 2 live row(s) of {topic}"] * 2
 
     def test_rows_of_a_type_without_a_serde_are_not_looked_at(self, incident: Incident) -> None:

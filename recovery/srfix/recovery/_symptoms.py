@@ -69,10 +69,11 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
     Symptom.UNKNOWN_ID: (
         "SRF011",
         "A schema id that this registry does not know",
-        "The schema itself could not be fetched by its id, so this is not the incident: there is no schema "
-        "to register. It was deleted for good, the registry is another one than the producer's, or the "
-        "record was "
-        "mirrored. In a store or a changelog the code is SRF014.",
+        "The schema itself could not be fetched by its id. In a named context of the registry (a URL that ends in "
+        "/contexts/…, or subjects such as :.ctx:…) that is how the incident looks (SRF001): there a registry answers an id "
+        "only to a subject that holds it. Elsewhere this is not the incident: there is no schema to register. It was "
+        "deleted for good, the registry is another one than the producer's, or the record was mirrored. In a store or a "
+        "changelog the code is SRF014.",
     ),
     Symptom.ID_OR_SUBJECT: (
         None,

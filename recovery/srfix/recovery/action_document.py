@@ -27,7 +27,7 @@ def describe(action: Action) -> str:
     """The action in words, without its subject: that stands above them."""
     match action:
         case SetCompatibility():
-            return f"set the compatibility to {action.level}"
+            return f"set the compatibility to {action.level}{_keeping(action.inherited)}"
         case SetMode():
             return f"set the mode to {action.mode}"
         case RestoreMode(previous=None):
@@ -36,8 +36,12 @@ def describe(action: Action) -> str:
             return f"set the mode back to {action.previous}"
         case Register(exact=True):
             return f"register schema id {action.schema_id} with exactly this id"
+        case Register(any_id=True):
+            return f"register the schema of id {action.schema_id}, under whichever id the registry gives it"
         case Register():
             return f"register schema id {action.schema_id}"
+        case SoftDelete(registered_by=int()):
+            return "soft-delete that version (the failing reader, which asks by content, still finds it)"
         case SoftDelete():
             return f"soft-delete that version (the failing reader still finds id {action.schema_id})"
         case RestoreCompatibility(previous=None):
@@ -46,6 +50,11 @@ def describe(action: Action) -> str:
             return f"set the compatibility back to {level_of(action.previous)}"
         case _:
             assert_never(action)
+
+
+def _keeping(inherited: Mapping[str, Json]) -> str:
+    """The fields in force that go along, for a configuration of the subject's own hides them."""
+    return f", keeping {' and '.join(sorted(inherited))} as in force now" if inherited else ""
 
 
 def _undo(action: Action) -> str:
@@ -78,6 +87,8 @@ def action_document(action: Action) -> dict[str, Json]:
                 "expects": {"config": _optional(action.previous)},
                 "leaves": {"compatibility": action.level},
             }
+            if action.inherited:
+                document["inherited"] = dict(action.inherited)
         case Register():
             document |= {
                 "schema_id": int(action.schema_id),
@@ -89,8 +100,10 @@ def action_document(action: Action) -> dict[str, Json]:
                 "holders": list(action.holders),
                 "exact": action.exact,
                 "expects": {"registered": False},
-                "leaves": {"registered": True, "id": int(action.schema_id)},
+                "leaves": {"registered": True, "id": None if action.any_id else int(action.schema_id)},
             }
+            if action.any_id:
+                document["any_id"] = True
         case SetMode():
             document |= {
                 "mode": action.mode,
@@ -109,6 +122,8 @@ def action_document(action: Action) -> dict[str, Json]:
                 "expects": {"deleted": False},
                 "leaves": {"deleted": True},
             }
+            if action.registered_by is not None:
+                document["registered_by"] = action.registered_by
         case RestoreCompatibility():
             document |= {
                 "previous": _optional(action.previous),
@@ -132,8 +147,15 @@ def action_from(document: Json) -> Action:
             "subject": str(subject),
             "level": str(level),
             "expects": {"config": previous},
+            **rest,
         }:
-            return SetCompatibility(step=step, subject=Subject(subject), level=level, previous=_config(previous))
+            return SetCompatibility(
+                step=step,
+                subject=Subject(subject),
+                level=level,
+                previous=_config(previous),
+                inherited=_fields(rest.get("inherited")),
+            )
         case {
             "step": int(step),
             "kind": "register",
@@ -156,9 +178,16 @@ def action_from(document: Json) -> Action:
                 ),
                 holders=tuple(Subject(str(holder)) for holder in holders),
                 exact=rest.get("exact") is True,
+                any_id=rest.get("any_id") is True,
             )
-        case {"step": int(step), "kind": "soft-delete", "subject": str(subject), "schema_id": int(schema_id)}:
-            return SoftDelete(step=step, subject=Subject(subject), schema_id=SchemaId(schema_id))
+        case {"step": int(step), "kind": "soft-delete", "subject": str(subject), "schema_id": int(schema_id), **rest}:
+            by = rest.get("registered_by")
+            return SoftDelete(
+                step=step,
+                subject=Subject(subject),
+                schema_id=SchemaId(schema_id),
+                registered_by=by if isinstance(by, int) else None,
+            )
         case {
             "step": int(step),
             "kind": "restore-compatibility",
@@ -193,6 +222,10 @@ def _reference(document: Json) -> SchemaReference:
 
 def _config(document: Json) -> dict[str, Json] | None:
     return document if isinstance(document, dict) else None
+
+
+def _fields(document: object) -> dict[str, Json]:
+    return {str(name): value for name, value in document.items()} if isinstance(document, dict) else {}
 
 
 def _optional(config: Mapping[str, Json] | None) -> Json:

@@ -8,13 +8,14 @@ taken up again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeAlias, assert_never
 
-from srfix.recovery.subject_state import SubjectState, VersionState
+from srfix.recovery.subject_state import SubjectState, VersionState, read_subject_state
 from srfix.serde.errors import PlanError
 from srfix.serde.registry import RegistryClient
-from srfix.serde.registry.models import Json, Schema
+from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.registry.models import Json, Schema, SchemaVersion, answered_elsewhere
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
 
@@ -27,6 +28,7 @@ __all__ = [
     "SetMode",
     "SoftDelete",
     "added_versions",
+    "as_it_came",
     "has_happened",
     "has_happened_in_part",
     "level_of",
@@ -35,6 +37,7 @@ __all__ = [
     "restore_config",
     "restore_mode",
     "restored_fields",
+    "with_given_ids",
 ]
 
 
@@ -52,6 +55,9 @@ class SetCompatibility:
     """The level to set."""
     previous: Mapping[str, Json] | None
     """The subject's own configuration before; None if it has none."""
+    inherited: Mapping[str, Json] = field(default_factory=dict)
+    """The fields but the level that are in force and not the subject's own, by their REST names. A configuration of the
+    subject's own would hide them: without `normalize` or default metadata the same text can get another id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +71,7 @@ class Register:
     subject: Subject
     """The subject."""
     schema_id: SchemaId
-    """The id that must come back."""
+    """The id that must come back; with `any_id` the one that records carry."""
     schema: Schema
     """The schema, as the registry answered it for the id."""
     holders: tuple[Subject, ...]
@@ -73,6 +79,9 @@ class Register:
     exact: bool = False
     """True if the id is sent along, which takes the subject's mode IMPORT: there the registry gives out no other one,
     inherits no metadata and checks no compatibility."""
+    any_id: bool = False
+    """True if any id of this content will do: the registry gives one that nobody can know before, and the failing reader
+    asks by content. What was registered is looked up as it asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +96,8 @@ class SoftDelete:
     """The subject."""
     schema_id: SchemaId
     """The id whose version is deleted."""
+    registered_by: int | None = None
+    """The step that registers it, if that accepts any id; None if the id is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +169,8 @@ def perform(action: Action, registry: RegistryClient, now: SubjectState) -> Json
             return {"mode": action.previous}
         case Register(exact=True):
             return {"id": int(registry.register_with_id(action.subject, action.schema, action.schema_id).schema_id)}
+        case Register(any_id=True):
+            return {"id": int(_register_any_id(action, registry, now))}
         case Register():
             return {"id": int(registry.register(action.subject, action.schema))}
         case SoftDelete():
@@ -174,6 +187,63 @@ def perform(action: Action, registry: RegistryClient, now: SubjectState) -> Json
             return {"compatibility": level_of(action.previous)}
         case _:
             assert_never(action)
+
+
+def _register_any_id(action: Register, registry: RegistryClient, now: SubjectState) -> SchemaId:
+    """Registers, and takes it back where a look-up by the text, as the failing reader makes it, does not find it."""
+    given = registry.register(action.subject, action.schema)
+    if _found(action, registry) is not None:
+        return given
+    ours = [
+        version for version in added_versions(now, read_subject_state(registry, action.subject)) if not version.deleted
+    ]
+    for version in ours:
+        if version.schema_id == given:
+            registry.delete_version(action.subject, version.version)
+            registry.delete_version(action.subject, version.version, permanent=True)
+    raise PlanError(
+        f"Step {action.step}: {action.subject} took the schema of id {action.schema_id} as id {given}, and a look-up by its "
+        "text does not find it there, so that the failing reader would not either. That version was taken back. Does the "
+        "registry write texts anew (normalize)?"
+    )
+
+
+def _found(action: Register, registry: RegistryClient) -> SchemaVersion | None:
+    try:
+        answer = registry.lookup(action.subject, action.schema, deleted=True)
+    except (SubjectNotFoundError, SchemaNotFoundError):
+        return None
+    return None if answered_elsewhere(action.subject, answer) else answer
+
+
+def as_it_came(action: Action, before: SubjectState, now: SubjectState, registry: RegistryClient) -> Action:
+    """A registration that takes any id, with the one that came; any other action as it is.
+
+    Which version is ours is asked by content, as the failing reader asks: others may have registered theirs meanwhile.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    if not (isinstance(action, Register) and action.any_id):
+        return action
+    answer = _found(action, registry)
+    added = {(version.version, version.schema_id) for version in added_versions(before, now)}
+    if answer is None or (answer.version, answer.schema_id) not in added:
+        return action
+    return replace(action, schema_id=answer.schema_id, any_id=False)
+
+
+def with_given_ids(action: Action, given: Mapping[int, SchemaId]) -> Action:
+    """An action with the id that a registration has brought, where the plan could not name it.
+
+    :param given: per step of a registration the id that came back.
+    """
+    match action:
+        case Register(any_id=True) if action.step in given:
+            return replace(action, schema_id=given[action.step], any_id=False)
+        case SoftDelete(registered_by=int(step)) if step in given:
+            return replace(action, schema_id=given[step])
+        case _:
+            return action
 
 
 def restore_mode(registry: RegistryClient, subject: Subject, previous: str | None) -> None:
@@ -205,7 +275,7 @@ def restored_fields(previous: Mapping[str, Json] | None) -> dict[str, Json]:
 
 def relaxed_fields(action: SetCompatibility) -> dict[str, Json]:
     """What PUT /config needs to set the level and keep the rest: Confluent merges, AxonOps drops what is not named."""
-    return _fields(action.previous, action.level)
+    return _fields({**action.inherited, **(action.previous or {})}, action.level)
 
 
 def _fields(config: Mapping[str, Json] | None, level: Json) -> dict[str, Json]:
@@ -217,14 +287,15 @@ def has_happened(action: Action, before: SubjectState, now: SubjectState) -> boo
     """True if `now` is what the action leaves when it finds `before`."""
     match action:
         case SetCompatibility():
-            return _with_level(before, action.level) == _comparable(now)
+            return (before.versions, _relaxed(action, before), before.mode) == (now.versions, now.config, now.mode)
         case SetMode():
             return (before.versions, before.config, action.mode) == (now.versions, now.config, now.mode)
         case RestoreMode():
             return (before.versions, before.config, action.previous) == (now.versions, now.config, now.mode)
         case Register():
             added = _new_version(before, now)
-            return added is not None and added.schema_id == action.schema_id and not added.deleted
+            is_ours = added is not None and added.schema_id == action.schema_id and not added.deleted
+            return is_ours and not action.any_id  # else the id that came is to be named first (`as_it_came`)
         case SoftDelete():
             version = before.version_of(action.schema_id)
             if version is None:
@@ -244,13 +315,15 @@ def has_happened_in_part(action: Action, before: SubjectState, now: SubjectState
     """True if the part of the subject that the action writes is as it leaves it, whatever others did to the rest."""
     match action:
         case SetCompatibility():
-            return now.config == {**(before.config or {}), "compatibilityLevel": action.level}
+            return now.config == _relaxed(action, before)
         case SetMode():
             return now.mode == action.mode
         case RestoreMode():
             return now.mode == action.previous
         case Register():
-            return any(version.schema_id == action.schema_id for version in added_versions(before, now))
+            return not action.any_id and any(
+                version.schema_id == action.schema_id for version in added_versions(before, now)
+            )
         case SoftDelete():
             version = now.version_of(action.schema_id)
             return version is not None and version.deleted
@@ -279,9 +352,6 @@ def level_of(config: Mapping[str, Json] | None) -> Json:
     return None if config is None else config.get("compatibilityLevel")
 
 
-def _comparable(state: SubjectState) -> tuple[object, object, object]:
-    return state.versions, None if state.config is None else dict(state.config), state.mode
-
-
-def _with_level(state: SubjectState, level: str) -> tuple[object, object, object]:
-    return state.versions, {**(state.config or {}), "compatibilityLevel": level}, state.mode
+def _relaxed(action: SetCompatibility, before: SubjectState) -> dict[str, Json]:
+    """The subject's own configuration while the level is relaxed, as GET answers it."""
+    return {**action.inherited, **(before.config or {}), "compatibilityLevel": action.level}

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from srfix.recovery.actions import Action, Register, added_versions, has_happened, perform
+from srfix.recovery.actions import (
+    Action,
+    Register,
+    added_versions,
+    as_it_came,
+    has_happened,
+    perform,
+    with_given_ids,
+)
 from srfix.recovery.journal import Journal, JournalState, open_journal, set_aside
 from srfix.recovery.plan_file import Plan
-from srfix.recovery.subject_state import SubjectState, read_subject_state
+from srfix.recovery.reopening import missing_registrations, reopen
+from srfix.recovery.subject_state import SubjectState, difference, read_subject_state
 from srfix.serde.errors import PlanError, RegistryError, SrfixError
 from srfix.serde.registry import RegistryAnswerError, RegistryClient
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
@@ -19,11 +28,13 @@ __all__ = [
     "AlreadyApplied",
     "AppliedInPartError",
     "JournalSetAside",
+    "Reopened",
     "StepDone",
     "StepFound",
     "apply_plan",
     "difference",
     "expected_states",
+    "note_done",
     "settle_in_flight",
     "undo_wrong_id",
 ]
@@ -55,6 +66,14 @@ class AlreadyApplied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reopened:
+    """The plan was carried out before, and somebody has deleted some of what it registered: that is done once more."""
+
+    missing: tuple[Register, ...]
+    """The registrations whose schema is gone from its subject."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JournalSetAside:
     """The journal of an earlier repair, which was over, was renamed."""
 
@@ -62,7 +81,7 @@ class JournalSetAside:
     """Its new name."""
 
 
-Event = StepDone | StepFound | AlreadyApplied | JournalSetAside
+Event = StepDone | StepFound | AlreadyApplied | Reopened | JournalSetAside
 
 
 def apply_plan(
@@ -73,6 +92,9 @@ def apply_plan(
     Before the first write the journal exists, is locked and carries the plan. Everything that the plan expects is
     compared first. Killed at any instant, the same call goes on: the step in flight may be found in its before or its
     after state, everything else must be as expected.
+
+    A plan that was carried out before is taken up again where somebody has deleted for good what it registered: the same
+    journal goes on, so that one rollback undoes all of it.
 
     :param clock: says the time, ISO 8601, for the journal.
     :raises PlanError: if the world has changed since the plan, the journal belongs to another plan or is in use;
@@ -85,8 +107,12 @@ def apply_plan(
         with open_journal(journal_path, clock) as (journal, state):
             if state is None or not _is_done_with(plan, state, journal_path):
                 if state is not None and state.finished:
-                    yield AlreadyApplied()
-                    return
+                    missing = tuple(missing_registrations(plan, registry))
+                    if not missing:
+                        yield AlreadyApplied()
+                        return
+                    reopen(plan, missing, state, registry, journal)
+                    yield Reopened(missing=missing)
                 yield from _Run(plan, registry, journal, state or JournalState(plan=plan), is_new=state is None).steps()
                 return
             aside = set_aside(journal_path)
@@ -186,11 +212,13 @@ class _Run:
         return None
 
     def _carry_out(self, action: Action) -> None:
+        action = with_given_ids(action, self.state.given)
         before = self.now[action.subject]
         self.journal.before(action.step, before)
         self.state.before[action.step] = before
         answer = perform(action, self.registry, before)
         after = read_subject_state(self.registry, action.subject)
+        action = as_it_came(action, before, after, self.registry)
         if not has_happened(action, before, after):
             if undo_wrong_id(action, before, after, self.registry):
                 raise _wrong_id(action)
@@ -201,14 +229,19 @@ class _Run:
             )
         self.journal.after(action.step, after, answer)
         self.state.after[action.step] = after
+        if isinstance(action, Register):
+            self.state.given[action.step] = action.schema_id
         self.now[action.subject] = after
 
 
 def expected_states(plan: Plan, state: JournalState) -> dict[Subject, SubjectState]:
-    """What each subject must look like now: the plan's word, overtaken by the last step that was done to it."""
-    now = dict(plan.expects)
+    """What each subject must look like now: the plan's word, overtaken by the last step that was done to it.
+
+    Where the plan was taken up again, what was found then stands for the plan's word.
+    """
+    now = dict(plan.expects if state.expects is None else state.expects)
     for action in plan.actions:
-        if action.step in state.after:
+        if action.step in state.after and action.step not in state.settled:
             now[action.subject] = state.after[action.step]
     return now
 
@@ -227,9 +260,9 @@ def settle_in_flight(state: JournalState, registry: RegistryClient, journal: Jou
     found = read_subject_state(registry, action.subject)
     if found == before:
         return None
+    action = as_it_came(with_given_ids(action, state.given), before, found, registry)
     if has_happened(action, before, found):
-        journal.after(step, found, None)
-        state.after[step] = found
+        note_done(action, found, state, journal)
         return step
     if undo_wrong_id(action, before, found, registry):
         raise _wrong_id(action)
@@ -240,13 +273,21 @@ def settle_in_flight(state: JournalState, registry: RegistryClient, journal: Jou
     )
 
 
+def note_done(action: Action, found: SubjectState, state: JournalState, journal: Journal) -> None:
+    """Journals a step that was found done, with the id that a registration brought."""
+    journal.after(action.step, found, {"id": int(action.schema_id)} if isinstance(action, Register) else None)
+    state.after[action.step] = found
+    if isinstance(action, Register):
+        state.given[action.step] = action.schema_id
+
+
 def undo_wrong_id(action: Action, before: SubjectState, after: SubjectState, registry: RegistryClient) -> bool:
     """Takes back a registration that came back with another id than the plan says. True if there was one.
 
     Which version is ours is asked by content, as it was registered: others may have registered theirs meanwhile. It
     may be soft-deleted already, where an earlier attempt to take it back was killed.
     """
-    if not isinstance(action, Register):
+    if not isinstance(action, Register) or action.any_id:
         return False
     added = {(v.version, v.schema_id): v for v in added_versions(before, after) if v.schema_id != action.schema_id}
     if not added:
@@ -270,28 +311,3 @@ def _wrong_id(action: Action) -> PlanError:
         "version was taken back. The subject's latest version may carry metadata, which a new one inherits, or the "
         "schema has two ids."
     )
-
-
-def difference(expected: SubjectState, found: SubjectState) -> str:
-    """In words, what is not as expected."""
-    parts = []
-    if expected.versions != found.versions:
-        parts.append(f"it holds {_versions(found)} where {_versions(expected)} was expected")
-    if expected.config != found.config:
-        parts.append(f"its own configuration is {_config(found.config)} where {_config(expected.config)} was expected")
-    if expected.mode != found.mode:
-        parts.append(f"its own mode is {found.mode or 'not set'} where {expected.mode or 'not set'} was expected")
-    return f"{expected.subject}: {', and '.join(parts)}" if parts else f"{expected.subject}: nothing changed"
-
-
-def _versions(state: SubjectState) -> str:
-    return (
-        ", ".join(
-            f"version {v.version} = id {v.schema_id}{' (soft-deleted)' if v.deleted else ''}" for v in state.versions
-        )
-        or "no version"
-    )
-
-
-def _config(config: Mapping[str, object] | None) -> str:
-    return "not set" if config is None else ", ".join(f"{name}={value}" for name, value in sorted(config.items()))

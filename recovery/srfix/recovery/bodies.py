@@ -23,7 +23,7 @@ from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import DecodeError, ResolveError, SrfixError, TrailingBytesError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.resolve import ById, ResolvedSchema, Resolver
-from srfix.serde.subjects import Role
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
@@ -124,16 +124,18 @@ def newest_bodies(
     roles: Iterable[Role],
     *,
     window: WindowKind | None = None,
+    context: str = DEFAULT_CONTEXT,
 ) -> Mapping[Role, Bodies]:
     """Decodes the newest live record of each (id, partition): soon done, and no proof for those before it.
 
     :param window: the window behind each key; None if they are not windowed.
+    :param context: the registry context whose ids they are, where it is not the one that the URL leads into.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
     found = {}
     for role in roles:
-        judge = _Judge(registry, (role,), window)
+        judge = _Judge(registry, (role,), window, context)
         misfits = _Misfits()
         left_out: dict[str, None] = {}
         decoded = 0
@@ -172,6 +174,7 @@ def whole_bodies(
     *,
     window: WindowKind | None = None,
     raw_key_ids: Container[SchemaId] = frozenset(),
+    context: str = DEFAULT_CONTEXT,
     deadline_s: float | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Mapping[Role, Bodies]:
@@ -179,6 +182,7 @@ def whole_bodies(
 
     :param window: the window behind each key; None if they are not windowed.
     :param raw_key_ids: what keys seem to carry that are no schema registry's: those are not decoded.
+    :param context: as for `newest_bodies`.
     :param deadline_s: seconds after which it stops, and says what it left unread.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
@@ -186,7 +190,8 @@ def whole_bodies(
     asked = tuple(roles)
     if not asked:
         return {}
-    reading = _WholeReading(_Judge(registry, asked, window, raw_key_ids), census, asked, deadline_s, on_progress)
+    judge = _Judge(registry, asked, window, context, raw_key_ids)
+    reading = _WholeReading(judge, census, asked, deadline_s, on_progress)
     for partition in census.partitions:
         reading.read(cluster, partition)
     return {role: reading.result(role) for role in asked}
@@ -301,12 +306,13 @@ class _Judge:
         registry: RegistryClient,
         roles: Iterable[Role],
         window: WindowKind | None,
+        context: str,
         raw_key_ids: Container[SchemaId] = frozenset(),
     ) -> None:
         def make(resolver: Resolver, role: Role) -> Deserializer:
             return key_deserializer(resolver, window) if role is Role.KEY else SchemaDeserializer(resolver)
 
-        self._schemas = _Remembering(ById(registry))
+        self._schemas = _Remembering(ById(registry, context=context))
         self._decoders = {role: RecordDecoder(self._schemas, roles=(role,), make=make) for role in roles}
         self._raw_key_ids = raw_key_ids
         self.unknown: set[SchemaId] = set()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from srfix.recovery.checks.interface import Reader, StreamsVersion
 from srfix.recovery.cluster_answers import GroupState
 from srfix.serde.registry.models import Json
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects import DEFAULT_CONTEXT, Topic
 
 __all__ = ["Circumstances", "KnownStore", "circumstances_document", "circumstances_from", "concerned"]
 
@@ -26,6 +26,8 @@ class KnownStore:
     """The topic that it restores from; None while undecided."""
     is_global: bool = False
     """True if it is known as a global table's: committed offsets play no part, and there are no standbys."""
+    context: str = DEFAULT_CONTEXT
+    """The registry context in which its serdes look up, named by the subjects or by the registry's URL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,14 @@ class Circumstances:
             return True
         return False if self.oldest is not None and self.oldest >= version else None
 
+    @property
+    def needs_no_version(self) -> bool:
+        """True if what reads the stores needs no version under the phantom subject: a plain reader does not in the default
+        context (see `CheckContext.does_without`), a dual-subject one nowhere."""
+        if self.reader is Reader.PLAIN:
+            return all(store.context == DEFAULT_CONTEXT for store in self.stores)
+        return self.reader is Reader.DUAL
+
     def with_group(self, found: GroupState) -> Circumstances:
         """The same with what the cluster says of the group now."""
         return replace(self, state=found.state, members=found.members, problem=found.problem)
@@ -92,7 +102,10 @@ def circumstances_document(known: Circumstances) -> dict[str, Json]:
     """The circumstances as they stand in a plan."""
     return {
         "application": known.application,
-        "stores": [{"store": store.name, "topic": store.topic, "global": store.is_global} for store in known.stores],
+        "stores": [
+            {"store": store.name, "topic": store.topic, "global": store.is_global, "context": store.context}
+            for store in known.stores
+        ],
         "reader": known.reader.value,
         "streams": {"oldest": _text(known.oldest), "newest": _text(known.newest)},
         "group": {"state": known.state, "members": known.members, "problem": known.problem},
@@ -140,8 +153,13 @@ def circumstances_from(document: Json) -> Circumstances:
 
 def _store(document: Json) -> KnownStore:
     match document:
-        case {"store": str(name), "topic": (None | str()) as topic, "global": bool(is_global)}:
-            return KnownStore(name=name, topic=None if topic is None else Topic(topic), is_global=is_global)
+        case {"store": str(name), "topic": (None | str()) as topic, "global": bool(is_global), **rest}:
+            return KnownStore(
+                name=name,
+                topic=None if topic is None else Topic(topic),
+                is_global=is_global,
+                context=str(rest.get("context", DEFAULT_CONTEXT)),  # plans of srfix before it was written down
+            )
     raise ValueError("a store has another form")
 
 

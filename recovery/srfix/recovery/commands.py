@@ -28,7 +28,7 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     | _EVIDENCE
     | _HURRY
     | _ENGINE
-    | {"--keep", "--only-live", "--all-versions", "--exact-ids"},
+    | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also"},
     "apply": _CONNECTION,
     # Without the limits of a hurry: what they leave unread is not verified.
     "verify": _CONNECTION | _EVIDENCE | _ENGINE,
@@ -41,7 +41,18 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
 """Per command the options that are repeated from the command line that was given, as that spells them."""
 
 _REPEATABLE: Final = frozenset(
-    {"-X", "-R", "--source", "--ignore", "--state-dir", "--topology", "--ksqldb", "--ksqldb-text", "--spark-conf"}
+    {
+        "-X",
+        "-R",
+        "--source",
+        "--ignore",
+        "--also",
+        "--state-dir",
+        "--topology",
+        "--ksqldb",
+        "--ksqldb-text",
+        "--spark-conf",
+    }
 )
 _COMMAND: Final = re.compile(r"`(srfix(?: (?:[^`'\"]|'[^']*'|\"[^\"]*\")*)?)`")
 """A command as `srfix_command` quotes it, between backquotes; one in a name stands in quotes."""

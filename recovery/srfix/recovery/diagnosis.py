@@ -33,7 +33,7 @@ from srfix.serde.wire import SchemaId
 __all__ = ["Examination", "diagnose"]
 
 ProgressHook = Callable[[CensusProgress], None] | None
-_Decoded: TypeAlias = tuple[Topic, str | None, tuple[Role, ...], WindowKind | None, frozenset[SchemaId]]
+_Decoded: TypeAlias = tuple[Topic, str | None, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +129,12 @@ def diagnose(
         )
         if found_here:
             topic = None if chosen is None else chosen.topic
-            of_store = KnownStore(name=suspect.name, topic=topic, is_global=_is_global(survey, suspect, topic))
+            of_store = KnownStore(
+                name=suspect.name,
+                topic=topic,
+                is_global=_is_global(survey, suspect, topic),
+                context=survey.registry.context_of(suspect.subject(Role.VALUE)),
+            )
             known.setdefault(suspect.application, _Known()).add(of_store, hints)
     if application is not None and store is None and not found.suspects:
         skipped.append(not_looked_at.no_store(application))
@@ -213,20 +218,27 @@ class _Counter:
             self.counted[topic, group] = self._count(topic, group)
         return self.counted[topic, group]
 
-    def bodies(self, topic: Topic, group: str | None, roles: tuple[Role, ...], keys: KeyRole) -> Mapping[Role, Bodies]:
-        """Whether the rows that a restore loads decode, in these roles."""
+    def bodies(
+        self, topic: Topic, group: str | None, roles: tuple[Role, ...], keys: KeyRole, context: str
+    ) -> Mapping[Role, Bodies]:
+        """Whether the rows that a restore loads decode, in these roles, with the schemas of this context's ids."""
         raw_key_ids = frozenset(self(topic, group).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
-        asked = topic, group, roles, keys.window, raw_key_ids
+        asked = topic, group, roles, keys.window, raw_key_ids, context
         if asked not in self.decoded:
-            self.decoded[asked] = self._decode(keys.census, roles, keys.window, raw_key_ids)
+            self.decoded[asked] = self._decode(keys.census, roles, keys.window, raw_key_ids, context)
         return self.decoded[asked]
 
     def _decode(
-        self, census: Census, roles: tuple[Role, ...], window: WindowKind | None, raw_key_ids: frozenset[SchemaId]
+        self,
+        census: Census,
+        roles: tuple[Role, ...],
+        window: WindowKind | None,
+        raw_key_ids: frozenset[SchemaId],
+        context: str,
     ) -> Mapping[Role, Bodies]:
         cluster, registry = self.survey.cluster, self.survey.registry
         if not self.decode_values:
-            return newest_bodies(cluster, registry, census, roles, window=window)
+            return newest_bodies(cluster, registry, census, roles, window=window, context=context)
         return whole_bodies(
             cluster,
             registry,
@@ -234,6 +246,7 @@ class _Counter:
             roles,
             window=window,
             raw_key_ids=raw_key_ids,
+            context=context,
             deadline_s=self.deadline_s,
             on_progress=self.on_progress,
         )
@@ -289,7 +302,7 @@ def _learn(
         evidence=verdict.evidence,
         census=census,
         roles=roles,
-        bodies=counter.bodies(topic, group, tuple(roles), keys) if decided else {},
+        bodies=counter.bodies(topic, group, tuple(roles), keys, suspect.context) if decided else {},
         source_configs=survey.topic_configs(topic) if decided else None,
         keys=keys,
         value_asks_no_registry=bool(states[Role.KEY].versions)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import FileIO
@@ -21,6 +21,8 @@ from srfix.recovery.plan_file import Plan, load_plan, plan_document, plan_from
 from srfix.recovery.subject_state import SubjectState, subject_state_document, subject_state_from
 from srfix.serde.errors import PlanError
 from srfix.serde.registry.models import Json
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
 
 __all__ = [
     "Journal",
@@ -51,14 +53,31 @@ class JournalState:
     """Per step that was begun the subject's state right before."""
     after: dict[int, SubjectState] = field(default_factory=dict)
     """Per step that was done the subject's state right after."""
+    given: dict[int, SchemaId] = field(default_factory=dict)
+    """Per registration that was done the id that came back."""
+    expects: Mapping[Subject, SubjectState] | None = None
+    """The state of each subject when the plan was taken up again after it had been finished; None if it was not."""
+    settled: frozenset[int] = frozenset()
+    """The steps of before, when it was taken up again: they stay done, and say nothing of how the subjects look now."""
     finished: bool = False
     """True if the plan was carried out to its end."""
     rolling_back: bool = False
     """True if a rollback was begun."""
+    undoing: set[int] = field(default_factory=set)
+    """The registrations whose version a rollback has begun to delete."""
     undone: set[int] = field(default_factory=set)
     """The steps that a rollback is done with."""
     rolled_back: bool = False
     """True if a rollback came to its end."""
+
+    def reopen(self, steps: Collection[int], expects: Mapping[Subject, SubjectState]) -> None:
+        """The plan was finished, and these steps are carried out once more, from how the subjects look now."""
+        for step in steps:
+            self.before.pop(step, None)
+            self.after.pop(step, None)
+        self.settled = frozenset(self.after)
+        self.expects = dict(expects)
+        self.finished = False
 
     @property
     def in_flight(self) -> int | None:
@@ -97,6 +116,14 @@ class Journal:
     def resumed(self) -> None:
         """Another process goes on."""
         self.write("resumed", by=_this_process())
+
+    def reopened(self, steps: Collection[int], expects: Mapping[Subject, SubjectState]) -> None:
+        """A plan that was finished is taken up again: these steps once more."""
+        self.write(
+            "reopened",
+            steps=list[Json](sorted(steps)),
+            expects={subject: subject_state_document(expects[subject]) for subject in sorted(expects)},
+        )
 
     def before(self, step: int, state: SubjectState) -> None:
         """A step is about to be carried out."""
@@ -235,12 +262,22 @@ def _replay(path: Path, content: bytes) -> JournalState:
         match _line(path, number, line):
             case {"event": "before", "step": int(step), "state": document}:
                 state.before[step] = subject_state_from(document)
-            case {"event": "after", "step": int(step), "state": document}:
+            case {"event": "after", "step": int(step), "state": document, **rest}:
                 state.after[step] = subject_state_from(document)
+                match rest.get("answer"):
+                    case {"id": int(schema_id)}:
+                        state.given[step] = SchemaId(schema_id)
             case {"event": "finished"}:
                 state.finished = True
+            case {"event": "reopened", "steps": list(steps), "expects": dict(expects)}:
+                state.reopen(
+                    [step for step in steps if isinstance(step, int)],
+                    {Subject(subject): subject_state_from(document) for subject, document in expects.items()},
+                )
             case {"event": "rollback-begun"}:
                 state.rolling_back = True
+            case {"event": "undoing", "step": int(step)}:
+                state.undoing.add(step)
             case {"event": "undone", "step": int(step)}:
                 state.undone.add(step)
             case {"event": "rolled-back"}:

@@ -99,7 +99,7 @@ def keys_of_store(
     sample = sample_keys(
         survey.cluster,
         census,
-        ById(survey.registry),
+        ById(survey.registry, context=store.context),
         _newest_schemas(survey, (phantom, source)),
         more=not (phantom.versions or source.versions),
     )

@@ -148,7 +148,7 @@ def from_nowhere(suspect: SuspectStore, given: Given) -> Skipped:
     return Skipped(
         what=_store(suspect),
         reason="its state directory says that nothing is restored into it: its logging is disabled, so its subjects have no "
-        f"topic by design (srfix explain SRF007). If that is wrong, name its topic: {named}",
+        f"topic by design (`srfix explain SRF007`). If that is wrong, name its topic: {named}",
         could_hide=False,
         subjects=suspect.subjects,
     )

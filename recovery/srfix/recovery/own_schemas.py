@@ -18,7 +18,7 @@ from srfix.serde.errors import SchemaError
 from srfix.serde.registry.models import Json, Schema
 from srfix.serde.wire import SchemaId
 
-__all__ = ["OwnVersion", "Outlook", "every_successor_passes", "leaves_room", "outlook", "passes"]
+__all__ = ["Outlook", "OwnVersion", "every_successor_passes", "leaves_room", "outlook", "passes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

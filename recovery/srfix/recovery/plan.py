@@ -18,6 +18,7 @@ from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.circumstances import concerned
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Severity
+from srfix.recovery.normalized import content_key
 from srfix.recovery.plan_file import Omission, Plan, PlannedFinding
 from srfix.recovery.playbook import playbook
 from srfix.recovery.price import price_of
@@ -126,7 +127,9 @@ def _actions(repair: SubjectRepair) -> Iterator[Action]:
         yield from (_soft_delete(each) for each in registrations if each.schema_id in _soft_deleted_as(repair))
         return
     if repair.relax:
-        yield SetCompatibility(step=0, subject=subject, level="NONE", previous=state.config)
+        yield SetCompatibility(
+            step=0, subject=subject, level="NONE", previous=state.config, inherited=repair.inherited_fields
+        )
     for each in _registrations(repair):
         yield each
         if each.schema_id in _soft_deleted_as(repair):
@@ -136,13 +139,17 @@ def _actions(repair: SubjectRepair) -> Iterator[Action]:
 
 
 def _registrations(repair: SubjectRepair) -> Iterator[Register]:
-    """One per content: two ids of one content are one registration."""
-    done: set[SchemaId] = set()
+    """One per content: two ids of one content are one registration, unless each is sent along."""
+    done: set[SchemaId | str] = set()
     for membership in repair.missing:
         schema_id = repair.registered_as(membership.schema_id)
-        if membership.schema is None or schema_id in done:
+        if membership.schema is None:
             continue
-        done.add(schema_id)
+        any_id = membership.schema_id in repair.any_id
+        same = content_key(membership.schema) if any_id else schema_id
+        if same in done:
+            continue
+        done.add(same)
         yield Register(
             step=0,
             subject=repair.role.subject,
@@ -150,6 +157,7 @@ def _registrations(repair: SubjectRepair) -> Iterator[Register]:
             schema=membership.schema,
             holders=repair.holders[membership.schema_id],
             exact=repair.exact,
+            any_id=any_id,
         )
 
 
@@ -162,7 +170,12 @@ def _soft_delete(registered: Register) -> SoftDelete:
 
 
 def _numbered(actions: Iterable[Action], *, start: int) -> Iterator[Action]:
+    registered: dict[SchemaId, int] = {}
     for step, action in enumerate(actions, start=start):
+        if isinstance(action, Register) and action.any_id:
+            registered[action.schema_id] = step
+        if isinstance(action, SoftDelete):
+            action = replace(action, registered_by=registered.get(action.schema_id))
         yield replace(action, step=step)
 
 

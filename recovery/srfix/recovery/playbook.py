@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Final
 
-from srfix.recovery.checks.interface import Reader, StreamsVersion
+from srfix.recovery.checks.interface import StreamsVersion
 from srfix.recovery.circumstances import Circumstances
 from srfix.recovery.commands import Given
 from srfix.recovery.findings import Finding, Severity, is_conclusive
@@ -145,8 +145,7 @@ def upon_verification(known: Circumstances, outcome: Verified, *, given: Given |
             yield from prevention(known)
         case Verified.NOT_SEEN:
             yield (
-                "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not "
-                "looked at, "
+                "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not looked at, "
                 "or leave out --deadline and --max-records, and run srfix verify again before you restart what is down. Rows "
                 "of a type for which srfix has no serde can be read by a reader of yours alone."
             )
@@ -154,7 +153,7 @@ def upon_verification(known: Circumstances, outcome: Verified, *, given: Given |
             yield (
                 f"What is down in {known.application} can read its rows again, but its look-ups by key miss them without an "
                 "error, and every update makes a second row beside the restored one: decide what to do about the keys before "
-                "it writes again (srfix explain SRF005)."
+                "it writes again (`srfix explain SRF005`)."
             )
             yield from prevention(known)
         case Verified.PROBLEMS:
@@ -211,7 +210,7 @@ def _wiping(known: Circumstances) -> str:
 
 def _upgrade_may_break(known: Circumstances) -> bool:
     """True if a later Streams would ask the source's subject for what the state holds now."""
-    return known.reader in (Reader.CONNECT, Reader.UNKNOWN) and known.is_before(_WITH_FIX) is not False
+    return not known.needs_no_version and known.is_before(_WITH_FIX) is not False
 
 
 def after_repair(known: Circumstances, *, when: str) -> Iterator[str]:
@@ -328,7 +327,7 @@ def prevention(known: Circumstances, codes: Collection[str] = ()) -> Iterator[st
     if known.query is not None:
         yield f"To prevent the next one: {_with_another_ksqldb(known, again)}"
         return
-    if known.reader in (Reader.PLAIN, Reader.DUAL):
+    if known.needs_no_version:
         yield f"Later: {_why_nothing_fails(known)}; run srfix diagnose again before another one takes its place."
         return
     if known.is_before(_WITH_FIX) is False:
@@ -379,7 +378,7 @@ def _topics(known: Circumstances) -> str:
 
 
 def _why_nothing_fails(known: Circumstances) -> str:
-    if known.reader in (Reader.PLAIN, Reader.DUAL):
+    if known.needs_no_version:
         return f"a {known.reader.value} reader does not need the phantom subject's versions"
     if known.is_before(_WITH_FIX) is False:
         return f"Kafka Streams {known.streams} asks the source's own subject"

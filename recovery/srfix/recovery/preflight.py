@@ -122,7 +122,7 @@ def _denied(subject: Subject, what: str, write: Callable[[Subject], object]) -> 
     except (UnauthorizedError, ForbiddenError) as error:
         yield Obstacle(
             what=f"This user may not {what} under {subject} (HTTP {error.status}). Ask for the right to write this subject, "
-            "or hand the plan to somebody who has it: srfix plan --as-shell."
+            "or hand the plan to somebody who has it: srfix plan with --as-shell."
         )
     except RegistryUnreachableError:
         raise

@@ -19,6 +19,12 @@ def price_of(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
     yield from _versions(repair)
     yield from _latest(repair)
     yield _users(repair)
+    if repair.mirrors:
+        yield (
+            f"This plan writes to {subject} alone. The same subject stands in other contexts too and lacks the same: "
+            f"{', '.join(repair.mirrors)}. Which of them the store's reader asks is told by the registry URL of the "
+            "application; for another one, run srfix plan with that context's URL (--registry URL/contexts/CONTEXT)."
+        )
     if repair.relax:
         yield (
             f"While the repair runs (seconds) {subject} accepts any schema: its compatibility is NONE from the first step to "
@@ -52,17 +58,31 @@ def price_of(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
 
 
 def _versions(repair: SubjectRepair) -> Iterator[str]:
-    ids = sorted({int(repair.registered_as(membership.schema_id)) for membership in repair.missing})
+    known = (m.schema_id for m in repair.missing if m.schema_id not in repair.any_id)
+    ids = sorted({int(repair.registered_as(schema_id)) for schema_id in known})
     count = "1 version" if len(ids) == 1 else f"{len(ids)} versions"
-    yield (
-        f"{repair.role.subject} gets {count} more (schema ids {', '.join(map(str, ids))}); the ids exist already, no new one "
-        "is given out."
-    )
-    for carried, given in sorted(repair.given.items()):
+    if ids:
         yield (
-            f"Records carry schema id {carried}; the registry gives the same content out as id {given}, so that one is "
-            "registered. Readers ask by content and accept it."
+            f"{repair.role.subject} gets {count} more (schema ids {', '.join(map(str, ids))}); the ids exist already, no new "
+            "one is given out."
         )
+    for carried, reason in sorted(repair.any_id.items()):
+        yield (
+            f"{repair.role.subject} gets a version with the content of schema id {carried}, under an id that cannot be told "
+            f"before, perhaps a new one: {reason}. Readers ask by content and accept any. A rollback leaves the last version "
+            "of an id."
+        )
+    for carried, given in sorted(repair.given.items()):
+        if repair.exact:
+            yield (
+                f"The content of schema id {carried} is id {given} too: from then on a registration of it under one more "
+                f"subject gets {carried} instead."
+            )
+        else:
+            yield (
+                f"Records carry schema id {carried}; the registry gives the same content out as id {given}, so that one is "
+                "registered. Readers ask by content and accept it."
+            )
 
 
 def _latest(repair: SubjectRepair) -> Iterator[str]:
@@ -143,7 +163,7 @@ def _users(repair: SubjectRepair) -> str:
         return (
             f"{repair.role.subject} is the subject of topic {topic} itself: its producers register there, and consumers that "
             "take the latest version look there. From Kafka Streams 2.7 on the application registers its internal schema there "
-            "by itself too, and may meet 409 (srfix explain SRF016)."
+            "by itself too, and may meet 409 (`srfix explain SRF016`)."
         )
     alone = f"No topic has the name of {repair.role.subject}, so only the application's own store serde uses it"
     if not repair.also_by:

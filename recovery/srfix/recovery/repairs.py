@@ -8,7 +8,13 @@ from enum import Enum
 
 from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.diagnosis import Examination
-from srfix.recovery.foreseen_ids import ForeseenId, foresee_id, inherited_metadata, obstacle_to_exact_ids
+from srfix.recovery.foreseen_ids import (
+    ForeseenId,
+    fields_in_force,
+    foresee_id,
+    inherited_metadata,
+    obstacle_to_exact_ids,
+)
 from srfix.recovery.own_schemas import Outlook, OwnVersion, leaves_room, outlook, passes
 from srfix.recovery.refusals import foreseen_refusals
 from srfix.recovery.stores import Membership, RoleFacts, StoreFacts
@@ -16,8 +22,8 @@ from srfix.recovery.survey import Survey
 from srfix.recovery.wanted import PassedOver, Want, Width, wanted
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import RegistryAnswerError, RegistryProtocolError
-from srfix.serde.registry.models import Schema, answered_elsewhere, same_content
-from srfix.serde.subjects import Subject
+from srfix.serde.registry.models import Json, Schema, answered_elsewhere, same_content
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject
 from srfix.serde.wire import SchemaId
 
 __all__ = ["Keep", "LeftOut", "SubjectRepair", "repairs"]
@@ -60,16 +66,22 @@ class SubjectRepair:
     """True if it cannot be told whether the level that is put back is the subject's own."""
     exact: bool = False
     """True if the ids are sent along, in the subject's mode IMPORT."""
+    inherited_fields: Mapping[str, Json] = field(default_factory=dict)
+    """The fields of a configuration in force, but the level, that are not the subject's own: kept while it is relaxed."""
     given: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
     """Per id in the records the one that the registry gives out for its content, where that is another."""
+    any_id: Mapping[SchemaId, str] = field(default_factory=dict)
+    """Per id in the records whose content gets an id that nobody can know before, and that the reader accepts: why."""
     holders: Mapping[SchemaId, tuple[Subject, ...]]
     """Per id other subjects that hold it."""
     also_by: tuple[str, ...] = ()
     """Who else uses the subject, in words."""
+    mirrors: tuple[Subject, ...] = ()
+    """Copies of the subject in other contexts that lack the same and are not written to."""
 
     def registered_as(self, schema_id: SchemaId) -> SchemaId:
         """The id under which a missing schema is registered."""
-        return self.given.get(schema_id, schema_id)
+        return schema_id if self.exact else self.given.get(schema_id, schema_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,10 +161,16 @@ def _decide(
             schema_ids=tuple(sorted(final)),
         )
     rest = tuple(membership for membership in missing if membership.schema_id not in final)
-    foreseen = {m.schema_id: foresee_id(registry, m.schema_id, m.schema, known_under=own) for m in rest if m.schema}
-    inherited = inherited_metadata(registry, role.state) if rest else None
-    exact = inherited is not None and exact_ids
-    refused = dict(_without_its_id(registry, role, foreseen, inherited, exact_ids=exact_ids))
+    in_force = fields_in_force(registry, role.subject) if rest else {}
+    foreseen = {
+        m.schema_id: foresee_id(registry, m.schema_id, m.schema, known_under=own, in_force=in_force)
+        for m in rest
+        if m.schema
+    }
+    inherited = inherited_metadata(registry, role.state, in_force) if rest else None
+    not_as_text = dict(_not_by_text(registry, role, foreseen, inherited))
+    exact = exact_ids and bool(not_as_text)
+    refused = dict(_refused(registry, role, foreseen, not_as_text, exact_ids=exact_ids))
     for schema_id, reason in refused.items():
         yield LeftOut(
             subject=role.subject,
@@ -182,6 +200,12 @@ def _decide(
         relax=relax,
         is_level_ambiguous=relax and registry.level_may_be_inherited(role.subject),
         exact=exact,
+        inherited_fields=in_force if role.state.config is None else {},
+        any_id={
+            m.schema_id: foreseen[m.schema_id].reason or ""
+            for m in chosen
+            if foreseen[m.schema_id].any_id and not exact
+        },
         given={
             schema_id: other.schema_id
             for schema_id, other in foreseen.items()
@@ -189,6 +213,7 @@ def _decide(
         },
         holders={m.schema_id: tuple(_holders(own, m, foreseen[m.schema_id])) for m in chosen},
         also_by=tuple(_also_by(want.facts, role, survey)),
+        mirrors=want.mirrors,
     )
 
 
@@ -203,30 +228,53 @@ def _as_sent(membership: Membership, foreseen: ForeseenId | None) -> Membership:
     return replace(membership, schema=sent) if same_content(sent, membership.schema) else membership
 
 
-def _without_its_id(
+def _not_by_text(
+    registry: RegistryClient, role: RoleFacts, foreseen: Mapping[SchemaId, ForeseenId], inherited: str | None
+) -> Iterator[tuple[SchemaId, str]]:
+    """The ids that must be sent along, as the reader needs them and their text alone would give others; and why."""
+    context = registry.context_of(role.subject)
+    for schema_id, known in foreseen.items():
+        if inherited is not None:
+            yield schema_id, f"registered by its text it would get another id, for {inherited}"
+        elif context != DEFAULT_CONTEXT and known.schema_id != schema_id:
+            # The reader asks for the schema with id and subject there, so that the same content will not do.
+            yield (
+                schema_id,
+                f"registered by its text it would get another id ({known.reason}), and in context {context} the registry gives "
+                "the schema of an id to no subject that does not hold the id itself",
+            )
+
+
+def _refused(
     registry: RegistryClient,
     role: RoleFacts,
     foreseen: Mapping[SchemaId, ForeseenId],
-    inherited: str | None,
+    not_by_text: Mapping[SchemaId, str],
     *,
     exact_ids: bool,
 ) -> Iterator[tuple[SchemaId, str]]:
-    """The ids whose registration would give an id that nobody can know before, and why."""
+    """The ids whose registration would not help the reader, or give an id that nobody can know before; and why."""
     for schema_id, known in foreseen.items():
-        if known.schema_id is None:
-            yield schema_id, f"{known.reason}: registered by its text it would get a new id, which no plan can name"
-            continue
-        if inherited is None:
-            continue
-        obstacle = obstacle_to_exact_ids(registry, role, known)
-        said = f"registered by its text it would get another id, for {inherited}"
-        if obstacle is not None:
-            yield schema_id, f"{said}; and exactly this id is not to be had either: {obstacle}"
-        elif not exact_ids:
+        said = not_by_text.get(schema_id, "other ids of this plan are registered with exactly their ids")
+        if known.is_lost:
             yield (
                 schema_id,
-                f"{said}. Plan with --exact-ids to have it registered with exactly this id, through the subject's mode IMPORT",
+                f"{known.reason}: whether the failing reader, which looks up the text of id {schema_id}, would find that is "
+                f"not known (registered with normalize=true it would not: 40403). Give {role.subject} a configuration of its "
+                "own with normalize set to false (PUT /config), which stays for as long as the store is read, and plan again",
             )
+        elif known.schema_id is None and not known.any_id:
+            yield schema_id, f"{known.reason}: registered by its text it would get a new id, which no plan can name"
+        elif schema_id in not_by_text or (not_by_text and exact_ids):
+            obstacle = obstacle_to_exact_ids(registry, role, known)
+            if obstacle is not None:
+                yield schema_id, f"{said}; and exactly this id is not to be had either: {obstacle}"
+            elif not exact_ids:
+                yield (
+                    schema_id,
+                    f"{said}. Plan with --exact-ids to have it registered with exactly this id, through the subject's mode "
+                    "IMPORT",
+                )
 
 
 def _soft_deleted(

@@ -16,13 +16,16 @@ from srfix.recovery.actions import (
     SetMode,
     SoftDelete,
     added_versions,
+    as_it_came,
     has_happened_in_part,
     restore_config,
     restore_mode,
+    with_given_ids,
 )
-from srfix.recovery.apply import undo_wrong_id
+from srfix.recovery.apply import note_done, undo_wrong_id
 from srfix.recovery.journal import Journal, JournalState, open_journal
 from srfix.recovery.subject_state import SubjectState, read_subject_state
+from srfix.recovery.whose_version import as_left, untold, why_theirs
 from srfix.serde.errors import PlanError, RegistryError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import ReferenceExistsError, SchemaNotFoundError, SubjectNotFoundError
@@ -43,6 +46,8 @@ class Undone:
     """The step."""
     what: str
     """What was done, in words."""
+    by_us: bool = True
+    """False if others had undone it already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,21 +90,28 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
         if not state.rolling_back:
             _settle(state, registry, journal)
             journal.write("rollback-begun")
+        undone = 0
+        to_undo = [a for a in reversed(state.plan.actions) if a.step in state.after and a.step not in state.undone]
+        where = ""
         try:
-            for action in reversed(state.plan.actions):
-                if action.step not in state.after or action.step in state.undone:
-                    continue
-                event = _undo(action, state, registry)
+            for action in to_undo:
+                where = f" at step {action.step}"
+                event = _undo(with_given_ids(action, state.given), state, registry, journal)
                 journal.write("undone", step=action.step, left=event.why if isinstance(event, Left) else None)
                 state.undone.add(action.step)
+                undone += isinstance(event, Undone) and event.by_us
                 if event is not None:
                     yield event
             journal.write("rolled-back")
         except (PlanError, RegistryError) as error:
             raise RolledBackInPartError(
-                f"{error} The rollback stopped after {len(state.undone)} of {len(state.after)} steps; the journal "
-                f"{journal_path} says which. Mend the cause and run the same srfix rollback again."
+                f"{error} The rollback stopped{where}; {_count(undone)} undone in this run, as the journal {journal_path} "
+                "says. Mend the cause and run the same srfix rollback again."
             ) from error
+
+
+def _count(undone: int) -> str:
+    return "no step was" if not undone else "1 step was" if undone == 1 else f"{undone} steps were"
 
 
 def _settle(state: JournalState, registry: RegistryClient, journal: Journal) -> None:
@@ -115,17 +127,17 @@ def _settle(state: JournalState, registry: RegistryClient, journal: Journal) -> 
     found = read_subject_state(registry, action.subject)
     if undo_wrong_id(action, before, found, registry):
         found = read_subject_state(registry, action.subject)
+    action = as_it_came(with_given_ids(action, state.given), before, found, registry)
     if found != before and has_happened_in_part(action, before, found):
-        journal.after(step, found, None)
-        state.after[step] = found
+        note_done(action, found, state, journal)
 
 
-def _undo(action: Action, state: JournalState, registry: RegistryClient) -> Undone | Left | None:
+def _undo(action: Action, state: JournalState, registry: RegistryClient, journal: Journal) -> Undone | Left | None:
     match action:
         case RestoreCompatibility() | RestoreMode() | SoftDelete():
             return None  # the undo of set-compatibility, set-mode and the registration covers them
         case Register():
-            return _unregister(action, state, registry)
+            return _unregister(action, state, registry, journal)
         case SetCompatibility():
             return _unset(action, state, registry)
         case SetMode():
@@ -134,7 +146,7 @@ def _undo(action: Action, state: JournalState, registry: RegistryClient) -> Undo
             assert_never(action)
 
 
-def _unregister(action: Register, state: JournalState, registry: RegistryClient) -> Undone | Left:
+def _unregister(action: Register, state: JournalState, registry: RegistryClient, journal: Journal) -> Undone | Left:
     before = state.before[action.step]
     ours = next(
         (v for v in reversed(added_versions(before, state.after[action.step])) if v.schema_id == action.schema_id), None
@@ -151,13 +163,23 @@ def _unregister(action: Register, state: JournalState, registry: RegistryClient)
                 "version is theirs",
             )
         put_back = _put_back_what_went_along(before, now, registry)
-        return Undone(action=action, what=f"version {ours.version} of {action.subject} was gone already{put_back}")
+        return Undone(
+            action=action,
+            what=f"version {ours.version} of {action.subject} was gone already{put_back}",
+            by_us=action.step in state.undoing,
+        )
+    left = as_left(action, ours, state)
+    theirs = why_theirs(action, left, found, now, state)
+    if theirs is not None:
+        return Left(action=action, why=theirs)
     if not _has_other_holder(action, registry):
         return Left(
             action=action,
             why=f"{action.subject} version {ours.version} is the last holder of schema id {action.schema_id}: "
             "deleting it for good would make every record with that id unreadable",
         )
+    journal.write("undoing", step=action.step)
+    state.undoing.add(action.step)
     try:
         if not found.deleted:
             registry.delete_version(action.subject, ours.version)
@@ -167,7 +189,8 @@ def _unregister(action: Register, state: JournalState, registry: RegistryClient)
     put_back = _put_back_what_went_along(now, read_subject_state(registry, action.subject), registry)
     return Undone(
         action=action,
-        what=f"version {ours.version} (schema id {action.schema_id}) of {action.subject} deleted for good{put_back}",
+        what=f"version {ours.version} (schema id {action.schema_id}) of {action.subject} deleted for good{put_back}"
+        f"{untold(left)}",
     )
 
 
@@ -206,7 +229,9 @@ def _holds(subject: Subject, action: Register, registry: RegistryClient) -> bool
     try:
         answer = registry.lookup(subject, action.schema, deleted=True)
     except (SubjectNotFoundError, SchemaNotFoundError):
-        return False
+        # Where normalize=true is in force since it was registered, a look-up may not find what the subject holds.
+        is_known = subject in action.holders
+        return is_known and read_subject_state(registry, subject).version_of(action.schema_id) is not None
     return answer.schema_id == action.schema_id and answer.subject == subject
 
 

@@ -69,8 +69,12 @@ def _commands(action: Action) -> Iterator[str]:
         case Register():
             data = _data(action.schema, {"id": int(action.schema_id)} if action.exact else {})
             yield f"answer=$(call -X POST --data {data} {_url('subjects', action.subject, 'versions')})"
-            yield f'must_be "$(echo "$answer" | number id)" {action.schema_id}'
+            yield 'given=$(echo "$answer" | number id)'
+            if not action.any_id:
+                yield f'must_be "$given" {action.schema_id}'
             yield f"answer=$(call -X POST --data {_data(action.schema)} {_url('subjects', action.subject)})"
+            if action.any_id:
+                yield 'must_be "$(echo "$answer" | number id)" "$given"'
             version = _version(action)
             yield f'{version}=$(echo "$answer" | number version)'
             yield f'echo "schema id {action.schema_id} is version ${version}"'

@@ -94,6 +94,8 @@ _VERSION_FRAME: Final = re.compile(
 _ID_FRAME: Final = re.compile(
     r"RestService\.getId\(|getSchemaById\(|getSchemaBySubjectAndId\(|getByI[Dd]\(|getSchemaByIdFromRegistry\("
 )
+_NAMED_CONTEXT: Final = re.compile(r"/contexts/[^/\s]|%3A\.[^%\s]+%3A|:\.[^:\s.]+:")
+"""A URL that leads into a context, or a subject that names one."""
 _THREAD: Final = re.compile(r"([A-Za-z0-9._-]{1,200}?)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-StreamThread-\d+")
 _VERSION_READER: Final = re.compile(r"AvroConverter|deserializeWithSchemaAndVersion|KsqlConnectDeserializer")
 _KAFKA_NEARBY: Final = re.compile(r"(?i)schema.?registry|RestService|kafka|bootstrap|broker")
@@ -208,16 +210,23 @@ def _symptom(text: str, anchor: Anchor, *, code: int | None, topic: Topic | None
     if anchor.kind is AnchorKind.VERSION_LOOKUP:
         return lookup
     if anchor.kind is AnchorKind.ID_LOOKUP:
-        return Symptom.UNKNOWN_ID
+        return _of_id(text, topic)
     if anchor.kind is AnchorKind.DECODING and code not in _ABSENT:
         return Symptom.UNDECODABLE
     if code == 40401 or _VERSION_FRAME.search(text):
         return lookup
     if _ID_FRAME.search(text):
-        return Symptom.UNKNOWN_ID
+        return _of_id(text, topic)
     if anchor.kind is AnchorKind.ID_OR_VERSION_LOOKUP or code in _ABSENT:
         return Symptom.ID_OR_SUBJECT
     return Symptom.NOT_RECOGNISED
+
+
+def _of_id(text: str, topic: Topic | None) -> Symptom:
+    """An id that was not answered. In a named context a registry answers it to no subject that does not hold it, so that
+    under a phantom subject this is the incident there."""
+    in_context = _NAMED_CONTEXT.search(text) is not None
+    return Symptom.PHANTOM_LOOKUP if in_context and topic is not None and recognise(topic) else Symptom.UNKNOWN_ID
 
 
 def _is_cut_off(text: str, anchor: Anchor) -> bool:

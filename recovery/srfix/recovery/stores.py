@@ -79,7 +79,8 @@ class Membership:
     is missing, or it validates more strictly than when it was registered): the reader fails on that too. None if it is
     registered."""
     answered_id: SchemaId | None
-    """The id that the look-up answered with; by content, so it may differ from `schema_id`."""
+    """The id that the look-up answered with; by content, so it may differ from `schema_id`. In a named context the reader
+    needs the id itself: there `error_code` is 40403 where only another id is found."""
     answered_subject: Subject | None = None
     """The subject that the look-up's answer names, if it is another one than was asked: by an alias, or a context."""
     problem: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from srfix.serde.errors import PlanError
 from srfix.serde.registry import RegistryClient
@@ -15,6 +15,7 @@ from srfix.serde.wire import SchemaId
 __all__ = [
     "SubjectState",
     "VersionState",
+    "difference",
     "read_subject_state",
     "subject_state_document",
     "subject_state_from",
@@ -31,6 +32,9 @@ class VersionState:
     """The id of its schema."""
     deleted: bool
     """True if it is soft-deleted."""
+    written_ms: int | None = field(default=None, compare=False)
+    """When the registry last wrote it, in milliseconds since 1970; None where it does not say. A version that was deleted for
+    good and registered again under the same number and id differs in this alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +90,7 @@ def _only_live(registry: RegistryClient, subject: Subject, number: int) -> list[
         answer = registry.version(subject, number)
     except (SubjectNotFoundError, VersionNotFoundError, VersionSoftDeletedError):
         return []
-    return [VersionState(version=number, schema_id=answer.schema_id, deleted=False)]
+    return [VersionState(version=number, schema_id=answer.schema_id, deleted=False, written_ms=answer.written_ms)]
 
 
 def _versions(registry: RegistryClient, subject: Subject, every: Iterable[int]) -> list[VersionState]:
@@ -100,7 +104,11 @@ def _versions(registry: RegistryClient, subject: Subject, every: Iterable[int]) 
             answer = registry.version(subject, number, deleted=True)
         except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
             continue
-        versions.append(VersionState(version=number, schema_id=answer.schema_id, deleted=number not in live))
+        versions.append(
+            VersionState(
+                version=number, schema_id=answer.schema_id, deleted=number not in live, written_ms=answer.written_ms
+            )
+        )
     return versions
 
 
@@ -108,9 +116,7 @@ def subject_state_document(state: SubjectState) -> dict[str, Json]:
     """The state as it stands in plans and journals."""
     return {
         "subject": state.subject,
-        "versions": [
-            {"version": v.version, "id": int(v.schema_id), "deleted": v.deleted} for v in sorted(state.versions)
-        ],
+        "versions": [_version_document(version) for version in sorted(state.versions)],
         "config": None if state.config is None else dict(state.config),
         "mode": state.mode,
     }
@@ -140,8 +146,46 @@ def subject_state_from(document: Json) -> SubjectState:
     raise PlanError(f"The state of a subject cannot be read from {document!r}.")
 
 
+def _version_document(state: VersionState) -> Json:
+    document: dict[str, Json] = {"version": state.version, "id": int(state.schema_id), "deleted": state.deleted}
+    return document if state.written_ms is None else {**document, "written_ms": state.written_ms}
+
+
 def _version(document: Json) -> VersionState:
     match document:
-        case {"version": int(version), "id": int(schema_id), "deleted": bool(deleted)}:
-            return VersionState(version=version, schema_id=SchemaId(schema_id), deleted=deleted)
+        case {"version": int(version), "id": int(schema_id), "deleted": bool(deleted), **more}:
+            written_ms = more.get("written_ms")
+            return VersionState(
+                version=version,
+                schema_id=SchemaId(schema_id),
+                deleted=deleted,
+                written_ms=written_ms if isinstance(written_ms, int) else None,
+            )
     raise ValueError(f"{document!r} is not a version")
+
+
+def difference(expected: SubjectState, found: SubjectState) -> str:
+    """In words, what is not as expected."""
+    parts = []
+    if expected.versions != found.versions:
+        parts.append(f"it holds {_versions_in_words(found)} where {_versions_in_words(expected)} was expected")
+    if expected.config != found.config:
+        parts.append(
+            f"its own configuration is {_config_in_words(found.config)} where {_config_in_words(expected.config)} was expected"
+        )
+    if expected.mode != found.mode:
+        parts.append(f"its own mode is {found.mode or 'not set'} where {expected.mode or 'not set'} was expected")
+    return f"{expected.subject}: {', and '.join(parts)}" if parts else f"{expected.subject}: nothing changed"
+
+
+def _versions_in_words(state: SubjectState) -> str:
+    return (
+        ", ".join(
+            f"version {v.version} = id {v.schema_id}{' (soft-deleted)' if v.deleted else ''}" for v in state.versions
+        )
+        or "no version"
+    )
+
+
+def _config_in_words(config: Mapping[str, object] | None) -> str:
+    return "not set" if config is None else ", ".join(f"{name}={value}" for name, value in sorted(config.items()))

@@ -22,7 +22,7 @@ from srfix.serde.registry.errors import (
     VersionNotFoundError,
 )
 from srfix.serde.registry.models import Schema, SchemaVersion, answered_elsewhere
-from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, join_context, split_context
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, join_context
 from srfix.serde.wire import Headers, SchemaId
 from srfix.serde.wire_peek import BY_GUID, SchemaIdPeek, peek_headers
 
@@ -35,6 +35,7 @@ _PEEKED_OFFSETS: Final = 50
 _PEEKED_PARTITIONS: Final = 16
 _MOST_ONE_BY_ONE: Final = 50
 """Latest versions that are asked one by one; a listing of 10,000 subjects is some ten pages, and megabytes."""
+_SCHEMA_NOT_FOUND: Final = 40403
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,13 +269,14 @@ def schema_behind(registry: RegistryClient, schema_id: SchemaId, context: str) -
 def ask_membership(registry: RegistryClient, subject: Subject, schema_id: SchemaId) -> Membership:
     """One content look-up, as the failing reader makes it (`AbstractKafkaAvroDeserializer.schemaVersion`).
 
+    In a named context the reader fails before, where the subject does not hold the id itself: it asks for the schema with
+    id and subject (`SchemaRegistryClient.getSchemaBySubjectAndId`). So content under another id is missing there.
+
     :raises RegistryError: if the registry does not answer, or answers something else than yes, 40401, 40403 or 42201.
     """
     schema: Schema | None = None
     try:
-        # Each context has ids of its own; in the default one, the subject would only be one more thing to ask about.
-        elsewhere = split_context(subject)[0] != DEFAULT_CONTEXT
-        schema = registry.schema_by_id(schema_id, subject=subject if elsewhere else None).schema
+        schema = registry.schema_by_id(schema_id, subject=subject).schema
     except SchemaNotFoundError:
         return Membership(schema_id=schema_id, schema=None, error_code=None, answered_id=None)
     try:
@@ -289,10 +291,15 @@ def ask_membership(registry: RegistryClient, subject: Subject, schema_id: Schema
             answered_id=None,
             problem=error.registry_message,
         )
+    is_given = (
+        answer.schema_id == schema_id
+        or registry.context_of(subject) == DEFAULT_CONTEXT
+        or registry.gives_id_to(subject, schema_id)
+    )
     return Membership(
         schema_id=schema_id,
         schema=schema,
-        error_code=None,
+        error_code=None if is_given else _SCHEMA_NOT_FOUND,
         answered_id=answer.schema_id,
         answered_subject=answer.subject if answered_elsewhere(subject, answer) else None,
     )

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks._counting import listed, restorable_ids
 from srfix.recovery.circumstances import Circumstances
 from srfix.recovery.cluster import Cluster
+from srfix.recovery.key_role import KeyRole
 from srfix.recovery.plan_file import Plan, PlannedFinding
 from srfix.recovery.playbook import Verified
+from srfix.recovery.stores import SuspectStore
 from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.recovery.supplied import Supplied
 from srfix.recovery.survey import Survey
 from srfix.recovery.verify_events import Confirmed, Event, Looked, NotLookedAt, Problem, tally
 from srfix.recovery.verify_ids import AskedIds, left_out_elsewhere
-from srfix.recovery.verify_keys import keys_missed, keys_of, left_open
+from srfix.recovery.verify_keys import keys_missed, keys_of, left_open, store_of
 from srfix.recovery.verify_rows import rows_read, rows_without_id
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import Json
-from srfix.serde.subjects import ChangelogSubject, Role, Subject, split_context, within_context_of
+from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.windowed import WindowKind
+from srfix.serde.wire import SchemaId
 
 __all__ = [
     "Confirmed",
@@ -72,11 +75,11 @@ def verify(
 ) -> Iterator[Event]:
     """Verifies each store of a plan. Reads only.
 
-    Per store: the census again; a content look-up with `deleted=true`, its id compared, for each id that the plan speaks
-    of, live or not, and for each that a restore loads; and per (id, partition) at least one live record decoded under the
-    phantom subject alone. The subject's configuration and mode must be what they were before the repair. A store of which
-    no live row was seen is not looked at; what the plan left out, and look-ups by key that miss what was repaired
-    (SRF005), are problems.
+    Per store, keys and values alike, even where the plan repairs one of them: the census again; a content look-up with
+    `deleted=true`, its id compared, for each id that the plan speaks of, live or not, and for each that a restore loads;
+    and per (id, partition) at least one live record decoded under the phantom subject alone. The subject's configuration
+    and mode must be what they were before the repair. A planned subject of which no live row was seen is not looked at;
+    what the plan left out, and look-ups by key that miss what was repaired (SRF005), are problems.
 
     :param registry: a fresh client: nothing that an earlier step remembered may answer.
     :param supplied: state directories, topologies and ksqlDB's answers: a global table, in whose restore committed offsets
@@ -87,62 +90,118 @@ def verify(
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
-    topics = cluster.topics()
-    survey = Survey(cluster=cluster, registry=registry)
+    supplied = supplied or Supplied()
     known_global = {
         (known.application, store.name) for known in plan.circumstances for store in known.stores if store.is_global
     }
-    stores: set[tuple[str, str, str]] = set()
-    for finding in plan.findings:
+
+    def count(finding: PlannedFinding, partitions: int) -> Census:
         where = (finding.application, finding.store)
-        is_global = where in known_global or (supplied is not None and supplied.is_global(*where))
-        count = topics.get(finding.source_topic)
-        if count is None:
-            yield Problem(
-                subject=finding.subject,
-                what=f"topic {finding.source_topic}, from which the store restores, is gone from this cluster; check "
-                "--bootstrap-servers",
-            )
-            yield from AskedIds.ask(plan, finding, (), registry).events(registry)
-            yield from _standing(plan.expects[finding.subject], registry)
-            continue
-        census = engine.count(
+        is_global = where in known_global or supplied.is_global(*where)
+        return engine.count(
             CensusRequest(
                 topic=finding.source_topic,
-                partitions=tuple(range(count)),
-                committed=None if is_global else _commits(cluster, finding, count),
+                partitions=tuple(range(partitions)),
+                committed=None if is_global else _commits(cluster, finding, partitions),
                 deadline_s=deadline_s,
                 max_records=max_records,
             ),
             on_progress=on_progress,
         )
+
+    run = _Run(plan=plan, cluster=cluster, registry=registry, count=count, every_row=every_row, deadline_s=deadline_s)
+    yield from run.events()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """One verification: every store is counted once, though its keys and its values are two findings."""
+
+    plan: Plan
+    cluster: Cluster
+    registry: RegistryClient
+    count: Callable[[PlannedFinding, int], Census]
+    every_row: EveryRow | None
+    deadline_s: float | None
+    _keys: dict[tuple[SuspectStore, Topic], KeyRole] = field(default_factory=dict)
+
+    def events(self) -> Iterator[Event]:
+        topics = self.cluster.topics()
+        survey = Survey(cluster=self.cluster, registry=self.registry)
+        asked = {finding.subject for finding in self.plan.findings}
+        for finding in self.plan.findings:
+            partitions = topics.get(finding.source_topic)
+            if partitions is None:
+                yield from self._without_topic(finding)
+                continue
+            where = store_of(finding), finding.source_topic
+            is_first = where not in self._keys
+            if is_first:
+                self._keys[where] = keys_of(finding, self.count(finding, partitions), survey)
+            keys = self._keys[where]
+            yield from self._of_finding(finding, keys)
+            if is_first:
+                yield from keys_missed(finding, keys, survey)
+                for beside in self._beside(finding, keys):
+                    asked.add(beside.subject)
+                    yield from self._of_other_role(beside, keys)
+        yield from left_out_elsewhere(self.plan, self.registry, asked=asked)
+
+    def _without_topic(self, finding: PlannedFinding) -> Iterator[Event]:
+        yield Problem(
+            subject=finding.subject,
+            what=f"topic {finding.source_topic}, from which the store restores, is gone from this cluster; check "
+            "--bootstrap-servers",
+        )
+        yield from AskedIds.ask(self.plan, finding, (), self.registry).events(self.registry)
+        yield from _standing(self.plan.expects[finding.subject], self.registry)
+
+    def _of_finding(self, finding: PlannedFinding, keys: KeyRole) -> Iterator[Event]:
+        census, before = keys.census, self.plan.expects[finding.subject]
         for partition in census.partitions:
             if partition.stopped_early is not None:
                 yield NotLookedAt(
                     subject=finding.subject,
                     what=f"{census.topic} partition {partition.partition}: {partition.stopped_early}",
                 )
-        keys = keys_of(finding, census, survey)
-        census = keys.census
-        asked = AskedIds.ask(plan, finding, restorable_ids(census, finding.role), registry)
-        yield from asked.events(registry)
-        before = plan.expects[finding.subject]
-        known_ids = asked.planned | asked.left_out.keys() | set(before.schema_ids)
-        for event in rows_read(
-            finding, census, cluster, registry, asked.memberships, known_ids=known_ids, window=keys.window
-        ):
+        asked = AskedIds.ask(self.plan, finding, restorable_ids(census, finding.role), self.registry)
+        yield from asked.events(self.registry)
+        for event in self._rows(finding, keys, asked, asked.planned | asked.left_out.keys() | set(before.schema_ids)):
             # What reads every row reads these too: they count once.
-            yield event if every_row is None else replace(event, rows=0)
+            yield event if self.every_row is None else replace(event, rows=0)
         yield from rows_without_id(finding, census)
         yield from left_open(finding, keys)
-        yield from _standing(before, registry)
-        store = (*where, split_context(finding.subject)[0])
-        if store not in stores:  # keys and values of one store are two findings
-            yield from keys_missed(finding, keys, survey)
-            stores.add(store)
-        if every_row is not None:
-            yield from every_row.events(finding, census, registry, window=keys.window, deadline_s=deadline_s)
-    yield from left_out_elsewhere(plan, registry)
+        yield from _standing(before, self.registry)
+        if self.every_row is not None:
+            yield from self.every_row.events(
+                finding, census, self.registry, window=keys.window, deadline_s=self.deadline_s
+            )
+
+    def _beside(self, finding: PlannedFinding, keys: KeyRole) -> Iterator[PlannedFinding]:
+        """The half of the store, keys or values, that the plan has no finding of and the reader reads all the same."""
+        store = store_of(finding)
+        planned = {(store_of(each), each.role) for each in self.plan.findings}
+        for role in Role:
+            if finding.code == "SRF001" and (store, role) not in planned and (role is Role.VALUE or keys.is_role):
+                yield replace(finding, role=role, subject=store.subject(role), schema_ids=(), planned_ids=())
+
+    def _of_other_role(self, beside: PlannedFinding, keys: KeyRole) -> Iterator[Event]:
+        asked = AskedIds.ask(self.plan, beside, restorable_ids(keys.census, beside.role), self.registry)
+        yield from asked.events(self.registry)
+        yield from self._rows(beside, keys, asked, None)
+
+    def _rows(
+        self, finding: PlannedFinding, keys: KeyRole, asked: AskedIds, known_ids: Collection[SchemaId] | None
+    ) -> Iterator[Event]:
+        return rows_read(
+            finding,
+            keys.census,
+            self.cluster,
+            self.registry,
+            asked.memberships,
+            known_ids=known_ids,
+            window=keys.window,
+        )
 
 
 def _commits(cluster: Cluster, finding: PlannedFinding, partitions: int) -> Mapping[int, int | None]:
@@ -205,8 +264,7 @@ def outcome_of(application: str, plan: Plan, events: Iterable[Event]) -> Verifie
     """What the verification says of one application of the plan. A subject of none of them counts for each."""
     owners: dict[Subject, set[str]] = {}
     for finding in plan.findings:
-        store = ChangelogSubject(application=finding.application, store=finding.store)
-        for subject in (finding.subject, *(within_context_of(finding.subject, store("", role)) for role in Role)):
+        for subject in (finding.subject, *map(store_of(finding).subject, Role)):
             owners.setdefault(subject, set()).add(finding.application)
     of_it = [event for event in events if application in owners.get(event.subject, {application})]
     problems = [event for event in of_it if isinstance(event, Problem)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from srfix.recovery.actions import Register
@@ -101,7 +101,7 @@ class AskedIds:
         schema_id, code = membership.schema_id, membership.error_code
         if not membership.is_known:
             if schema_id in self.live:
-                return ", which live records carry, is unknown to the registry (srfix explain SRF011)"
+                return ", which live records carry, is unknown to the registry (`srfix explain SRF011`)"
             return f", of which the plan speaks, is unknown to the registry: {_ANOTHER_REGISTRY}"
         if membership.problem is not None:
             return (
@@ -146,22 +146,22 @@ def _is_absent(membership: Membership) -> bool:
     return not membership.is_known or (membership.is_missing and membership.problem is None)
 
 
-def left_out_elsewhere(plan: Plan, registry: RegistryClient) -> Iterator[Event]:
-    """What the plan left out, where no id of a planned finding tells of it.
+def left_out_elsewhere(plan: Plan, registry: RegistryClient, *, asked: Collection[Subject]) -> Iterator[Event]:
+    """What the plan left out under other subjects than those whose ids were asked for.
 
+    :param asked: the subjects whose ids were asked for.
     :raises RegistryError: if the registry does not answer.
     """
-    planned = {finding.subject for finding in plan.findings}
     for omission in plan.omissions:
-        if omission.subject in planned and omission.schema_ids:
+        if omission.subject in asked and omission.schema_ids:
             continue
-        asked = [ask_membership(registry, omission.subject, schema_id) for schema_id in omission.schema_ids]
-        absent = [m.schema_id for m in asked if not m.is_known or m.is_missing]
+        memberships = [ask_membership(registry, omission.subject, schema_id) for schema_id in omission.schema_ids]
+        absent = [m.schema_id for m in memberships if not m.is_known or m.is_missing]
         which = f"schema id{'s' if len(absent) > 1 else ''} {listed(absent)}" if absent else "this"
-        if absent or not asked:
+        if absent or not memberships:
             yield Problem(subject=omission.subject, what=f"the plan left {which} out: {omission.reason}")
             continue
-        for membership in asked:
+        for membership in memberships:
             yield Confirmed(
                 subject=omission.subject,
                 what=f"schema id {membership.schema_id}, which the plan left out, is registered here by now",

@@ -19,7 +19,7 @@ from srfix.recovery.survey import Survey
 from srfix.recovery.verify_events import NotLookedAt, Problem
 from srfix.serde.subjects import Role, split_context
 
-__all__ = ["keys_missed", "keys_of", "left_open"]
+__all__ = ["keys_missed", "keys_of", "left_open", "store_of"]
 
 
 def keys_of(finding: PlannedFinding, census: Census, survey: Survey) -> KeyRole:
@@ -28,7 +28,7 @@ def keys_of(finding: PlannedFinding, census: Census, survey: Survey) -> KeyRole:
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
-    store = _store(finding)
+    store = store_of(finding)
     phantoms = {role: read_subject_state(survey.registry, store.subject(role)) for role in Role}
     return keys_of_store(survey, store, finding.source_topic, census, phantoms)
 
@@ -40,7 +40,7 @@ def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Itera
     """
     if not keys.is_certain:
         return
-    store = _store(finding)
+    store = store_of(finding)
     subject = store.subject(Role.KEY)
     carried = [i for i in restorable_ids(keys.census, Role.KEY) if survey.membership(subject, i).is_known]
     found = asymmetry(carried, read_subject_state(survey.registry, subject), keys.source.schema_ids)
@@ -50,7 +50,7 @@ def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Itera
             what=f"store {store.name} looks keys up under schema id {found.reader_id}, and the live keys of topic "
             f"{finding.source_topic} carry schema id {listed(found.topic_ids)}: its rows can be read, but a look-up by key "
             "misses them without an error, and the next update of a key makes a second row. No registration mends that "
-            "(srfix explain SRF005)",
+            "(`srfix explain SRF005`)",
             keys_miss=True,
         )
 
@@ -63,6 +63,7 @@ def left_open(finding: PlannedFinding, keys: KeyRole) -> Iterator[NotLookedAt]:
         )
 
 
-def _store(finding: PlannedFinding) -> SuspectStore:
+def store_of(finding: PlannedFinding) -> SuspectStore:
+    """The store of a planned finding, in the context of its subject."""
     context = split_context(finding.subject)[0]
     return SuspectStore(application=finding.application, name=finding.store, context=context)

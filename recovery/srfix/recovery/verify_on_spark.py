@@ -162,7 +162,7 @@ class EveryRowOnSpark:
 
 def _size(window: WindowKind) -> int:
     """Bytes of a window behind its key."""
-    return len(join(b"", Window(0, 0, 0), window))
+    return len(join(b"", Window(0, 0), window))
 
 
 def _fixed(role: Role, subject: Subject) -> FixedSubject:

@@ -41,14 +41,14 @@ def rows_read(
     registry: RegistryClient,
     memberships: Mapping[SchemaId, Membership],
     *,
-    known_ids: Collection[SchemaId],
+    known_ids: Collection[SchemaId] | None,
     window: WindowKind | None = None,
 ) -> Iterator[Event]:
     """The newest live record of each (id, partition), and what none was found of.
 
     :param memberships: what the registry said of each live id.
     :param known_ids: the ids that the plan speaks of, and those that the subject held before it. A topic in which other
-        ids alone are live may be another cluster's.
+        ids alone are live may be another cluster's. None where the plan speaks of none: then only what is there is read.
     :param window: the window behind each key; None if they are not windowed.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
@@ -89,7 +89,8 @@ def rows_read(
     for reason, ids in unread.items():
         for schema_id in sorted(ids):
             yield NotLookedAt(subject=finding.subject, what=_not_decoded(memberships[schema_id], reason))
-    yield from _nothing_seen(finding, census, seen, memberships, known_ids)
+    if known_ids is not None:
+        yield from _nothing_seen(finding, census, seen, memberships, known_ids)
 
 
 class _Reader:
@@ -181,7 +182,7 @@ def rows_without_id(finding: PlannedFinding, census: Census) -> Iterator[Event]:
                 subject=finding.subject,
                 what=f"{where}: {counted.live_unframed_keys} live value(s), the first unframed one at offset "
                 f"{counted.first_unframed_offset}, carry no schema id, so that the reader fails on them; no registration "
-                "mends them (srfix explain SRF013)",
+                "mends them (`srfix explain SRF013`)",
             )
         elif counted.live_unframed_keys:
             yield NotLookedAt(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
 from srfix.recovery.checks.interface import CheckContext
-from srfix.recovery.commands import srfix_command
+from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.hints import gather_hints, with_hints
@@ -66,6 +66,8 @@ class Want:
     """What it lacks."""
     known_under: Subject
     """The other one of the two subjects, which ought to hold them."""
+    mirrors: tuple[Subject, ...] = ()
+    """Copies of the subject in other contexts that lack them too, and that the repair leaves alone."""
 
 
 def wanted(
@@ -79,13 +81,15 @@ def wanted(
     """
     if width is Width.ALL_VERSIONS:
         for facts in examination.facts:
-            context = with_hints(said, gather_hints(facts.store, survey))
+            context = with_hints(
+                said, gather_hints(facts.store, survey, None if facts.source is None else facts.source.topic)
+            )
             for role in _roles_without_census(facts, survey):
                 want = _of_phantom(facts, role, (), survey, width)
-                if context.lookup_severity is not Severity.NOTE or "SRF001" in also:
+                if context.lookup_severity(role.subject) is not Severity.NOTE or "SRF001" in also:
                     yield want
                 elif want.missing:
-                    yield _not_needed(facts.store, role.subject)
+                    yield _not_needed(facts.store, role.subject, said.given)
     by_role = {
         (facts.store.application, facts.store.name, role.subject): facts
         for facts in examination.facts
@@ -97,39 +101,41 @@ def wanted(
         match finding.code:
             case "SRF001" if finding.repairable and known is not None and width is not Width.ALL_VERSIONS:
                 if finding.severity is not Severity.NOTE or "SRF001" in also:
-                    yield _of_phantom(known, known.roles[finding.role], ids, survey, width)
+                    want = _of_phantom(known, known.roles[finding.role], ids, survey, width)
+                    yield replace(want, mirrors=finding.mirrors)
                 else:
-                    yield _not_needed(known.store, finding.subject)
+                    yield _not_needed(known.store, finding.subject, said.given)
             case "SRF003" if "SRF001" in also and known is not None and width is Width.WIDE:
-                yield _of_phantom(known, known.roles[finding.role], (), survey, width)
+                want = _of_phantom(known, known.roles[finding.role], (), survey, width)
+                yield replace(want, mirrors=finding.mirrors)
             case "SRF004" if finding.repairable and "SRF004" in also:
                 yield from (_of_source(facts, finding, ids, survey) for facts in _facts_of(examination, finding))
             case "SRF004" if finding.repairable:
-                yield _of_producers(finding)
+                yield _of_producers(finding, said.given)
             case _:
                 pass
 
 
-def _not_needed(store: SuspectStore, subject: Subject) -> PassedOver:
-    command = srfix_command("plan", "--application", store.application, "--store", store.name, "--also", "SRF001")
+def _not_needed(store: SuspectStore, subject: Subject, given: Given) -> PassedOver:
+    of_it = ("--application", store.application, "--store", store.name)
+    command = given.quoted("plan", *of_it, "--also", "SRF001", "-o", "plan.json")
     return PassedOver(
         code="SRF001",
         subject=subject,
         why=f"Store {store} lacks schema ids under {subject}, which is a note (SRF001): as things stand its reader does not "
-        f"ask for them there, so that nothing fails. To have them registered all the same: {command}",
+        f"ask for them there, so that nothing fails. To have them registered all the same: {command}.",
     )
 
 
-def _of_producers(finding: Finding) -> PassedOver:
-    command = srfix_command(
-        "plan", "--application", finding.application, "--store", finding.store, "--also", finding.code
-    )
+def _of_producers(finding: Finding, given: Given) -> PassedOver:
+    of_it = ("--application", finding.application, "--store", finding.store)
+    command = given.quoted("plan", *of_it, "--also", finding.code, "-o", "plan.json")
     return PassedOver(
         code=finding.code,
         subject=finding.subject,
         why=f"Rows of store {finding.store} of application {finding.application} that were kept over an upgrade need schema "
         f"ids under {finding.subject} ({finding.code}). That subject is its producers' own, so nothing is written there "
-        f"unless it is asked for: {command}",
+        f"unless it is asked for: {command}.",
     )
 
 
@@ -164,6 +170,7 @@ def _of_source(facts: StoreFacts, finding: Finding, ids: tuple[SchemaId, ...], s
         ),
         at_fault=ids,
         missing=tuple(membership for membership in memberships.values() if membership.is_missing),
+        mirrors=finding.mirrors,
         known_under=facts.store.subject(finding.role),
     )
 

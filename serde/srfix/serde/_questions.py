@@ -19,16 +19,7 @@ from srfix.serde.registry.errors import (
 )
 from srfix.serde.registry.models import Schema, SchemaVersion
 from srfix.serde.registry.references import reference_texts
-from srfix.serde.subjects import (
-    DEFAULT_CONTEXT,
-    Role,
-    Subject,
-    SubjectStrategy,
-    join_context,
-    needs_record,
-    split_context,
-    subject_of,
-)
+from srfix.serde.subjects import Role, Subject, SubjectStrategy, context_alone, needs_record, subject_of
 
 __all__ = ["Question"]
 
@@ -62,8 +53,7 @@ class Question:
         part of it."""
         if not needs_record(strategy):
             return strategy(self.topic, self.role)
-        context, _ = split_context(subject_of(strategy, self.topic, self.role, lambda: _ANY_RECORD))
-        return None if context == DEFAULT_CONTEXT else join_context(context, "")
+        return context_alone(subject_of(strategy, self.topic, self.role, lambda: _ANY_RECORD))
 
     def subject(self, strategy: SubjectStrategy, resolved: ResolvedSchema) -> Subject:
         """The subject, when the schema is known.

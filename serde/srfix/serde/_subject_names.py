@@ -20,6 +20,7 @@ __all__ = [
     "SubjectStrategy",
     "Topic",
     "changelog_topic",
+    "context_alone",
     "has_prefix",
     "join_context",
     "role_of",
@@ -110,6 +111,17 @@ def join_context(context: str, name: str) -> Subject:
     if context == DEFAULT_CONTEXT and split_context(name) == (DEFAULT_CONTEXT, name):
         return Subject(name)
     return Subject(f":{context}:{name}")
+
+
+def context_alone(subject: str | None) -> Subject | None:
+    """What names a subject's context and no subject, `:.ctx:`; None for the default context, which needs no naming.
+
+    This is what a request for a schema by its id may name. With a whole subject of a named context a registry answers
+    40403 unless that subject holds the id; and for one that names no context it answers from a namesake in another
+    context first (seen on Confluent 7.9.9 and 8.3.1).
+    """
+    context, _ = split_context(subject or "")
+    return None if context == DEFAULT_CONTEXT else join_context(context, "")
 
 
 def within_context_of(parent: str, subject: str) -> Subject:

@@ -91,7 +91,7 @@ class SchemaSource(Protocol):
     """A registry that gives schemas by id, and those that they refer to. `srfix.serde.registry.RegistryClient` is one."""
 
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
-        """The schema behind an id."""
+        """The schema behind an id. `subject` picks the context, and nothing else: who holds the id is no matter."""
 
     def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
         """A version of a subject: asked only for schemas with references."""

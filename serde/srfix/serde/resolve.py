@@ -2,9 +2,13 @@
 
 | policy | asks | behaves as |
 |---|---|---|
-| `ById` | the id alone | plain deserializers: the incident does not show |
+| `ById` | the id alone | plain deserializers, but in a named context: the incident does not show |
 | `UnderOneSubject` | the id, and that one subject holds its content | Connect's AvroConverter, ksqlDB |
 | `DualSubject` | so of a first subject; only on 40401 and 40403 of a second | ksqlDB's patch (ksql#5823) |
+
+An id is asked for within the subject's context and without the subject. Confluent's own deserializers, plain ones too,
+send the subject along: in a named context (7.0 on) the registry answers them 40403 unless the subject itself holds the id,
+so that there they fail where `ById` and `DualSubject` read.
 
 Membership is asked by content with `deleted=True`, as `AbstractKafkaAvroDeserializer` asks: a soft-deleted
 version counts, and another id for the same content counts too (`ResolvedSchema.registered_id` says which came
@@ -35,7 +39,16 @@ from srfix.serde._resolved import (
 from srfix.serde.errors import DualSubjectError, RegistryError, SubjectVersionError
 from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
 from srfix.serde.registry.models import Schema
-from srfix.serde.subjects import Role, Subject, SubjectStrategy, TopicSubject, needs_record
+from srfix.serde.subjects import (
+    DEFAULT_CONTEXT,
+    Role,
+    Subject,
+    SubjectStrategy,
+    TopicSubject,
+    context_alone,
+    join_context,
+    needs_record,
+)
 from srfix.serde.wire import SchemaId
 
 __all__ = [
@@ -142,15 +155,21 @@ def _asked(question: Question, *strategies: SubjectStrategy) -> Hashable:
 class ById(_Policy):
     """The id alone.
 
-    Both ways raise `ResolveError` if the registry does not know the id or the GUID.
+    `context` says which context's id, where it is not the one that the registry's URL leads into. Both ways raise
+    `ResolveError` if the registry does not know the id or the GUID.
     """
 
-    def __init__(self, registry: SchemaSource) -> None:
+    def __init__(self, registry: SchemaSource, *, context: str = DEFAULT_CONTEXT) -> None:
+        """:raises UsageError: if it is no context's name, such as `.staging`."""
         super().__init__()
         self._registry = registry
+        self._hint = context_alone(join_context(context, ""))
+        self.context = context
+        """The context that was given; `.` for the URL's own."""
 
     def __repr__(self) -> str:
-        return f"ById({self._registry!r})"
+        context = "" if self.context == DEFAULT_CONTEXT else f", context={self.context!r}"
+        return f"ById({self._registry!r}{context})"
 
     def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
         """None: it asks no subject."""
@@ -158,10 +177,10 @@ class ById(_Policy):
 
     def over(self, registry: SerdeRegistry, *, on_second: Callable[[SecondAnswered], None] | None = None) -> ById:
         """See `PlannablePolicy.over`."""
-        return ById(registry)
+        return ById(registry, context=self.context)
 
     def _resolve(self, question: Question) -> ResolvedSchema:
-        return self._remembered.get(question.identity, lambda: question.resolved(self._registry, None))
+        return self._remembered.get(question.identity, lambda: question.resolved(self._registry, self._hint))
 
 
 class UnderOneSubject(_Policy):

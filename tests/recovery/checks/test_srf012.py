@@ -20,6 +20,7 @@ def set_mode(world: World, mode: str, subject: str = "") -> None:
         f"{world.registry.url}/mode{subject and '/' + subject}?force=true",
         data=json.dumps({"mode": mode}).encode(),
         method="PUT",
+        headers={"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request) as answer:
         assert answer.status == 200
@@ -97,7 +98,10 @@ class TestTraces:
 
     def test_what_is_inherited_is_no_trace(self, masked: World) -> None:
         request = urllib.request.Request(
-            f"{masked.registry.url}/config", data=b'{"compatibility": "NONE"}', method="PUT"
+            f"{masked.registry.url}/config",
+            data=b'{"compatibility": "NONE"}',
+            method="PUT",
+            headers={"Content-Type": "application/json"},
         )
         with urllib.request.urlopen(request) as answer:
             assert answer.status == 200

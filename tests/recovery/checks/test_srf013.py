@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -10,8 +11,10 @@ from srfix.fixtures.broker import ProducedRecord
 from srfix.recovery.bodies import newest_live
 from srfix.recovery.census.interface import CensusRequest
 from srfix.recovery.checks import CheckContext
+from srfix.recovery.checks.srf013 import check
 from srfix.recovery.diagnosis import Examination, diagnose
-from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.findings import Evidence, Finding, Severity, Weight
+from srfix.recovery.stores import StoreFacts
 from srfix.serde.subjects import Role, Topic
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
@@ -89,7 +92,7 @@ class TestTheNewestOfEachIdAndPartition:
         )
         assert "was decoded, 1 of 2 live key(s): there may be more" in finding.explanation
         assert (
-            "`srfix decode --partition 0 --from-offset 1 --max-records 1 users`. Ask the topic's producers"
+            "`srfix decode --partition 0 --from-offset 1 --max-records 1 users`. Ask the producer of topic users"
             in finding.next
         )
         (fault,) = finding.schema_ids
@@ -181,6 +184,59 @@ class TestTheNewestOfEachIdAndPartition:
         )
 
 
+class TestAdviceThatDeletesRows:
+    """Only where bodies were decoded and do not fit, in a role and from a topic of which nothing is in doubt."""
+
+    @pytest.fixture
+    def facts(self, world: World) -> StoreFacts:
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("a", value(1, CUT_OFF)))
+        world.commit("shop", users=1)
+        (learned,) = world.examine().facts
+        return learned
+
+    def next_of(self, world: World, facts: StoreFacts) -> str:
+        (finding,) = check(facts, CheckContext(registry=world.client()))
+        return finding.next
+
+    def test_it_is_given_with_proof(self, world: World, facts: StoreFacts) -> None:
+        assert "(or a tombstone, where the row is not wanted), to topic users" in self.next_of(world, facts)
+
+    @pytest.mark.parametrize(
+        ("kind", "weight", "is_given"),
+        [
+            ("topology", Weight.CONCLUSIVE, True),
+            ("store-name", Weight.STRONG, False),
+            ("store-name", Weight.WEAK, False),
+            ("committed-offsets", Weight.STRONG, False),
+        ],
+    )
+    def test_the_source_must_be_certain(
+        self, world: World, facts: StoreFacts, kind: str, weight: Weight, is_given: bool
+    ) -> None:
+        piece = Evidence(kind=kind, topic=Topic("users"), weight=weight, detail="seen")
+        said = self.next_of(world, replace(facts, evidence=(piece,)))
+        assert ("tombstone" in said) is is_given
+        assert ("Change nothing in topic users yet." in said) is not is_given
+
+    def test_what_speaks_against_a_topic_makes_it_no_source(self, world: World, facts: StoreFacts) -> None:
+        piece = Evidence(kind="topology", topic=Topic("users"), weight=Weight.CONCLUSIVE, detail="seen", against=True)
+        assert "tombstone" not in self.next_of(world, replace(facts, evidence=(piece,)))
+
+    def test_the_phantom_subject_must_stand(self, world: World, facts: StoreFacts) -> None:
+        role = facts.roles[Role.VALUE]
+        absent = replace(role, state=replace(role.state, versions=()))
+        said = self.next_of(world, replace(facts, roles={Role.VALUE: absent}))
+        assert "tombstone" not in said
+        assert "Ask the producer of topic users which serializer writes its values: that they are" in said
+
+    def test_rows_that_are_not_framed_are_kept_apart(self, world: World, facts: StoreFacts) -> None:
+        world.put("users", ("b", b"{}"))
+        world.commit("shop", users=2)
+        said = found(world.examine()).next
+        assert "which serializer writes its values. Only if they are damaged: write the same keys again" in said
+
+
 class TestAllOfThem:
     def test_keys_are_counted_per_partition_and_id(self) -> None:
         with world_of({"users": 2}) as world:
@@ -248,12 +304,12 @@ class TestWithoutProofOfTheSource:
     def test_nobody_is_told_to_change_rows(self, world: World) -> None:
         world.sources.clear()
         world.registry.seed(PHANTOM, W1)
-        world.put("users", ("a", value(1)), ("b", b"{}"))
+        world.put("users", ("a", value(1)), ("b", value(1, b"\x80")))
         world.commit("shop", users=2)
         said = world.findings()["SRF013"].next
         assert (
             "Change nothing in topic users yet. No evidence is conclusive that store users-store restores from" in said
         )
-        assert "run `srfix diagnose --application shop --store users-store --source users-store=users`." in said
+        assert "run `srfix diagnose --application shop --store users-store --source shop/users-store=users`." in said
         assert "tombstone" not in said
         assert "rite the same keys" not in said

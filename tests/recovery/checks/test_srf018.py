@@ -102,7 +102,7 @@ class TestCheck:
         finding = diagnosis(world, cleanup_policy="delete").findings[0]
         assert finding.next.startswith("Change nothing on topic users yet: it may be a stream of events.")
         assert finding.next.endswith(
-            "run `srfix diagnose --application shop --store users-store --source users-store=users`."
+            "run `srfix diagnose --application shop --store users-store --source shop/users-store=users`."
         )
         assert "compact" not in finding.next
         assert "restores, as far as the evidence tells, from topic users" in finding.explanation

@@ -329,8 +329,8 @@ class TestConflicts:
         assert seen(finding, "state-directory") == {("clients", Weight.CONCLUSIVE)}
         assert seen(finding, "topology") == {("users", Weight.CONCLUSIVE)}
         assert finding.next == (
-            "Say which: srfix diagnose --source shop/users-store=users or srfix diagnose --source "
-            "shop/users-store=clients."
+            "Say which: `srfix diagnose --source shop/users-store=users` or `srfix diagnose --source "
+            "shop/users-store=clients`."
         )
         assert {each.topic for each in finding.considered} == {"users", "clients"}
 

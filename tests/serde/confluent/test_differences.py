@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import schema_registry as confluent
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry import avro as confluent_avro
+from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
@@ -227,3 +228,27 @@ class TestJson:
         with pytest.raises(Exception, match="is not of type 'array'"):
             peers.their_json_serializer(theirs, schema)((1, 2), CTX)
         assert JSONSerializer(schema, theirs)((1, 2), CTX) == JSONSerializer(schema, theirs)([1, 2], CTX)
+
+
+class TestInAContext:
+    @pytest.mark.parametrize("whose", ["our client", "confluent's client"])
+    @pytest.mark.parametrize("path", ["", "/contexts/.eu"])
+    def test_an_id_that_its_subject_does_not_hold_is_read(self, server: FixtureRegistry, path: str, whose: str) -> None:
+        server.seed("t-value", EMPTY)  # id 1 of the default context
+        server.seed(":.eu:elsewhere-value", RECORD)
+        url, payload = server.url + path, frame_id(1, b"\x02")
+        conf = {"subject.name.strategy": lambda ctx, _name: "t-value" if path else ":.eu:t-value"}
+        with SchemaRegistryClient({"url": url, "max.retries": 0}) as theirs, RegistryClient(url) as ours:
+            with pytest.raises(SchemaRegistryError, match="Schema 1 not found"):
+                peers.their_avro_deserializer(theirs, conf=conf)(payload, CTX)
+            client = ours if whose == "our client" else theirs
+            assert AvroDeserializer(client, conf=conf)(payload, CTX) == {"a": 1}
+
+    @pytest.mark.parametrize("whose", ["our client", "confluent's client"])
+    def test_a_namesake_of_the_subject_elsewhere_gives_no_schema(self, server: FixtureRegistry, whose: str) -> None:
+        server.seed("elsewhere-value", RECORD)
+        server.seed(":.eu:t-value", EMPTY)  # id 1 there too
+        payload = frame_id(1, b"\x02")
+        with SchemaRegistryClient({"url": server.url}) as theirs, RegistryClient(server.url) as ours:
+            assert peers.their_avro_deserializer(theirs)(payload, CTX) == {}
+            assert AvroDeserializer(ours if whose == "our client" else theirs)(payload, CTX) == {"a": 1}

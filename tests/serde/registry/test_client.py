@@ -52,7 +52,12 @@ CALLS: list[tuple[Callable[[RegistryClient], object], object, str]] = [
     (lambda client: client.version("s", 3, deleted=True), VERSION, "GET /subjects/s/versions/3?deleted=true"),
     (lambda client: client.schema_by_id(7), {"schema": TEXT}, "GET /schemas/ids/7"),
     (
-        lambda client: client.schema_by_id(7, subject="s/x"),
+        lambda client: client.schema_by_id(7, subject=":.c/x:s/x"),
+        {"schema": TEXT},
+        "GET /schemas/ids/7?subject=%3A.c%2Fx%3A",
+    ),
+    (
+        lambda client: client.gives_id_to("s/x", 7),
         {"schema": TEXT},
         "GET /schemas/ids/7?subject=s%2Fx",
     ),

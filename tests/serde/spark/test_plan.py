@@ -561,3 +561,35 @@ def test_a_plan_is_printed_in_a_line(registry: FixtureRegistry, client: Registry
     registry.seed("users-value", LOWER)
     plan = plan_read(client, "users", parse_columns(COLUMNS), ids=[9])
     assert str(plan) == repr(plan) == "ReadPlan(values of 'users', avro, 2 columns, 1 schemas, 1 refused)"
+
+
+class TestContexts:
+    """Id 1 is UPPER in `.eu`, under the source's subject alone, and LOWER in the default context."""
+
+    @pytest.fixture(autouse=True)
+    def seeded(self, registry: FixtureRegistry) -> None:
+        registry.seed("orders-value", LOWER)
+        registry.seed(":.eu:orders-value", UPPER)
+        registry.seed(f":.eu:{PHANTOM_VALUE}", LIST)
+
+    @pytest.mark.parametrize(("path", "context"), [("", ":.eu:"), ("/contexts/.eu", "")])
+    def test_the_dual_subject_policy_finds_the_second(self, registry: FixtureRegistry, path: str, context: str) -> None:
+        with RegistryClient(registry.url + path) as client:
+            policy = DualSubject(
+                client,
+                first=FixedSubject(value=f"{context}{PHANTOM_VALUE}"),
+                second=FixedSubject(value=f"{context}orders-value"),
+            )
+            plan = plan_read(client, "orders", COLUMNS, policy=policy)
+            planned = {schema.schema_id: schema for schema in plan.schemas}
+            assert planned[SchemaId(1)].resolved.schema.text == UPPER
+            assert planned[SchemaId(1)].second is not None
+            assert not plan.refusals
+
+    def test_by_id_the_context_is_that_of_the_subjects(self, registry: FixtureRegistry) -> None:
+        with RegistryClient(registry.url) as client:
+            plan = plan_read(client, "orders", COLUMNS, subjects=[":.eu:orders-value"], ids=[1])
+            assert [planned.resolved.schema.text for planned in plan.schemas] == [UPPER]
+            assert plan.subjects == (":.eu:orders-value",)
+            with pytest.raises(UsageError, match=r"^The subjects are in several registry contexts \(\., \.eu\)"):
+                plan_read(client, "orders", COLUMNS, subjects=[":.eu:orders-value", "orders-value"])

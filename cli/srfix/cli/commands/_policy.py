@@ -11,11 +11,13 @@ from srfix.serde.errors import UsageError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.resolve import ById, DualSubject, Resolver, SecondAnswered, UnderOneSubject
 from srfix.serde.subjects import (
+    DEFAULT_CONTEXT,
     ChangelogSubject,
     FixedSubject,
     Role,
     SubjectStrategy,
     TopicSubject,
+    split_context,
     split_subject,
     subject_for,
 )
@@ -55,7 +57,8 @@ class PolicyChoice:
         if second is not None and policy != DUAL_SUBJECT:
             raise UsageError(f"--second-subject is asked by --resolve {DUAL_SUBJECT} only.")
         if policy == BY_ID:
-            return ById(registry)
+            named = DEFAULT_CONTEXT if self.subject is None else split_context(self.subject)[0]
+            return ById(registry, context=named)
         if policy == ONE_SUBJECT:
             return UnderOneSubject(registry, first or TopicSubject())
         if first is None:

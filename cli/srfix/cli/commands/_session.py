@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -52,7 +52,7 @@ class Session:
 
     @property
     def said(self) -> CheckContext:
-        """What the person said of the reader and its Kafka Streams.
+        """What the person said of the reader and its Kafka Streams, and the options to repeat in commands.
 
         :raises UsageError: if the version is none.
         """
@@ -61,6 +61,7 @@ class Session:
             registry=self.survey.registry,
             reader=Reader(self.selection.reader),
             streams_version=None if version is None else StreamsVersion.parse(version),
+            given=given_options(),
         )
 
     def examine(self, *, engine: CensusEngine | None = None) -> Examination:
@@ -69,11 +70,10 @@ class Session:
         :param engine: what counts topics, if not the session's own.
         """
         selection = self.selection
-        given = given_options()
         examination = diagnose(
             self.survey,
             engine or self.engine,
-            replace(self.said, given=given),
+            self.said,
             application=selection.application,
             store=selection.store,
             deadline_s=self.hurry.deadline_s,
@@ -87,7 +87,7 @@ class Session:
             click.echo(f"--source for the store {store!r} was not used: no store of that name was examined.", err=True)
         if not selection.ignore:
             return examination
-        examination = acknowledge(examination, selection.ignore, self.survey.subjects(), given=given)
+        examination = acknowledge(examination, selection.ignore, self.survey.subjects(), given=given_options())
         for pattern in unused_patterns(examination, selection.ignore):
             click.echo(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.", err=True)
         return examination

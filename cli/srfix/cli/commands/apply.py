@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,11 +28,12 @@ from srfix.cli.output.interface import (
 )
 from srfix.cli.output.rendering import write_report
 from srfix.recovery.action_document import action_document, describe
-from srfix.recovery.actions import Action
+from srfix.recovery.actions import Action, Register
 from srfix.recovery.apply import (
     AlreadyApplied,
     AppliedInPartError,
     JournalSetAside,
+    Reopened,
     StepDone,
     StepFound,
     apply_plan,
@@ -104,6 +105,12 @@ def apply(
                     case StepFound(action=action):
                         done.append((action, "found done"))
                         click.echo(f"Step {action.step} was found done: {describe(action)}.", err=True)
+                    case Reopened(missing=missing):
+                        click.echo(
+                            "This plan was carried out before, and somebody has deleted for good since: "
+                            f"{_listed(missing)}. It is registered again.",
+                            err=True,
+                        )
                     case AlreadyApplied():
                         title = "Applied before; nothing was written now"
                     case JournalSetAside(path=aside):
@@ -125,6 +132,10 @@ def apply(
     )
     write_report(report, output)
     return code
+
+
+def _listed(registrations: Iterable[Register]) -> str:
+    return ", ".join(f"schema id {action.schema_id} under {action.subject}" for action in registrations)
 
 
 def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Path, *, probe_permissions: bool) -> None:

@@ -12,6 +12,7 @@ from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.stores import StoreFacts
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import RegistryClient
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject
 
 __all__ = ["Check", "CheckContext", "Reader", "StreamsVersion"]
 
@@ -22,7 +23,8 @@ class Reader(Enum):
     CONNECT = "connect"
     """Looks the version up under the subject: Connect's AvroConverter, ksqlDB."""
     PLAIN = "plain"
-    """By id alone: KafkaAvroDeserializer, SpecificAvroSerde."""
+    """By id, with no look-up of the version: KafkaAvroDeserializer, SpecificAvroSerde. They name their subject when they
+    ask for the id, which matters in a named context."""
     DUAL = "dual"
     """With the dual-subject fallback: srfix, ksqlDB's StaticTopicSerde."""
     UNKNOWN = "unknown"
@@ -68,10 +70,24 @@ class CheckContext:
     given: Given = field(default_factory=Given)
     """What the person gave on the command line, for the commands that findings print."""
 
-    @property
-    def lookup_severity(self) -> Severity:
-        """How bad a missing version is for this reader."""
-        if self.reader in (Reader.PLAIN, Reader.DUAL):
+    def does_without(self, subject: Subject) -> bool:
+        """True if this reader needs no version under the subject that it asks.
+
+        A plain deserializer does in the default context. In a named one the registry gives the schema of an id to nobody
+        but a subject that holds the id, and Confluent's deserializers name theirs (`getSchemaBySubjectAndId`; seen on
+        7.9.9 and 8.3.1).
+        """
+        if self.reader is Reader.PLAIN:
+            return self.registry.context_of(subject) == DEFAULT_CONTEXT
+        return self.reader is Reader.DUAL
+
+    def fails_by_id(self, subject: Subject) -> bool:
+        """True if a plain deserializer is what reads, and fails on the id under this subject."""
+        return self.reader is Reader.PLAIN and not self.does_without(subject)
+
+    def lookup_severity(self, subject: Subject) -> Severity:
+        """How bad a version that is missing under a phantom subject is for this reader."""
+        if self.does_without(subject):
             return Severity.NOTE
         if self.streams_version is not None and self.streams_version.asks_the_source_subject:
             return Severity.NOTE

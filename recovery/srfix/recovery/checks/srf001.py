@@ -11,6 +11,7 @@ from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import SubjectState
+from srfix.serde.subjects import DEFAULT_CONTEXT
 from srfix.serde.wire import SchemaId
 
 __all__ = ["CODE", "check", "missing_ids"]
@@ -44,7 +45,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         source = facts.source
         yield Finding(
             code=CODE,
-            severity=context.lookup_severity,
+            severity=context.lookup_severity(role.subject),
             application=facts.store.application,
             store=facts.store.name,
             role=role.role,
@@ -56,7 +57,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             registered_ids=role.state.schema_ids,
             evidence=facts.evidence,
             explanation=_explanation(facts, role, faults, context),
-            next=_next(facts, context),
+            next=_next(facts, role, context),
             repairable=source is not None,
         )
 
@@ -119,16 +120,27 @@ def _unless_without_logging(facts: StoreFacts) -> str:
 
 
 def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
-    if context.lookup_severity is Severity.NOTE:
+    if context.lookup_severity(role.subject) is Severity.NOTE:
         why = (
-            "this Kafka Streams asks the source's subject"
-            if context.reader not in (Reader.PLAIN, Reader.DUAL)
-            else f"a {context.reader.value} reader does not need that version"
+            f"a {context.reader.value} reader does not need that version"
+            if context.does_without(role.subject)
+            else "this Kafka Streams asks the source's subject"
         )
         return f"As {why}, nothing fails because of it."
-    condition = "" if context.reader is Reader.CONNECT else "if the reader looks the version up under the subject, "
+    named = context.registry.context_of(role.subject)
+    fails_by_id = context.fails_by_id(role.subject)
+    condition = (
+        f"a plain reader asks for the id under the subject too, and in context {named} the registry gives the schema of an id "
+        "to no subject that does not hold it: "
+        if fails_by_id
+        else ""
+        if context.reader is Reader.CONNECT or named != DEFAULT_CONTEXT
+        else "if the reader looks the version up under the subject, "
+    )
     after = "those rows cannot be read" if any(fault.live_keys for fault in faults) else "its rows could not be read"
-    message = f'"Error retrieving Avro {role.role.value} schema version for id {faults[0].schema_id}"'
+    # In a named context every one of Confluent's deserializers fails before it looks a version up.
+    version = "" if named != DEFAULT_CONTEXT else "version "
+    message = f'"Error retrieving Avro {role.role.value} schema {version}for id {faults[0].schema_id}"'
     sentence = f"{condition}after a restore {after}: {message}."
     unless = (
         " If Kafka Streams 2.7 or later runs, that subject is never asked, which would explain that it does not exist: say "
@@ -142,12 +154,12 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
     )
 
 
-def _next(facts: StoreFacts, context: CheckContext) -> str:
+def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
         return f"Say which topic the table is built on (candidates: {_candidates(facts)})."
     of_it = ("--application", store.application, "--store", store.name)
-    if context.lookup_severity is Severity.NOTE:
+    if context.lookup_severity(role.subject) is Severity.NOTE:
         command = context.given.quoted("plan", *of_it, "--also", CODE)
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
     plan = context.given.quoted("plan", *of_it, "-o", "plan.json")

@@ -16,7 +16,7 @@ from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import read_subject_state
 from srfix.recovery.survey import ask_membership
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject
 from srfix.serde.wire import SchemaId
 
 __all__ = ["CODE", "check"]
@@ -44,7 +44,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             continue
         yield Finding(
             code=CODE,
-            severity=_severity(context),
+            severity=_severity(subject, context),
             application=facts.store.application,
             store=facts.store.name,
             role=role.role,
@@ -54,7 +54,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             registered_ids=read_subject_state(context.registry, subject).schema_ids,
             evidence=facts.evidence,
             explanation=_explanation(facts, role, subject, absent, context),
-            next=_next(facts, context),
+            next=_next(facts, subject, context),
             repairable=True,
         )
 
@@ -64,8 +64,8 @@ def _at_fault(schema_id: SchemaId) -> IdAtFault:
     return IdAtFault(schema_id=schema_id, live_keys=None, records=0, partitions=())
 
 
-def _severity(context: CheckContext) -> Severity:
-    return Severity.NOTE if context.reader in (Reader.PLAIN, Reader.DUAL) else Severity.BREAKS_ON_UPGRADE
+def _severity(subject: Subject, context: CheckContext) -> Severity:
+    return Severity.NOTE if context.does_without(subject) else Severity.BREAKS_ON_UPGRADE
 
 
 def _explanation(
@@ -78,26 +78,32 @@ def _explanation(
         f"and not under {subject}, which Kafka Streams 2.7 and later ask (40403). Rows that 2.6.3 or earlier has processed "
         "carry such an id."
     )
-    if context.reader is Reader.PLAIN:
+    if context.reader is Reader.PLAIN and context.does_without(subject):
         return f"{first} A plain reader does not need that version, so nothing fails because of it."
     if context.reader is Reader.DUAL:
         return f"{first} A dual-subject reader finds it under the phantom subject, so nothing fails because of it."
-    condition = "" if context.reader is Reader.CONNECT else "and the reader looks versions up under the subject, "
+    named = context.registry.context_of(subject)
+    condition = (
+        ""
+        if context.reader is Reader.CONNECT or named != DEFAULT_CONTEXT
+        else "and the reader looks versions up under the subject, "
+    )
+    version = "version " if named == DEFAULT_CONTEXT else ""
     return (
         f"{first} Where the state directory was kept over the upgrade, {condition}each read of such a row fails: "
-        f'"Error retrieving Avro {role.role.value} schema version for id {absent[0]}". Rows that were restored since are not '
+        f'"Error retrieving Avro {role.role.value} schema {version}for id {absent[0]}". Rows that were restored since are not '
         "concerned. Whether the state was kept cannot be told from cluster and registry alone."
     )
 
 
-def _next(facts: StoreFacts, context: CheckContext) -> str:
+def _next(facts: StoreFacts, subject: Subject, context: CheckContext) -> str:
     store, version = facts.store, context.streams_version
     said: tuple[str, ...] = ()
     if version is not None and not context.given.has("--streams-version"):
         said = ("--streams-version", f"{version.major}.{version.minor}")
     of_it = ("--application", store.application, "--store", store.name)
     plan = context.given.quoted("plan", *of_it, *said, "--also", CODE, "-o", "plan.json")
-    if _severity(context) is Severity.NOTE:
+    if _severity(subject, context) is Severity.NOTE:
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {plan}."
     register = f"{plan}, read its price, then {context.given.quoted('apply', 'plan.json')}"
     if not is_certain(facts):

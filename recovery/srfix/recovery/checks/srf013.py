@@ -46,7 +46,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             registered_ids=role.state.schema_ids,
             evidence=facts.evidence,
             explanation=" ".join((*told, _consequence(facts, ignored=ignored))),
-            next=_next(facts, role, misfits, context, has_unframed=bool(unframed)),
+            next=_next(facts, role, misfits, context),
             repairable=False,
         )
 
@@ -107,28 +107,29 @@ def _consequence(facts: StoreFacts, *, ignored: bool) -> str:
     )
 
 
-def _next(
-    facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], context: CheckContext, *, has_unframed: bool
-) -> str:
+def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], context: CheckContext) -> str:
     """Advice that rewrites or deletes rows only where bodies were decoded and do not fit, in a role and from a topic of
     which nothing is in doubt; else a look at a row, and a question.
     """
     topic = facts.census.topic if facts.census is not None else ""
     see = f"No registration helps. See the first one with {_look(facts, role, misfits, context)}."
     who = f"Ask the producer of topic {topic} which serializer writes its {role.role.value}s"
+    why = "."
     if not misfits:
-        return f"{see} {who}: values of another format can be right there, and the store's serde wrong."
-    if not is_certain_role(facts, role):
-        return f"{see} {who}: that they are a schema registry's was concluded from their bytes."
+        why = ": values of another format can be right there, and the store's serde wrong."
+    elif not is_certain_role(facts, role):
+        why = ": that they are a schema registry's was concluded from their bytes."
     if not is_certain(facts):
-        return f"{see} {who}. Change nothing in topic {topic} yet. {make_certain(facts, context)}"
+        return f"{see} {who}{why} Change nothing in topic {topic} yet. {make_certain(facts, context)}"
+    if not misfits or not is_certain_role(facts, role):
+        return f"{see} {who}{why}"
+    where = f"to topic {topic}, and let {facts.store.application} commit beyond them."
     again = (
         "the rows anew under keys that decode, and a tombstone for each of these keys"
         if role.role is Role.KEY
         else "the same keys again with valid values (or a tombstone, where the row is not wanted)"
     )
-    write = f"{see} Write {again}, to topic {topic}, and let {facts.store.application} commit beyond them."
-    return f"{write} {who} where they are not framed, before those are written anew." if has_unframed else write
+    return f"{see} {who}. Only if they are damaged: write {again}, {where}"
 
 
 def _look(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], context: CheckContext) -> str:

@@ -13,7 +13,7 @@ from srfix.recovery.checks.interface import CheckContext, Reader
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import read_subject_state
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject
 
 __all__ = ["CODE", "check"]
 
@@ -33,7 +33,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         held = read_subject_state(context.registry, subject).schema_ids
         yield Finding(
             code=CODE,
-            severity=_severity(role, faults, context),
+            severity=_severity(subject, role, faults, context),
             application=facts.store.application,
             store=facts.store.name,
             role=role.role,
@@ -57,8 +57,8 @@ def _in_neither(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> bool:
     return any(role.memberships[fault.schema_id].is_missing for fault in faults)
 
 
-def _severity(role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> Severity:
-    if context.reader is Reader.PLAIN:
+def _severity(subject: Subject, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> Severity:
+    if context.reader is Reader.PLAIN and context.does_without(subject):
         return Severity.NOTE
     if context.reader is Reader.DUAL:
         return Severity.BROKEN if _in_neither(role, faults) else Severity.NOTE
@@ -79,11 +79,16 @@ def _explanation(
         f"Records of topic {topic} carry ids that are not registered under its own subject {subject} either ({missing}): "
         f"{in_words(faults)}. Another subject naming strategy at the producer does that, or a topic mirrored under a new name."
     )
-    if context.reader is Reader.PLAIN:
+    if context.reader is Reader.PLAIN and context.does_without(subject):
         return f"{what} As a plain reader does not need that version, nothing fails because of it."
     if context.reader is Reader.DUAL:
         both = f"The dual-subject fallback asks {role.subject} and {subject}"
         return f"{what} {both}, and neither has all of them." if _in_neither(role, faults) else f"{what} {both}."
     if _asks_it_now(context):
-        return f"{what} This Kafka Streams asks that subject: a reader that looks the version up there cannot read the rows."
+        reader = (
+            "a reader that looks the version up there"
+            if context.registry.context_of(subject) == DEFAULT_CONTEXT
+            else "in a named context a reader that asks for the id under it"
+        )
+        return f"{what} This Kafka Streams asks that subject: {reader} cannot read the rows."
     return f"{what} Kafka Streams 2.7 and later asks that subject, and the dual-subject fallback asks it second: both fail."

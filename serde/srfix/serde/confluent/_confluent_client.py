@@ -20,7 +20,7 @@ from srfix.serde.errors import SecretError, SrfixError, UsageError
 from srfix.serde.registry._urls import without_user_info
 from srfix.serde.registry.errors import RegistryProtocolError, RegistryUnreachableError, answer_error_class
 from srfix.serde.registry.models import SchemaVersion
-from srfix.serde.subjects import Role, Subject
+from srfix.serde.subjects import Role, Subject, context_alone
 from srfix.serde.wire import SchemaId
 
 __all__ = ["ConfluentClient", "ConfluentRegistry", "FromConfig"]
@@ -79,8 +79,9 @@ class ConfluentRegistry:
         """See `Registry`."""
 
         def ask() -> KnownSchema:
-            found = cast("ConfluentSchema", self._client.get_schema(schema_id, subject))
-            if subject is not None:
+            context = context_alone(subject)
+            found = cast("ConfluentSchema", self._client.get_schema(schema_id, context))
+            if context is not None:
                 self._client.clear_caches()
             return KnownSchema(schema=schema_from(found), schema_id=schema_id, original=found)
 

@@ -23,6 +23,8 @@ What differs from confluent-kafka 2.16, and why:
 | one serializer, subjects with different ids | the id of the subject that was registered last | each subject's own |
 | `use.schema.id` with a registry of 8.x | fails: no id in the answer | works |
 | a record that does not fit | its schema is registered all the same | nothing is registered |
+| an id that its subject does not hold, in a named context | refused: the request names the subject | read |
+| an id, where another context has a subject of the same name | that context's schema | the own context's |
 | a registration | answered from what the client has read | always sent, once per subject |
 | rules, CSFLE, inline validation rules | executed | refused by name |
 | a schema of another type | read as Avro | `SchemaError` |

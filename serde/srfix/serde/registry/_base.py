@@ -17,6 +17,7 @@ from srfix.serde.registry.errors import EndpointNotSupportedError, RegistryAnswe
 from srfix.serde.registry.models import Json, RegisteredSchema, Schema
 from srfix.serde.registry.retry import RetryPolicy
 from srfix.serde.registry.tls import ClientCertificate, check_ca_file, client_context
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
 
 __all__ = ["ClientBase", "flags", "schema_body"]
 
@@ -74,8 +75,8 @@ class ClientBase:
         self._cache_capacity = cache_capacity
         # lru_cache: bounded, thread-safe, and an exception is never kept, so a schema that a repair has
         # registered is found by the next read. An id's content never changes, but an id means one schema per
-        # context and the subject picks the context, so it is part of the key.
-        self._schema_by_id: Callable[[int, str | None], RegisteredSchema] = lru_cache(maxsize=cache_capacity)(
+        # context, so that is part of the key.
+        self._schema_by_id: Callable[[int, Subject | None], RegisteredSchema] = lru_cache(maxsize=cache_capacity)(
             partial(_fetch_schema, self._transport)
         )
 
@@ -83,6 +84,13 @@ class ClientBase:
     def url(self) -> str:
         """The URLs, comma-joined, without secrets."""
         return ",".join(endpoint.url for endpoint in self._transport.settings.endpoints)
+
+    def context_of(self, subject: str) -> str:
+        """The context that a subject is in: the one that it names, else the one that the URL leads into, else `.`."""
+        named, _ = split_context(subject)
+        if named != DEFAULT_CONTEXT:
+            return named
+        return self._transport.settings.endpoints[0].context or DEFAULT_CONTEXT
 
     def close(self) -> None:
         """Closes the connections of all threads; a later request opens new ones."""
@@ -152,8 +160,8 @@ def schema_body(schema: Schema) -> dict[str, Json]:
     return body
 
 
-def _fetch_schema(transport: Transport, schema_id: int, subject: str | None) -> RegisteredSchema:
-    query = None if subject is None else {"subject": subject}
+def _fetch_schema(transport: Transport, schema_id: int, context: Subject | None) -> RegisteredSchema:
+    query = None if context is None else {"subject": context}
     return _parse.registered_schema(
         transport.request("GET", path_of("schemas", "ids", schema_id), query=query), schema_id
     )

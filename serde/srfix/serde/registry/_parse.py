@@ -164,7 +164,7 @@ def _subject(answer: Answer, name: str) -> Subject:
 
 
 def _schema_version(answer: Answer, body: dict[str, Json]) -> SchemaVersion:
-    metadata, guid = body.get("metadata"), body.get("guid")
+    metadata, guid, written_ms = body.get("metadata"), body.get("guid"), body.get("ts")
     return SchemaVersion(
         subject=_subject(answer, _text(answer, body, "subject")),
         version=_number(answer, body, "version"),
@@ -172,6 +172,7 @@ def _schema_version(answer: Answer, body: dict[str, Json]) -> SchemaVersion:
         schema=_schema(answer, body),
         metadata=metadata if isinstance(metadata, dict) else None,
         guid=guid if isinstance(guid, str) else None,
+        written_ms=cast(int, written_ms) if _is_number(written_ms) else None,
     )
 
 

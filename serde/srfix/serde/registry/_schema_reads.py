@@ -11,9 +11,14 @@ from srfix.serde.registry._answer import Answer
 from srfix.serde.registry._base import ClientBase, flags, schema_body
 from srfix.serde.registry._paging import paged
 from srfix.serde.registry._urls import path_of
-from srfix.serde.registry.errors import EndpointNotSupportedError, SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.registry.errors import (
+    EndpointNotSupportedError,
+    SchemaNotFoundError,
+    SubjectNotFoundError,
+    VersionNotFoundError,
+)
 from srfix.serde.registry.models import CompatibilityCheck, RegisteredSchema, Schema, SchemaVersion, SubjectVersion
-from srfix.serde.subjects import Role, Subject, has_prefix
+from srfix.serde.subjects import Role, Subject, context_alone, has_prefix
 from srfix.serde.wire import SchemaId
 
 __all__ = ["SchemaReads"]
@@ -25,11 +30,25 @@ class SchemaReads(ClientBase):
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
         """The schema behind an id, from the cache if it was read before.
 
-        `subject` only picks the context (7.0 on): an answer does not say that the subject holds the schema.
+        `subject` only picks the context (7.0 on), and only that is sent: whether the subject holds the id is no matter.
+        Readers send the whole subject, and in a named context fail where it does not hold the id (`gives_id_to`).
 
-        :raises SchemaNotFoundError: if the registry does not know the id.
+        :raises SchemaNotFoundError: if the context does not know the id.
         """
-        return self._schema_by_id(schema_id, subject)
+        return self._schema_by_id(schema_id, context_alone(subject))
+
+    def gives_id_to(self, subject: str, schema_id: int) -> bool:
+        """Whether the registry answers for an id to a reader that names its subject (`GET /schemas/ids/{id}?subject=`), as
+        Confluent's deserializers do. Never cached.
+
+        In a named context it does for a subject that holds the id, be it soft-deleted, and for no other. In the default
+        one it answers for any id, though not always with the default context's schema, so that this says little there.
+        """
+        try:
+            self._transport.request("GET", path_of("schemas", "ids", schema_id), query={"subject": subject})
+        except SchemaNotFoundError:
+            return False
+        return True
 
     def schema_by_guid(self, guid: str) -> Schema:
         """The schema behind a GUID, which framings other than the id's carry (Confluent 8.0 on). Not cached.
@@ -177,7 +196,8 @@ class SchemaReads(ClientBase):
         return None if answer is None else _parse.subject_versions(answer)
 
     def _of_id(self, schema_id: int, what: str, *, deleted: bool, subject: str | None) -> Answer | None:
-        query = {**(flags(deleted=deleted) or {}), **({} if subject is None else {"subject": subject})}
+        context = context_alone(subject)
+        query = {**(flags(deleted=deleted) or {}), **({} if context is None else {"subject": context})}
         try:
             return self._request_if_there("GET", path_of("schemas", "ids", schema_id, what), query=query)
         except EndpointNotSupportedError:

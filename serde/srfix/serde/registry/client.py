@@ -101,8 +101,8 @@ class RegistryClient(SchemaReads, SettingsAccess):
     ) -> Registration:
         """Registers a schema under a subject with exactly this id. The subject must be in IMPORT (`set_mode`).
 
-        Where the content has another id, do not: look-ups by content find the newest id only, so the subjects that hold
-        the other one answer 40403 from then on, to their readers too (`InMemoryCache.schemaIdAndSubjects`).
+        Where the content has another id, that one goes on being answered under the subjects that hold it, but the next
+        registration of the content under a new subject gets this id: the last write decides (seen on 7.9.9 and 8.3.1).
 
         Nothing is checked for compatibility and no metadata is inherited. Compare the id: Karapace and Apicurio ignore
         it and register anyway, with or without IMPORT.

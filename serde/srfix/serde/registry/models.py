@@ -79,6 +79,9 @@ class SchemaVersion:
     """Its metadata (Confluent 7.4 on), own or inherited: `{"properties": {…}, "tags": {…}}`; None if it has none."""
     guid: str | None = field(default=None, compare=False)
     """The id of its content in every context (Confluent 8.0 on); None where the registry does not say."""
+    written_ms: int | None = field(default=None, compare=False)
+    """When the registry last wrote it, a soft delete included, in milliseconds since 1970 (`ts`, Confluent 8.0 on); None
+    where the registry does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

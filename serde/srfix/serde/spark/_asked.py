@@ -49,7 +49,8 @@ class Asked:
             self._versions[subject, version] = self._versions[subject, found.version] = found
             if _is_compact(found.schema.text):
                 known = RegisteredSchema(schema_id=found.schema_id, schema=found.schema)
-                self._by_id.setdefault((_context(subject), found.schema_id), known)
+                # An unqualified subject may be answered from another context, whose ids are others.
+                self._by_id.setdefault((_context(found.subject), found.schema_id), known)
         return found
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:

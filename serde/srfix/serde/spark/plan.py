@@ -51,7 +51,7 @@ from srfix.serde.spark._feeds_writers import planned_feeds
 from srfix.serde.spark._newest import given_columns, newest_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
 from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
-from srfix.serde.subjects import Role, Subject, TopicSubject
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, TopicSubject, join_context, split_context
 from srfix.serde.wire import SchemaId
 
 __all__ = ["NEWEST", "Newest", "PlanRegistry", "ReadPlan", "plan_read"]
@@ -201,7 +201,7 @@ def plan_read(
     :param format: None takes Avro and JSON_SR, as each schema says.
     :param wrap: False says that bodies are the bare value of the only column. None is ksqlDB's default; with `NEWEST`, as
         the schema is.
-    :param policy: which ids are accepted; None is by id alone.
+    :param policy: which ids are accepted; None is by id alone, in the context that `subjects` name.
     :param subjects: subjects beside the policy's own, whose schemas the payloads may carry.
     :param ids: ids beside those of the subjects.
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
@@ -213,9 +213,10 @@ def plan_read(
         return _schemaless(topic, columns, role=role, format_=format, case_rule=case_rule, wrap=wrap)
     if registry is None:
         raise UsageError("Avro and JSON_SR need a schema registry. Give one, or plan the format JSON or KAFKA.")
-    policy = ById(registry) if policy is None else policy
+    extra = tuple(map(Subject, subjects))
+    policy = ById(registry, context=_context_of(extra)) if policy is None else policy
     asked = Asked(registry)
-    own, extra = _own_subjects(policy, topic, role), tuple(map(Subject, subjects))
+    own = _own_subjects(policy, topic, role)
     newest: NewestSchema | None = None
     if isinstance(columns, Newest):
         half, newest = newest_half(asked, (*own[-1:], *extra), format_=format, role=role, wrap=wrap)
@@ -270,7 +271,22 @@ def _check_columns(half: Half, format_: Format | None) -> None:
 
 def _own_subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ...]:
     own = policy.subjects(topic=topic, role=role) if isinstance(policy, PlannablePolicy) else ()
-    return own or (TopicSubject()(topic, role),)
+    context = policy.context if isinstance(policy, ById) else DEFAULT_CONTEXT
+    return own or (join_context(context, TopicSubject()(topic, role)),)
+
+
+def _context_of(subjects: Iterable[Subject]) -> str:
+    """The context whose ids the payloads carry.
+
+    :raises UsageError: if the subjects are in several: an id means one schema in each.
+    """
+    contexts = sorted({split_context(subject)[0] for subject in subjects})
+    if len(contexts) > 1:
+        raise UsageError(
+            f"The subjects are in several registry contexts ({', '.join(contexts)}), each of which has ids of its own. Plan "
+            "one context at a time, or pass a policy that says which one is asked: ById(registry, context=…)."
+        )
+    return contexts[0] if contexts else DEFAULT_CONTEXT
 
 
 def _filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:

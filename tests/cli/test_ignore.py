@@ -1,0 +1,125 @@
+"""`--ignore`, and a diagnosis of an application of which nothing was examined, through the installed command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.wire import frame_id
+from tests.cli.damaged_stores import INTERNAL, WRITER
+from tests.cli.kept_demo import srfix
+
+ORPHAN = "dead-store-changelog-value"
+PHANTOM = "shop-users-store-changelog-value"
+
+
+@pytest.fixture
+def registry() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry() as running:
+        running.seed("users-value", WRITER)
+        running.seed(ORPHAN, INTERNAL)
+        yield running
+
+
+@pytest.fixture
+def where(registry: FixtureRegistry) -> Iterator[dict[str, str]]:
+    """One topic, one application that reads it, and a dead one's orphan."""
+    with EmbeddedBroker(topics={"users": 1}) as broker:
+        broker.produce([ProducedRecord(topic="users", partition=0, key=b"k", value=frame_id(1, b"\x02\x06Ada"))])
+        broker.commit("shop", {("users", 0): 1})
+        yield {"SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers, "SRFIX_REGISTRY": registry.url}
+
+
+def document(text: str) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(text)
+    return parsed
+
+
+class TestAnOrphan:
+    def test_unacknowledged_it_is_not_healthy(self, where: dict[str, str]) -> None:
+        assert srfix("diagnose", env=where).returncode == 2
+
+    @pytest.mark.parametrize("how", ["flag", "environment", "file"])
+    def test_acknowledged_it_is_one_line_and_the_rest_is_healthy(
+        self, where: dict[str, str], how: str, tmp_path: Path
+    ) -> None:
+        config = tmp_path / "srfix.toml"
+        config.write_text('ignore = ["dead-*"]\n')
+        arguments = {"flag": ("--ignore", "dead-*"), "file": ("--config", str(config))}.get(how, ())
+        variables = {"SRFIX_IGNORE": "dead-*"} if how == "environment" else {}
+        done = srfix("diagnose", *arguments, env=where | variables)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.startswith("Nothing is wrong besides what was ignored.")
+        assert "Ignored: 1 thing(s) not looked at, by --ignore dead-*.\n" in done.stdout
+        assert done.stderr.endswith(", 1 ignored.\n")
+
+    def test_the_document_has_subject_and_pattern(self, where: dict[str, str]) -> None:
+        done = srfix("diagnose", "--ignore", "dead-*", "--output", "json", env=where)
+        told = document(done.stdout)
+        assert [(each["subject"], each["pattern"]) for each in told["ignored"]] == [(ORPHAN, "dead-*")]
+        assert (told["summary"]["ignored"], told["summary"]["healthy"]) == (1, True)
+
+    def test_a_pattern_that_matches_nothing_is_said(self, where: dict[str, str]) -> None:
+        done = srfix("diagnose", "--ignore", "daed-*", env=where)
+        assert done.returncode == 2
+        assert done.stderr.startswith(
+            "--ignore daed-*: nothing was found or left out that concerns a subject like it.\n"
+        )
+
+    def test_the_words_stay_as_they_were_without_it(self, where: dict[str, str]) -> None:
+        done = srfix("diagnose", env=where)
+        assert "gnored" not in done.stdout + done.stderr
+
+
+class TestABrokenStore:
+    def test_it_is_shown_with_its_severity(self, where: dict[str, str], registry: FixtureRegistry) -> None:
+        registry.seed(PHANTOM, INTERNAL)
+        assert srfix("diagnose", env=where).returncode == 1
+        done = srfix("diagnose", "--ignore", "shop-*", "--ignore", ORPHAN, env=where)
+        assert done.returncode == 0, done.stdout + done.stderr
+        [line] = [line for line in done.stdout.splitlines() if line.startswith("Ignored: ")]
+        assert "SRF001 shop/users-store, broken" in line
+        assert line.endswith(f"by --ignore shop-*, {ORPHAN}.")
+        assert "What to do" not in done.stdout
+
+    def test_a_plan_leaves_it_out_and_says_so(
+        self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        registry.seed(PHANTOM, INTERNAL)
+        kept = srfix("plan", "-o", "p.json", "--ignore", "dead-*", env=where, cwd=tmp_path)
+        assert (kept.returncode, (tmp_path / "p.json").exists()) == (0, True)
+        assert PHANTOM in kept.stdout
+        done = srfix("plan", "--ignore", "*-changelog-*", "--detailed-exitcode", env=where, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert PHANTOM not in done.stdout
+        assert "SRF001 shop/users-store, broken" in done.stderr
+        wide = srfix("plan", "--ignore", "*-changelog-*", "--all-versions", env=where, cwd=tmp_path)
+        assert PHANTOM not in wide.stdout
+
+
+class TestAnApplicationOfWhichNothingWasExamined:
+    def test_it_is_not_healthy_and_says_what_to_name(self, where: dict[str, str]) -> None:
+        done = srfix("diagnose", "--application", "shop", env=where)
+        assert done.returncode == 2
+        assert "this is no clean bill of health" in done.stdout
+        assert "the stores of application shop: none was examined." in done.stdout
+        for option in ("--store NAME", "--state-dir DIR", "--topology FILE"):
+            assert option in done.stdout
+
+    def test_nor_is_its_document(self, where: dict[str, str]) -> None:
+        told = document(srfix("diagnose", "--application", "shop", "--output", "json", env=where).stdout)
+        assert (told["summary"]["stores_examined"], told["summary"]["healthy"]) == ([], False)
+
+    def test_a_pattern_acknowledges_no_application(self, where: dict[str, str]) -> None:
+        assert srfix("diagnose", "--application", "shop", "--ignore", "*", env=where).returncode == 2
+
+    def test_a_plan_says_it_too(self, where: dict[str, str]) -> None:
+        done = srfix("plan", "--application", "shop", env=where)
+        assert done.returncode == 2
+        assert "the stores of application shop: none was examined." in done.stderr
