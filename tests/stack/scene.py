@@ -21,6 +21,7 @@ from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.streams import (
     JavaCause,
     ProjectedColumn,
+    Row,
     StreamsApplication,
     StreamsError,
     StreamsSetup,
@@ -111,20 +112,25 @@ class Scene:
 
     def produce(
         self,
-        *users: tuple[str, dict[str, object] | None],
+        *users: tuple[str | bytes, dict[str, object] | None],
         schema: Mapping[str, object] = WRITER_SCHEMA,
         schema_id: int | None = None,
     ) -> None:
-        """Writes users under the writer schema, or another one with its id; None is a tombstone."""
-        parsed = fastavro.parse_schema(dict(schema))
+        """Writes users under the writer schema, or another one with its id; None is a tombstone, bytes are a key as it
+        is.
+        """
         producer = Producer({"bootstrap.servers": self.broker.bootstrap_servers, "partitioner": "murmur2_random"})
         for key, user in users:
-            body = io.BytesIO()
-            if user is not None:
-                fastavro.schemaless_writer(body, parsed, user)
-            value = None if user is None else frame_id(schema_id or self.writer_id, body.getvalue())
+            value = None if user is None else framed(schema, schema_id or self.writer_id, user)
             producer.produce(self.setup.users, key=key, value=value)
         assert producer.flush(30) == 0
+
+
+def framed(schema: Mapping[str, object], schema_id: int, row: Mapping[str, object]) -> bytes:
+    """A row as a producer's Avro serializer writes it."""
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, fastavro.parse_schema(dict(schema)), row)
+    return frame_id(schema_id, body.getvalue())
 
 
 def new_scene(broker: KraftBroker, registry: Registry, folder: Path, *, missing: str = "Schema not found") -> Scene:
@@ -215,16 +221,22 @@ def read_failure(scene: Scene) -> tuple[JavaCause, ...]:
     )
 
 
-def assert_query_fails(scene: Scene, application: StreamsApplication) -> None:
+def assert_query_fails(scene: Scene, application: StreamsApplication, key: str | Row = "ann") -> None:
     with pytest.raises(StreamsError) as caught:
-        application.query("ann")
+        application.query(key)
     assert caught.value.causes == read_failure(scene)
     assert application.state == "RUNNING"
 
 
-def assert_join_kills(scene: Scene, application: StreamsApplication) -> None:
+def assert_join_kills(
+    scene: Scene,
+    application: StreamsApplication,
+    key: str | bytes = "ann",
+    *,
+    login_value: Callable[[str], bytes] = str.encode,
+) -> None:
     with pytest.raises(StreamsError) as caught:
-        application.join("ann")
+        application.join(key, login_value=login_value)
     outermost, *rest = caught.value.causes
     assert outermost.class_name == STREAMS_EXCEPTION
     assert "MeteredKeyValueStore.get" in outermost.message
