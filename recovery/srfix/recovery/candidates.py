@@ -66,9 +66,7 @@ def find_candidates(
                 could_hide=False,
             )
         )
-    named_ones = [application] if application is not None else []
-    named_ones += [key.rpartition("/")[0] for key in survey.sources if "/" in key]
-    applications = Applications(survey, listed, named_ones)
+    applications = Applications(survey, listed, () if application is None else (application,))
     orphaned = _changelogs_without_topic(survey, application, skipped)
     if application is None or store is None:
         _ask(survey, listed, (topic for _context, topic in orphaned), named=application)

@@ -16,7 +16,7 @@ from srfix.recovery.circumstances import Circumstances, KnownStore
 from srfix.recovery.commands import Given
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.unseen_source import unseen_source
-from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Skipped, Source, finding_order
+from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped, Source, finding_order
 from srfix.recovery.hints import Hint, circumstances_of, gather_hints, observations, with_hints
 from srfix.recovery.hypotheses import Verdict, weigh_all
 from srfix.recovery.key_role import KeyRole, keys_of_store
@@ -274,7 +274,6 @@ def _learn(
     topic: Topic,
     verdict: Verdict,
 ) -> StoreFacts:
-    decided = verdict.chosen is not None
     group = None if _is_global(survey, suspect, topic) else suspect.application
     census = counter(topic, group)
     states = _states(survey, suspect, census)
@@ -288,7 +287,7 @@ def _learn(
         if role is Role.KEY and not keys.is_role:
             continue
         subject, own = suspect.subject(role), suspect.source_subject(topic, role)
-        restored = restorable_ids(census, role) if decided else ()
+        restored = restorable_ids(census, role)
         roles[role] = RoleFacts(
             role=role,
             subject=subject,
@@ -298,12 +297,12 @@ def _learn(
         )
     return StoreFacts(
         store=suspect,
-        source=Source(topic=topic, subject=suspect.source_subject(topic, Role.VALUE)) if decided else None,
+        source=Source(topic=topic, subject=suspect.source_subject(topic, Role.VALUE)),
         evidence=verdict.evidence,
         census=census,
         roles=roles,
-        bodies=counter.bodies(topic, group, tuple(roles), keys, suspect.context) if decided else {},
-        source_configs=survey.topic_configs(topic) if decided else None,
+        bodies=counter.bodies(topic, group, tuple(roles), keys, suspect.context),
+        source_configs=survey.topic_configs(topic),
         keys=keys,
         value_asks_no_registry=bool(states[Role.KEY].versions)
         and Role.VALUE not in roles
@@ -334,7 +333,7 @@ class _Undecided:
 def _undecided(survey: Survey, counter: _Counter, verdict: Verdict, context: CheckContext) -> _Undecided:
     """A finding without a source per role, if at least one of the hypotheses would give one.
 
-    Where none would, that is no clean bill of health, unless each of them was judged whole and is fine.
+    Where none would, that is no clean bill of health, unless each of them was judged whole and nothing but notes is found.
     """
     findings: dict[tuple[str, Role], Finding] = {}
     skipped: dict[Skipped, None] = {}
@@ -349,14 +348,15 @@ def _undecided(survey: Survey, counter: _Counter, verdict: Verdict, context: Che
             skipped[not_looked_at.not_allowed(each.store, error)] = None
             is_open = True
             continue
+        nobodys = replace(learned, source=None)
         for code in ("SRF001", "SRF012"):  # of the latter what an interrupted repair left, whatever the source
-            for finding in checks.ALL[code](learned, context):
+            for finding in checks.ALL[code](nobodys, context):
                 findings.setdefault((code, finding.role), _without_source(finding, verdict, context.given))
         unclear = tuple(not_looked_at.of_examined(learned))
         skipped |= dict.fromkeys(unclear)
-        unknown = any(not m.is_known for role in learned.roles.values() for m in role.memberships.values())
-        is_open = is_open or unknown or any(piece.could_hide for piece in unclear)
-    if is_open and not any(code == "SRF001" for code, _role in findings):
+        wrong = any(f.severity is not Severity.NOTE for check in checks.ALL.values() for f in check(learned, context))
+        is_open = is_open or wrong or any(piece.could_hide for piece in unclear)
+    if is_open and not any(f.code == "SRF001" and f.severity is not Severity.NOTE for f in findings.values()):
         skipped[undecided.not_decided(verdict, context.given)] = None
     return _Undecided(findings=tuple(findings.values()), skipped=tuple(skipped))
 

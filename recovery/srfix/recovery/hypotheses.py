@@ -100,6 +100,8 @@ class Verdict:
     """The hypotheses that nothing rules out, likeliest first."""
     ruled_out: tuple[Hypothesis, ...]
     """Those that something does."""
+    doubts: tuple[Hypothesis, ...]
+    """The same topics as those of applications that no sign is of, which may have been: none of them is ever chosen."""
     chosen: Hypothesis | None
     """The one that wins with a margin; None if none does."""
     is_comparable: bool
@@ -122,7 +124,9 @@ class Verdict:
             return ()
         least = self.ranked[0].points - MARGIN
         proven = [each for each in self.ranked if each.is_proven]
-        return tuple(proven if len(proven) > 1 else (each for each in self.ranked if each.points > least))
+        if len(proven) > 1:
+            return tuple(proven)
+        return tuple(sorted((each for each in (*self.ranked, *self.doubts) if each.points > least), key=_order))
 
     @property
     def other_splits(self) -> tuple[SuspectStore, ...]:
@@ -172,14 +176,14 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
         for split in suspect.splits
     }
     established = tuple(_established(suspect, applications))
-    if not established:
-        named = [split for split in suspect.splits if survey.named_source(split) is not None]
-        for split in named[:1]:  # the person who names a store's source says that there is one
-            said = GIVEN.of_application(split.application, "a source was named for its store")
-            of_applications[split.application] = (*of_applications[split.application], said)
-        established = tuple(named[:1])
+    for split in _named_with_source(suspect, established, survey):
+        said = GIVEN.of_application(split.application, "a source was named for its store")
+        of_applications[split.application] = (*of_applications[split.application], said)
+        established = tuple(dict.fromkeys((*established, split)))
     every = [each for split in established for each in _hypotheses(split, of_applications[split.application], survey)]
     ranked = sorted((each for each in every if not each.is_out), key=_order)
+    others = [split for split in suspect.splits if split not in established]
+    doubts = tuple(_doubts(others, of_applications, ranked, survey))
     return Verdict(
         suspect=suspect,
         applications=of_applications,
@@ -187,7 +191,8 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
         unproven=tuple(name for name, pieces in of_applications.items() if not pieces and applications.is_group(name)),
         ranked=tuple(ranked),
         ruled_out=tuple(sorted((each for each in every if each.is_out), key=_order)),
-        chosen=_choose(ranked),
+        doubts=doubts,
+        chosen=_choose(ranked, doubts),
         is_comparable=any(schema_similarity.is_comparable(split, survey) for split in suspect.splits[:1]),
     )
 
@@ -229,7 +234,7 @@ def _without_proven(verdict: Verdict, proven: Mapping[tuple[str, str, Topic | No
         return verdict
     is_taken = not any(each.topic is not None for each in free)
     taken = next(each.topic for each in verdict.ranked if not is_free(each)) if is_taken else None
-    return replace(verdict, ranked=free, chosen=_choose(free), taken=taken)
+    return replace(verdict, ranked=free, chosen=_choose(free, verdict.doubts), taken=taken)
 
 
 def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], survey: Survey) -> Verdict:
@@ -280,6 +285,44 @@ def _established(suspect: Suspect, applications: Applications) -> Iterator[Suspe
 def _of_application(split: SuspectStore, suspect: Suspect, applications: Applications) -> tuple[Evidence, ...]:
     name = split.application
     return (*applications.evidence(name), *applications.of_name(suspect.changelog, name))
+
+
+def _named_with_source(suspect: Suspect, established: Sequence[SuspectStore], survey: Survey) -> Iterator[SuspectStore]:
+    """The splits that a person says to be a store, by naming a source for it: with its application, or where no other
+    application is known.
+    """
+    for split in suspect.splits:
+        named = survey.named_source(split)
+        if named is not None and (named.has_application or not established):
+            yield split
+            return
+
+
+def _doubts(
+    others: Iterable[SuspectStore],
+    of_applications: Mapping[str, tuple[Evidence, ...]],
+    ranked: Iterable[Hypothesis],
+    survey: Survey,
+) -> Iterator[Hypothesis]:
+    """What speaks for a topic as that of an application that left no sign: one that expired leaves none."""
+    of_topics: dict[Topic, Hypothesis] = {}
+    for each in ranked:
+        if each.topic is not None:
+            of_topics.setdefault(each.topic, each)
+    for split in others:
+        of_application = of_applications[split.application]
+        if any(piece.against for piece in of_application):
+            continue
+        read = committed_offsets.read_topics(split, survey)
+        of_names = {piece.topic: piece for piece in store_name.gather(split, survey)}
+        for topic, each in of_topics.items():
+            shared = tuple(
+                piece for piece in each.pieces if piece.application is None and piece.kind != store_name.KIND
+            )
+            own = (*committed_offsets.gather(split, survey),) if topic in read else ()
+            named = (of_names[topic],) if topic in of_names else ()
+            pieces = (*shared, *named, *(piece for piece in own if piece.topic == topic))
+            yield replace(each, store=split, pieces=(*of_application, *pieces))
 
 
 def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequence[SuspectStore]]) -> None:
@@ -346,7 +389,7 @@ def _fits(pieces: Iterable[Evidence]) -> bool:
     return any(not piece.against and piece.weight is not Weight.WEAK for piece in pieces)
 
 
-def _choose(ranked: Sequence[Hypothesis]) -> Hypothesis | None:
+def _choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypothesis | None:
     named = [each for each in ranked if each.is_named]
     if named:
         return named[0]
@@ -360,7 +403,7 @@ def _choose(ranked: Sequence[Hypothesis]) -> Hypothesis | None:
         margin = MARGIN_OF_APPLICATIONS if other.topic == best.topic else MARGIN
         if best.points < other.points + margin:
             return None
-    return best
+    return None if any(best.points < other.points + MARGIN for other in doubts) else best
 
 
 def _order(hypothesis: Hypothesis) -> tuple[bool, bool, int, str, str, str]:

@@ -46,6 +46,8 @@ class NamedSource:
     """The topic."""
     said: str
     """The option's value, `STORE=TOPIC` or `APPLICATION/STORE=TOPIC`."""
+    has_application: bool
+    """True if it names the application too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,8 @@ class Survey:
         """The topic that the person named for a store; what is said of its application goes first."""
         for key in (f"{store.application}/{store.name}", store.name):
             if key in self.sources:
-                return NamedSource(topic=self.sources[key], said=f"{key}={self.sources[key]}")
+                topic = self.sources[key]
+                return NamedSource(topic=topic, said=f"{key}={topic}", has_application=key != store.name)
         return None
 
     def topics(self) -> Mapping[Topic, int]:

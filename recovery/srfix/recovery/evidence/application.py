@@ -27,7 +27,7 @@ from srfix.serde.subjects import Topic
 __all__ = ["Applications"]
 
 _STREAM_THREAD: Final = re.compile(r".+-StreamThread-\d+(?:-.+)?", re.DOTALL)
-_NUMBERED: Final = re.compile(r"(?:KSTREAM|KTABLE|COGROUPKSTREAM)-.+-\d{10}(?:-store)?", re.DOTALL)
+_NUMBERED: Final = re.compile(r"(?:KSTREAM|KTABLE|COGROUPKSTREAM)-.+-\d{10}(?:-store|-topic)?", re.DOTALL)
 _STREAMS_ASSIGNOR: Final = "stream"
 
 
@@ -101,7 +101,11 @@ class Applications:
     def _internal_topic(self, name: str) -> Topic | None:
         for topic in self._survey.topics():
             parsed = parse(topic, application=name)
-            if parsed is not None and (parsed.kind is not Kind.CHANGELOG or _NUMBERED.fullmatch(parsed.name)):
+            if parsed is None:
+                continue
+            # A name with a hyphen may begin with the rest of a longer application's.
+            is_own = parsed.kind is not Kind.CHANGELOG and "-" not in parsed.name
+            if is_own or _NUMBERED.fullmatch(parsed.name):
                 return topic
         return None
 
