@@ -130,6 +130,21 @@ class TestTheSource:
         world = replace(world, subjects={name: of for name, of in world.subjects.items() if name != "users-value"})
         assert sources(examined(world, registry)).get("my-app/users-store") in ("users", None)
 
+    @pytest.mark.parametrize("strategy", ["User", "users-User"])
+    def test_whose_rows_are_of_an_older_schema_is_not_a_topic_that_nobody_commits(
+        self, strategy: str, registry: FixtureRegistry
+    ) -> None:
+        enriched = "Enriched(userId long, name string, tier string?, loginId long)"
+        world = incident(
+            store="t",
+            phantom=subject("KsqlDataSourceSchema(NAME string?, TIER string?)"),
+            topics={"enriched": topic(enriched)},
+            subjects={strategy: subject(USER, USER_2), "Enriched": subject(enriched)},
+        )
+        subjects = {name: of for name, of in world.subjects.items() if name != "users-value"}
+        examination = examined(replace(world, subjects=subjects), registry)
+        assert sources(examination).get("my-app/t") in ("users", None)
+
     def test_is_not_read_by_a_plain_group_with_a_longer_name(self, registry: FixtureRegistry) -> None:
         world = incident(
             groups={
