@@ -130,6 +130,21 @@ class TestTheSource:
         world = replace(world, subjects={name: of for name, of in world.subjects.items() if name != "users-value"})
         assert sources(examined(world, registry)).get("my-app/users-store") in ("users", None)
 
+    @pytest.mark.parametrize("strategy", ["User", "users-User"])
+    def test_whose_rows_are_of_an_older_schema_is_not_a_topic_that_nobody_commits(
+        self, strategy: str, registry: FixtureRegistry
+    ) -> None:
+        enriched = "Enriched(userId long, name string, tier string?, loginId long)"
+        world = incident(
+            store="t",
+            phantom=subject("KsqlDataSourceSchema(NAME string?, TIER string?)"),
+            topics={"enriched": topic(enriched)},
+            subjects={strategy: subject(USER, USER_2), "Enriched": subject(enriched)},
+        )
+        subjects = {name: of for name, of in world.subjects.items() if name != "users-value"}
+        examination = examined(replace(world, subjects=subjects), registry)
+        assert sources(examination).get("my-app/t") in ("users", None)
+
     def test_is_not_read_by_a_plain_group_with_a_longer_name(self, registry: FixtureRegistry) -> None:
         world = incident(
             groups={
@@ -336,6 +351,21 @@ class TestWhatThePersonSays:
 
 
 class TestAGlobalTable:
+    def test_under_the_record_name_strategy_is_not_the_committed_topic_that_has_its_fields_and_more(
+        self, registry: FixtureRegistry
+    ) -> None:
+        enriched = "Enriched(userId long, name string, loginId long)"
+        world = incident(
+            store="users-global",
+            kind=Kind.GLOBAL,
+            topics={"enriched": topic(enriched)},
+            groups={"my-app": streams_group("my-app", {"enriched": 1}, is_live=True)},
+            subjects={"User": subject(USER), "enriched-value": subject(enriched)},
+        )
+        subjects = {name: of for name, of in world.subjects.items() if name != "users-value"}
+        examination = examined(replace(world, subjects=subjects), registry)
+        assert sources(examination).get("my-app/users-global") in ("users", None)
+
     def test_on_streams_2_7_whose_ids_are_not_under_the_sources_subject_has_no_clean_bill(
         self, registry: FixtureRegistry
     ) -> None:
@@ -533,6 +563,10 @@ class TestTheRegistry:
             users=topic(place, place), phantom=subject(row, level=level), subjects={"users-value": subject(place)}
         )
         assert judge(replace(world, normalize=True), registry).wrong == []
+
+    def test_keeps_a_subjects_own_normalize_without_a_level(self, registry: FixtureRegistry) -> None:
+        phantom = replace(subject("Row(userId long)"), normalize=True)
+        assert judge(incident(phantom=phantom), registry).wrong == []
 
     def test_holds_one_content_under_two_ids(self, registry: FixtureRegistry) -> None:
         staged = StagedWorld(incident(), registry)
