@@ -5,7 +5,7 @@ chooses the global table's all the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,8 +13,10 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.streams import Row, SerdeKind, StreamsError, Topology, lose_state
 from srfix.serde.subjects import Role, subject_for
+from tests.stack.conftest import PROPERTIES
 from tests.stack.scene import Scene, assert_join_kills, assert_query_fails, framed, repair
 
 pytestmark = pytest.mark.stack
@@ -35,6 +37,15 @@ LOGIN_SCHEMA_WITH_A_COLUMN: Final = {
     "fields": [*LOGIN_SCHEMA["fields"], {"name": "userId", "type": "long", "default": 0}],
 }
 """Has one of the two columns of the table's rows."""
+
+
+@pytest.fixture
+def broker() -> Iterator[KraftBroker]:
+    """A broker of its own: the topics of other tests carry ids that this test's registry gives to its own schemas, and a
+    global table may be over any of them.
+    """
+    with KraftBroker(properties=PROPERTIES) as broker:
+        yield broker
 
 
 @pytest.mark.parametrize(
