@@ -248,20 +248,12 @@ class TestAnApplicationThatIsNamed:
         assert splits(found(world, application="shop")) == [["shop/users"]]
         assert hidden(found(world, application="shop")) == []
 
-    def test_the_subjects_of_a_longer_application_are_not_taken_for_its_own(self, world: World) -> None:
+    def test_what_may_be_anothers_is_a_suspect_with_all_its_splits(self, world: World) -> None:
         world.registry.seed("shop-users-changelog-value", R)
         world.registry.seed("shop-eu-users-changelog-value", R)
-        world.commit("shop-eu", users=0)
         candidates = found(world, application="shop")
-        assert splits(candidates) == [["shop/users"]]
-        assert hidden(candidates) == ["the subjects of shop-eu-users-changelog"]
-        assert "srfix diagnose --application shop-eu" in next(s.reason for s in candidates.skipped if s.could_hide)
+        assert splits(candidates) == [["shop-eu/users", "shop/eu-users"], ["shop/users"]]
         assert splits(found(world, application="shop", store="eu-users")) == [["shop/eu-users"]]
-
-    def test_those_that_a_plain_consumer_groups_name_begins_are_its_own(self, world: World) -> None:
-        world.registry.seed("shop-eu-users-changelog-value", R)
-        world.consume("shop-eu", users=0)
-        assert splits(found(world, application="shop")) == [["shop/eu-users"]]
 
     def test_one_without_group_and_subject_is_refused(self, world: World) -> None:
         world.commit("shop", users=0)

@@ -136,6 +136,23 @@ class TestTheWholeCluster:
         assert finding.other_splits == ("shop-eu/kept",)
 
 
+class TestAnApplicationThatIsNamed:
+    def test_the_subjects_of_a_longer_application_are_not_taken_for_its_own(self, world: World) -> None:
+        world.registry.seed("shop-eu-kept-changelog-value", R.replace("USERID", "TIER"))
+        world.registry.seed("orders-value", W2.replace("userId", "orderId"))
+        world.commit("shop-eu", orders=0)
+        diagnosis = world.examine(application="shop").diagnosis
+        assert "shop/eu-kept" not in diagnosis.examined
+        (skipped,) = [s for s in diagnosis.skipped if s.what == "the subjects of shop-eu-kept-changelog"]
+        assert skipped.could_hide
+        assert "Examine them as its own: `srfix diagnose --application shop-eu`" in skipped.reason
+
+    def test_those_that_a_plain_consumer_groups_name_begins_are_its_own(self, world: World) -> None:
+        world.registry.seed("shop-users-kept-changelog-value", R)
+        world.consume("shop-users", users=0)
+        assert "shop/users-kept" in world.examine(application="shop").diagnosis.examined
+
+
 class TestGarbage:
     """What does not decode is counted and said; it never hides, and is never taken for, something else."""
 

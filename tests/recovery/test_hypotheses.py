@@ -243,9 +243,9 @@ class TestTheApplication:
         ("topic", "established"),
         [
             ("shop-KSTREAM-REDUCE-STATE-STORE-0000000005-changelog", True),
-            ("shop-names-repartition", True),
+            ("shop-by-name-repartition", True),
             ("shop-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000006-topic", True),
-            ("shop-by-name-repartition", False),  # application shop-by may have it
+            ("shop-t-by-name-repartition", False),  # application shop-t may have both
             ("shop-eu-KSTREAM-REDUCE-STATE-STORE-0000000005-changelog", False),
             ("shop-orders-changelog", False),  # a person's own topic may be called so
         ],

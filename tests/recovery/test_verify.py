@@ -172,6 +172,7 @@ class TestVerify:
             world.registry.seed(PHANTOM.removesuffix("-value") + "-key", R)
             world.put("users", (frame_id(key_id, b"\x02"), b"plain"), (frame_id(key_id, b"\x04"), b"plain"))
             world.commit("shop", users=2)
+            world.sources = {"users-store": Topic("users")}
             plan = world.plan()
             assert [finding.role for finding in plan.findings] == [Role.KEY]
             world.apply(plan, tmp_path / "journal")

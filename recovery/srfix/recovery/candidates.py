@@ -73,10 +73,7 @@ def find_candidates(
     found: dict[tuple[Topic, str], Suspect] = {}
     for context, topic in orphaned:
         splits = _splits(topic, context, application, store)
-        longer = _longer_application(topic, application, applications) if store is None else None
-        if longer is not None and application is not None:
-            skipped.append(undecided.of_another(topic, context, longer, application, given))
-        elif splits:
+        if splits:
             found[topic, context] = Suspect(changelog=topic, context=context, splits=splits)
     # One that left a subject in some context is not looked at in another one, where nothing points to it.
     known = {topic for topic, _context in found}
@@ -134,8 +131,10 @@ def _changelogs_without_topic(
 
 
 def _splits(topic: Topic, context: str, application: str | None, store: str | None) -> tuple[SuspectStore, ...]:
-    """The ways to take a changelog's name apart that were asked for, the longest application first."""
-    names = application_prefixes(topic) if application is None else (application,)
+    """The ways to take a changelog's name apart that may be meant, the longest application first: a person who names an
+    application does not know of others with such a name, one who names the store too does.
+    """
+    names = application_prefixes(topic) if application is None or store is None else (application,)
     return tuple(
         SuspectStore(application=name, name=parsed.store, context=context)
         for name in names
@@ -161,21 +160,16 @@ def _ask(survey: Survey, listed: Collection[str], topics: Iterable[Topic], *, na
         survey.ask_commits([*groups, *sorted(listed)[:_SPOT_CHECKS]])
 
 
-def _longer_application(topic: Topic, named: str | None, applications: Applications) -> str | None:
-    """An application whose name the topic's begins with too, and which is longer than the one that the person named."""
-    for prefix in application_prefixes(topic):
-        if named is None or len(prefix) <= len(named):
-            return None
-        pieces = applications.evidence(prefix)
-        if pieces and not any(piece.against for piece in pieces):
-            return prefix
-    return None
-
-
 def _named(
     survey: Survey, application: str | None, store: str | None, skipped: list[Skipped]
 ) -> Iterator[SuspectStore]:
-    """The store that the person named with its application, whether or not it left a subject."""
+    """The stores that the person named with their applications, whether or not they left a subject."""
+    for key in survey.sources:
+        of_application, slash, name = key.rpartition("/")
+        if slash and application in (None, of_application) and store in (None, name):
+            named = SuspectStore(application=of_application, name=name)
+            if named.changelog not in survey.topics():
+                yield named
     if application is None or store is None:
         return
     named = SuspectStore(application=application, name=store)

@@ -82,6 +82,9 @@ def diagnose(
             skipped.append(_without_application(survey, verdict, said.given))
             continue
         suspect = verdict.store
+        if application not in (None, suspect.application):
+            skipped.append(undecided.of_another(verdict, application, said.given))
+            continue
         examined.append(suspect)
         refused = _refused(survey, suspect)
         if refused is not None:
@@ -337,7 +340,7 @@ def _undecided(survey: Survey, counter: _Counter, verdict: Verdict, context: Che
     """
     findings: dict[tuple[str, Role], Finding] = {}
     skipped: dict[Skipped, None] = {}
-    is_open = not verdict.is_comparable or not any(each.is_believable for each in verdict.open)
+    is_open = not verdict.is_comparable or not any(each.is_alike for each in verdict.open)
     for each in verdict.open:
         if each.topic is None or each.is_gone:
             is_open = is_open or each.topic is None

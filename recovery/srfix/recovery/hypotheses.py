@@ -14,7 +14,17 @@ from dataclasses import dataclass, replace
 from srfix.recovery import evidence
 from srfix.recovery.evidence import committed_offsets, explicit, schema_similarity, state_directory, store_name
 from srfix.recovery.evidence.application import Applications
-from srfix.recovery.evidence.rules import ALL_FIELDS, GIVEN, GONE, MARGIN, MARGIN_OF_APPLICATIONS, POINTS
+from srfix.recovery.evidence.rules import (
+    ALL_FIELDS,
+    COUNTED_ONCE,
+    GIVEN,
+    GONE,
+    KEY_FIELDS,
+    MARGIN,
+    MARGIN_OF_APPLICATIONS,
+    MARGIN_OF_DOUBTS,
+    POINTS,
+)
 from srfix.recovery.findings import Considered, Evidence, Weight
 from srfix.recovery.stores import Suspect, SuspectStore
 from srfix.recovery.survey import Survey
@@ -45,7 +55,7 @@ class Hypothesis:
         """What speaks for it, less what speaks against it; each kind counts once either way."""
         best: dict[tuple[str, bool], int] = {}
         for piece in self.pieces:
-            key = (piece.kind, piece.against)
+            key = (COUNTED_ONCE.get(piece.kind, piece.kind), piece.against)
             best[key] = max(best.get(key, 0), POINTS[piece.weight])
         return sum(-points if against else points for (_kind, against), points in best.items())
 
@@ -72,6 +82,11 @@ class Hypothesis:
         return any(
             not piece.against and piece.topic is not None and piece.weight is not Weight.WEAK for piece in self.pieces
         )
+
+    @property
+    def is_alike(self) -> bool:
+        """True if something more than weak speaks for its topic, or its keys are like the store's."""
+        return self.is_believable or any(piece.kind == KEY_FIELDS.kind and not piece.against for piece in self.pieces)
 
     def considered(self) -> Considered:
         """It, as it is shown."""
@@ -278,13 +293,18 @@ def _established(suspect: Suspect, applications: Applications) -> Iterator[Suspe
             *applications.of_name(suspect.changelog, split.application),
         )
         given = any(piece.kind == GIVEN.kind for piece in pieces)
-        if given or (pieces and not any(piece.against for piece in pieces)):
+        out = any(piece.against and _is_conclusive(piece) for piece in pieces)
+        if given or (not out and any(not piece.against for piece in pieces)):
             yield split
 
 
 def _of_application(split: SuspectStore, suspect: Suspect, applications: Applications) -> tuple[Evidence, ...]:
     name = split.application
-    return (*applications.evidence(name), *applications.of_name(suspect.changelog, name))
+    return (
+        *applications.evidence(name),
+        *applications.of_name(suspect.changelog, name),
+        *applications.of_store(name, split.name),
+    )
 
 
 def _named_with_source(suspect: Suspect, established: Sequence[SuspectStore], survey: Survey) -> Iterator[SuspectStore]:
@@ -311,7 +331,7 @@ def _doubts(
             of_topics.setdefault(each.topic, each)
     for split in others:
         of_application = of_applications[split.application]
-        if any(piece.against for piece in of_application):
+        if any(piece.against and _is_conclusive(piece) for piece in of_application):
             continue
         read = committed_offsets.read_topics(split, survey)
         of_names = {piece.topic: piece for piece in store_name.gather(split, survey)}
@@ -346,11 +366,8 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
         if schema_similarity.is_comparable(split, survey)
         else ()
     )
-    pieces.extend(_by_ids(split, [topic for topic in bare if topic in read], survey))
-    fitting = {piece.topic for piece in pieces if (piece.kind, piece.weight) == (ALL_FIELDS.kind, ALL_FIELDS.weight)}
-    if not fitting & read.keys():
-        # Nothing that the application reads fits: then a global table's topic may be any.
-        pieces.extend(_by_ids(split, [topic for topic in bare if topic not in read][:_MOST_PEEKED], survey))
+    others = [topic for topic in bare if topic not in read]  # a global table's topic may be any of them
+    pieces.extend(_by_ids(split, [*(topic for topic in bare if topic in read), *others[:_MOST_PEEKED]], survey))
     gone = tuple(schema_similarity.unlisted_topics(survey, split.context))
     of_gone = list(schema_similarity.compare(split, survey, gone))
     by_topic: defaultdict[Topic, list[Evidence]] = defaultdict(list)
@@ -403,7 +420,7 @@ def _choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypot
         margin = MARGIN_OF_APPLICATIONS if other.topic == best.topic else MARGIN
         if best.points < other.points + margin:
             return None
-    return None if any(best.points < other.points + MARGIN for other in doubts) else best
+    return None if any(best.points < other.points + MARGIN_OF_DOUBTS for other in doubts) else best
 
 
 def _order(hypothesis: Hypothesis) -> tuple[bool, bool, int, str, str, str]:

@@ -86,7 +86,12 @@ def make_plan(
         expects={repair.role.subject: repair.role.state for repair in needed},
         price=tuple(line for repair in needed for line in price_of(repair, width=width)),
         left_out=left_out,
-        omissions=(*omissions, *_undecided(examination)),
+        omissions=(
+            *omissions,
+            *_undecided(examination),
+            *_beyond_repair(examination, needed),
+            *_unseen(examination, planned),
+        ),
         passed_over=tuple(dict.fromkeys(each.why for each in decided if isinstance(each, PassedOver))),
         playbook=tuple(playbook(applications)),
         applications=applications,
@@ -106,6 +111,27 @@ def _undecided(examination: Examination) -> Iterator[Omission]:
                 reason=f"store {finding.store} of application {finding.application} lacks schema ids, and which is not known "
                 "while its source topic is undecided; name it with --source and plan again",
             )
+
+
+def _beyond_repair(examination: Examination, needed: Iterable[SubjectRepair]) -> Iterator[Omission]:
+    """What is broken in stores that the plan does not repair, and no plan does."""
+    planned = {(repair.facts.store.application, repair.facts.store.name) for repair in needed}
+    for finding in examination.diagnosis.findings:
+        is_elsewhere = (finding.application, finding.store) not in planned
+        if finding.severity is Severity.BROKEN and not finding.repairable and finding.code != "SRF001" and is_elsewhere:
+            yield Omission(
+                subject=finding.subject,
+                reason=f"store {finding.store} of application {finding.application} is broken ({finding.code}), which no plan "
+                "repairs; srfix diagnose says what to do",
+            )
+
+
+def _unseen(examination: Examination, planned: Collection[Subject]) -> Iterator[Omission]:
+    """What could hide a finding of subjects that the plan does not speak of: a repair of others says nothing of them."""
+    for skipped in dict.fromkeys(s for s in examination.diagnosis.skipped if s.could_hide and s.subjects):
+        if not any(subject in planned for subject in skipped.subjects):
+            reason = f"{skipped.what}; srfix diagnose says why and what to do"
+            yield Omission(subject=skipped.subjects[0], reason=reason, is_unseen=True)
 
 
 def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:

@@ -62,6 +62,8 @@ class Omission:
     """Why the plan leaves them out, and what to do, in words: no capital, no full stop."""
     schema_ids: tuple[SchemaId, ...] = ()
     """Their ids, ascending; empty if they are not known."""
+    is_unseen: bool = False
+    """True if nobody looked whether the subject lacks anything: it was skipped when the plan was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +152,12 @@ def plan_document(plan: Plan) -> dict[str, Json]:
         "price": list(plan.price),
         "left_out": list(plan.left_out),
         "omissions": [
-            {"subject": o.subject, "reason": o.reason, "schema_ids": [int(schema_id) for schema_id in o.schema_ids]}
+            {
+                "subject": o.subject,
+                "reason": o.reason,
+                "schema_ids": [int(schema_id) for schema_id in o.schema_ids],
+                "unseen": o.is_unseen,
+            }
             for o in plan.omissions
         ],
         "passed_over": list(plan.passed_over),
@@ -296,8 +303,9 @@ def _registered_under(subject: Subject, steps: tuple[Action, ...]) -> tuple[Sche
 
 def _omission(document: Json) -> Omission:
     match document:
-        case {"subject": str(subject), "reason": str(reason), "schema_ids": list(schema_ids)}:
-            return Omission(subject=Subject(subject), reason=reason, schema_ids=_ids(schema_ids))
+        case {"subject": str(subject), "reason": str(reason), "schema_ids": list(schema_ids), **rest}:
+            is_unseen = rest.get("unseen") is True
+            return Omission(subject=Subject(subject), reason=reason, schema_ids=_ids(schema_ids), is_unseen=is_unseen)
     raise ValueError("what was left out has another form")
 
 

@@ -9,7 +9,7 @@ from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.restore_sources import StoreOnDisk, stores_on_disk
 from srfix.recovery.table_sources import TableSource, table_sources
-from srfix.recovery.topology import Topology
+from srfix.recovery.topology import Processor, Topology
 
 __all__ = ["GivenTopology", "Supplied"]
 
@@ -62,6 +62,18 @@ class Supplied:
             if query.topology is not None:
                 given = GivenTopology(topology=query.topology, origin=answers.origin, application=application)
                 yield from ((given, table) for table in table_sources(query.topology))
+
+    def stores_of_topologies(self, application: str) -> frozenset[str]:
+        """The names of all stores in the printed topologies of an application."""
+        return frozenset(
+            store
+            for given in self.topologies
+            if given.application == application
+            for part in given.topology.subtopologies
+            for node in part.nodes
+            if isinstance(node, Processor)
+            for store in node.stores
+        )
 
     def queries(self, application: str) -> Iterator[tuple[KsqldbAnswers, QueryDescription]]:
         """The ksqlDB queries that run as an application, and who said so."""

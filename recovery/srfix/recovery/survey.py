@@ -23,15 +23,15 @@ from srfix.serde.registry.errors import (
 )
 from srfix.serde.registry.models import Schema, SchemaVersion, answered_elsewhere
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, join_context
-from srfix.serde.wire import Headers, SchemaId
+from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import BY_GUID, SchemaIdPeek, peek_headers
 
 __all__ = ["NamedSource", "Peek", "Survey", "ask_membership", "schema_behind"]
 
 _MOST_VERSIONS: Final = 20
 """Versions of a subject that are compared, the newest ones."""
-_PEEKED_OFFSETS: Final = 50
-"""Offsets at the end of each partition that a peek reads; as many from its start where compaction left nothing there."""
+_PEEKED_OFFSETS: Final = 5
+"""Offsets at the end of each partition that a peek reads, beside its first one."""
 _PEEKED_PARTITIONS: Final = 16
 _MOST_ONE_BY_ONE: Final = 50
 """Latest versions that are asked one by one; a listing of 10,000 subjects is some ten pages, and megabytes."""
@@ -224,22 +224,28 @@ class Survey:
         return self._schemas[schema_id, context]
 
     def peek(self, topic: Topic) -> Peek:
-        """A few values of a topic that exists, the newest of each of its first 16 partitions.
+        """A few values of a topic that exists, the first and the newest of each of its first 16 partitions.
 
         :raises AccessDeniedError: if this user may not read it.
         :raises ClusterError: if the broker does not answer.
         """
         if topic not in self._peeks:
-            values: list[bytes | None] = []
-            headers: list[Headers] = []
-            places = self.cluster.watermarks(topic, range(min(self.topics()[topic], _PEEKED_PARTITIONS)))
-            for partition, (start, end) in places.items():
-                newest = max(start, end - _PEEKED_OFFSETS)
-                read = list(self.cluster.read(topic, partition, newest, end))
-                if not read and newest > start:
-                    read = list(islice(self.cluster.read(topic, partition, start, end), _PEEKED_OFFSETS))
-                values.extend(record.value for record in read if record.value is not None)
-                headers.extend(list(record.headers) for record in read if record.value is not None)
+            partitions = range(min(self.topics()[topic], _PEEKED_PARTITIONS))
+            marks = self.cluster.watermarks(topic, partitions)
+            places = {
+                (partition, offset)
+                for partition, (start, end) in marks.items()
+                for offset in {start, *range(max(start, end - _PEEKED_OFFSETS), end)}
+                if offset < end
+            }
+            found = (record for _place, record in self.cluster.records_at(topic, places) if record is not None)
+            records = [record for record in found if record.value is not None]
+            for partition, (start, end) in () if records else marks.items():
+                # Compaction left nothing there.
+                left = (r for r in self.cluster.read(topic, partition, start, end) if r.value is not None)
+                records.extend(islice(left, 1))
+            values = [record.value for record in records]
+            headers = [list(record.headers) for record in records]
             peeked = set(peek_headers(headers, SchemaIdPeek()(values), Role.VALUE))
             self._peeks[topic] = Peek(
                 looked_at=len(values),

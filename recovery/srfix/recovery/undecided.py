@@ -11,7 +11,7 @@ from srfix.recovery.findings import Skipped
 from srfix.recovery.hypotheses import Hypothesis, Verdict
 from srfix.recovery.stores import Suspect, SuspectStore
 from srfix.serde.errors import ClusterError
-from srfix.serde.subjects import Role, Topic, join_context, subject_for
+from srfix.serde.subjects import Topic
 
 __all__ = [
     "gone",
@@ -119,15 +119,16 @@ def taken(verdict: Verdict, given: Given) -> Skipped:
     )
 
 
-def of_another(topic: Topic, context: str, longer: str, application: str, given: Given) -> Skipped:
-    """A longer application's name fits too."""
-    examine = given.quoted("diagnose", "--application", longer)
+def of_another(verdict: Verdict, application: str | None, given: Given) -> Skipped:
+    """Another application than the one that was asked for fits better."""
+    store = verdict.store
+    examine = given.quoted("diagnose", "--application", store.application)
     return Skipped(
-        what=f"the subjects of {topic}",
-        reason=f"application {longer!r} exists and the name starts with it too, so they may be its own rather than those of "
+        what=f"the subjects of {verdict.suspect.changelog}",
+        reason=f"they are rather those of application {store.application!r}, whose name they start with too, than of "
         f"{application!r}. Examine them as its own: {examine}; or as a store of {application!r} with --store",
         could_hide=True,
-        subjects=tuple(join_context(context, subject_for(topic, role)) for role in (Role.VALUE, Role.KEY)),
+        subjects=store.subjects,
     )
 
 

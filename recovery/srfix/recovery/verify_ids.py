@@ -155,6 +155,10 @@ def left_out_elsewhere(plan: Plan, registry: RegistryClient, *, asked: Collectio
     for omission in plan.omissions:
         if omission.subject in asked and omission.schema_ids:
             continue
+        if omission.is_unseen:
+            what = f"the plan was made without a look at {omission.reason}"
+            yield NotLookedAt(subject=omission.subject, what=what)
+            continue
         memberships = [ask_membership(registry, omission.subject, schema_id) for schema_id in omission.schema_ids]
         absent = [m.schema_id for m in memberships if not m.is_known or m.is_missing]
         which = f"schema id{'s' if len(absent) > 1 else ''} {listed(absent)}" if absent else "this"

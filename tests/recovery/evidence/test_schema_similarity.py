@@ -107,8 +107,9 @@ class TestGather:
     def test_keys_are_compared_where_the_values_cannot_be(self, world: World) -> None:
         world.registry.seed(PHANTOM.removesuffix("value") + "key", record("USERID"))
         world.registry.seed("users-key", record("userId"))
+        world.registry.seed("orders-key", record("orderId"))
         world.registry.seed("users-value", record("name"))
-        assert gathered(world) == [ALL, SAME]
+        assert gathered(world) == [("orders", "key-similarity", "strong against"), ("users", "key-similarity", "weak")]
 
     def test_fields_that_differ_in_case_alone_feed_a_column_as_the_engine_has_it(self, world: World) -> None:
         world.registry.seed(PHANTOM, record("ID"))

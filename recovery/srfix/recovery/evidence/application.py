@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from srfix.recovery.evidence.rules import GIVEN, INTERNAL_TOPICS, OTHER_QUERY, PLAIN_GROUP, STREAMS_GROUP
+from srfix.recovery.evidence.rules import GIVEN, INTERNAL_TOPICS, NOT_THERE, OTHER_QUERY, PLAIN_GROUP, STREAMS_GROUP
 from srfix.recovery.findings import Evidence
 from srfix.recovery.internal_topics import Kind, ksqldb_query, parse
 from srfix.recovery.streams_generation import from_commit_metadata
@@ -59,10 +59,28 @@ class Applications:
         return name in self._listed or bool(self._commits(name))
 
     def of_name(self, changelog: Topic, name: str) -> Iterator[Evidence]:
-        """What a changelog's name itself says against an application: a ksqlDB query's id ends where it ends."""
+        """What a changelog's name says for and against an application: a ksqlDB query's id ends where it ends; and internal
+        topics that have the application's name in common with it, and no more, are of one application with it.
+        """
         query = ksqldb_query(changelog)
         if query is not None and query.application != name:
             yield OTHER_QUERY.of_application(name, f"the name is that of ksqlDB's query {query.query_id}")
+        if self.evidence(name) or not self.is_group(name):
+            return
+        internal = self._internal_topic(name, changelog)
+        if internal is not None:
+            yield INTERNAL_TOPICS.of_application(name, f"group {name} exists, and so does topic {internal}")
+
+    def of_store(self, name: str, store: str) -> Iterator[Evidence]:
+        """What was handed over of an application says against a store of that name. In-memory stores leave nothing on disk."""
+        known = {
+            found.name for found in self._survey.supplied.stores_on_disk() if found.prefix == name
+        } | self._survey.supplied.stores_of_topologies(name)
+        if known and store not in known:
+            yield NOT_THERE.of_application(
+                name,
+                f"what was handed over of application {name} has {len(known)} store(s), and none is called {store}",
+            )
 
     def _gather(self, name: str) -> Iterator[Evidence]:
         if name in self._given:
@@ -72,10 +90,6 @@ class Applications:
         signs = tuple(self._signs(name))
         if signs:
             yield STREAMS_GROUP.of_application(name, f"group {name}: {'; '.join(signs)}")
-            return
-        internal = self._internal_topic(name)
-        if internal is not None:
-            yield INTERNAL_TOPICS.of_application(name, f"group {name} exists, and so does topic {internal}")
             return
         state = self._survey.group_state(name)
         if state.members and state.client_ids:
@@ -98,14 +112,14 @@ class Applications:
         elif any(map(_STREAM_THREAD.fullmatch, state.client_ids)):
             yield "its members are stream threads"
 
-    def _internal_topic(self, name: str) -> Topic | None:
+    def _internal_topic(self, name: str, changelog: Topic) -> Topic | None:
         for topic in self._survey.topics():
             parsed = parse(topic, application=name)
             if parsed is None:
                 continue
-            # A name with a hyphen may begin with the rest of a longer application's.
-            is_own = parsed.kind is not Kind.CHANGELOG and "-" not in parsed.name
-            if is_own or _NUMBERED.fullmatch(parsed.name):
+            if _NUMBERED.fullmatch(parsed.name):
+                return topic
+            if parsed.kind is not Kind.CHANGELOG and _in_common(topic, changelog) == name:
                 return topic
         return None
 
@@ -115,3 +129,13 @@ class Applications:
         except ClusterError as error:  # one group that may not be asked hides no other one
             self.refused[name] = error
             return False
+
+
+def _in_common(first: str, second: str) -> str:
+    """The parts between hyphens with which both names begin."""
+    common: list[str] = []
+    for one, other in zip(first.split("-"), second.split("-"), strict=False):
+        if one != other:
+            break
+        common.append(one)
+    return "-".join(common)

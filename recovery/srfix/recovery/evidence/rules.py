@@ -17,15 +17,20 @@ __all__ = [
     "AUTOMATIC_NAME",
     "About",
     "COMMITTED",
+    "COUNTED_ONCE",
     "GIVEN",
     "GONE",
     "INTERNAL_TOPICS",
+    "KEY_FIELDS",
     "MARGIN",
+    "MARGIN_OF_DOUBTS",
     "MARGIN_OF_APPLICATIONS",
     "NAMED_AFTER",
     "NOT_COMMITTED",
+    "NOT_THERE",
     "NO_FIELD",
     "NO_IDS",
+    "OTHER_KEY_FIELDS",
     "OTHER_QUERY",
     "PLAIN_GROUP",
     "POINTS",
@@ -38,12 +43,16 @@ __all__ = [
     "as_markdown",
 ]
 
+COUNTED_ONCE: Final = {"given": "application", "streams-group": "application", "internal-topics": "application"}
+"""Kinds that say the same: that there is such an application."""
 POINTS: Final = {Weight.CONCLUSIVE: 16, Weight.STRONG: 4, Weight.WEAK: 1}
 """What a kind of evidence counts, once for and once against; its best weight, however often it is said."""
 MARGIN: Final = 3
 """By how much a hypothesis must lead every one of another topic."""
 MARGIN_OF_APPLICATIONS: Final = 2
 """By how much it must lead one of the same topic, and another application."""
+MARGIN_OF_DOUBTS: Final = 4
+"""By how much it must lead one of an application that left no sign: it may have expired."""
 
 
 class About(Enum):
@@ -99,9 +108,15 @@ def _source(kind: str, weight: Weight, when: str, *, against: bool = False) -> R
     return Rule(kind=kind, about=About.SOURCE, against=against, weight=weight, when=when)
 
 
+NOT_THERE: Final = _application(
+    "not-there",
+    Weight.WEAK,
+    "its state directory or topology was handed over, and has no store of the name",
+    against=True,
+)
 GIVEN: Final = _application(
     "given",
-    Weight.CONCLUSIVE,
+    Weight.STRONG,
     "a person names it (`--application`, `--source`), or hands over its state directory, topology or ksqlDB query",
 )
 STREAMS_GROUP: Final = _application(
@@ -112,7 +127,8 @@ STREAMS_GROUP: Final = _application(
 INTERNAL_TOPICS: Final = _application(
     "internal-topics",
     Weight.STRONG,
-    "it has a group, and topics exist that only Kafka Streams names so (a repartition topic, a store with a number)",
+    "it has a group, and topics exist that only Kafka Streams names so (a repartition topic, a store with a number), and "
+    "whose name and the changelog's have the group's in common, and no more",
 )
 PLAIN_GROUP: Final = _application(
     "plain-group",
@@ -137,6 +153,14 @@ ALL_FIELDS: Final = _source(
 )
 SOME_FIELDS: Final = _source("schema-similarity", Weight.WEAK, "some of them are, not all", against=True)
 NO_FIELD: Final = _source("schema-similarity", Weight.CONCLUSIVE, "none of them is", against=True)
+KEY_FIELDS: Final = _source(
+    "key-similarity",
+    Weight.WEAK,
+    "only the keys can be compared, and every field of the phantom's key schema is one of the topic's",
+)
+OTHER_KEY_FIELDS: Final = _source(
+    "key-similarity", Weight.STRONG, "only the keys can be compared, and not every field is", against=True
+)
 SAME_FIELDS: Final = _source("same-fields", Weight.WEAK, "the topic's schema has no other field either")
 SAME_RECORD: Final = _source("record-name", Weight.STRONG, "both records have the same full name, a person's own")
 NO_IDS: Final = _source(
@@ -162,6 +186,7 @@ RULES: Final = (
     INTERNAL_TOPICS,
     PLAIN_GROUP,
     OTHER_QUERY,
+    NOT_THERE,
     _source("explicit", Weight.CONCLUSIVE, "a person names it (`--source`): that decides, whatever the rest says"),
     _source(
         "state-directory", Weight.CONCLUSIVE, "the store's own offsets name it, or nothing else is left in its task"
@@ -177,6 +202,8 @@ RULES: Final = (
     ALL_FIELDS,
     SOME_FIELDS,
     NO_FIELD,
+    KEY_FIELDS,
+    OTHER_KEY_FIELDS,
     SAME_FIELDS,
     SAME_RECORD,
     NO_IDS,

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.evidence.committed_offsets import read_topics
-from srfix.recovery.evidence.rules import ALL_FIELDS, NO_FIELD, NO_IDS, SAME_FIELDS, SAME_RECORD, SOME_FIELDS
+from srfix.recovery.evidence.rules import (
+    ALL_FIELDS,
+    KEY_FIELDS,
+    NO_FIELD,
+    NO_IDS,
+    OTHER_KEY_FIELDS,
+    SAME_FIELDS,
+    SAME_RECORD,
+    SOME_FIELDS,
+)
 from srfix.recovery.findings import Evidence
 from srfix.recovery.internal_topics import is_internal, recognise
 from srfix.recovery.stores import SuspectStore
@@ -22,7 +31,7 @@ from srfix.serde.errors import AmbiguousFieldError, SchemaError
 from srfix.serde.formats.avro import field_names
 from srfix.serde.record_name import record_name
 from srfix.serde.registry.models import Schema
-from srfix.serde.subjects import Role, Topic, split_context, split_subject
+from srfix.serde.subjects import Role, Topic, join_context, split_context, split_subject
 
 __all__ = ["KIND", "compare", "compare_by_ids", "gather", "is_comparable", "topics_without_subject", "unlisted_topics"]
 
@@ -63,10 +72,10 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
         latest = survey.latest(subject)
         if latest is None:
             continue
-        pieces = tuple(_compared(topic, internal.schema, latest.schema, f"{subject} version {latest.version}"))
+        pieces = tuple(_compared(topic, internal, latest.schema, f"{subject} version {latest.version}"))
         if any(piece.against for piece in pieces):
             for version in survey.versions(subject):
-                older = tuple(_compared(topic, internal.schema, version.schema, f"{subject} version {version.version}"))
+                older = tuple(_compared(topic, internal, version.schema, f"{subject} version {version.version}"))
                 if _fit(older) > _fit(pieces):
                     pieces = older
         yield from pieces
@@ -105,10 +114,29 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
             schema = survey.schema_of_id(schema_id, store.context)
             if schema is None:
                 continue
-            found = tuple(_compared(topic, internal.schema, schema, f"schema id {schema_id}, which its records carry,"))
-            if not best or _fit(found) > _fit(best):
-                best = found
+            where = f"schema id {schema_id}, which its records carry,"
+            every = [(schema, where), *_others_of_record(topic, schema, store, survey)]
+            for writer, of_it in every:
+                found = tuple(_compared(topic, internal, writer, of_it))
+                if not best or _fit(found) > _fit(best):
+                    best = found
         yield from best
+
+
+def _others_of_record(
+    topic: Topic, schema: Schema, store: SuspectStore, survey: Survey
+) -> Iterator[tuple[Schema, str]]:
+    """The versions under the subjects that RecordNameStrategy and TopicRecordNameStrategy give to a record: the store may
+    have been made when its rows had another one.
+    """
+    name = _record_name(schema)
+    if name is None:
+        return
+    for subject in (name, f"{topic}-{name}"):
+        of_context = join_context(store.context, subject)
+        if survey.has_subject(of_context):
+            for version in survey.versions(of_context):
+                yield version.schema, f"{of_context} version {version.version}"
 
 
 def _fit(pieces: Iterable[Evidence]) -> int:
@@ -165,11 +193,17 @@ def _candidates(store: SuspectStore, survey: Survey) -> Iterator[Topic]:
             yield topic
 
 
-def _compared(topic: Topic, internal: Schema, writer: Schema, where: str) -> Iterator[Evidence]:
-    names, fields = _names(internal), _names(writer)
+def _compared(topic: Topic, internal: _Internal, writer: Schema, where: str) -> Iterator[Evidence]:
+    names, fields = _names(internal.schema), _names(writer)
     if not names or not fields:
         return
     shared = _shared(names, fields)
+    if internal.role is Role.KEY:  # many keys have the same one field: that says little
+        rule = KEY_FIELDS if shared == len(names) else OTHER_KEY_FIELDS
+        yield rule.of_topic(
+            topic, f"{shared} of the {len(names)} fields of the store's key schema are fields of {where}"
+        )
+        return
     if shared == 0:
         yield NO_FIELD.of_topic(topic, f"none of the {len(names)} fields of the store's schema is one of {where}")
         return
@@ -181,7 +215,7 @@ def _compared(topic: Topic, internal: Schema, writer: Schema, where: str) -> Ite
         yield ALL_FIELDS.of_topic(topic, every)
         if len(fields) == len(names):
             yield SAME_FIELDS.of_topic(topic, f"{where} has no other field")
-    own = _record(internal)
+    own = _record(internal.schema)
     if own is not None and own == _record(writer):
         yield SAME_RECORD.of_topic(topic, f"the record of {where} is called {own}, as the store's is")
 
@@ -215,8 +249,12 @@ def _properties(text: str) -> tuple[str, ...]:
 
 
 def _record(schema: Schema) -> str | None:
+    name = _record_name(schema)
+    return None if name in _NOBODYS else name
+
+
+def _record_name(schema: Schema) -> str | None:
     try:
-        name = record_name(schema)
+        return record_name(schema)
     except SchemaError:  # it refers to others: its name is not worth following them
         return None
-    return None if name in _NOBODYS else name
