@@ -103,7 +103,7 @@ class TestTheWholeCluster:
 
     def test_several_stores_and_applications_are_examined(self, world: World) -> None:
         world.registry.seed("orders-value", W2)
-        world.registry.seed("tills-orders-changelog-value", R.replace("USERID", "TIER"))
+        world.registry.seed("tills-orders-changelog-value", R.replace("USERID", "TIER").replace("long", "string"))
         world.put("orders", ("o1", value(3, b"\x02\x00")))
         world.commit("tills", orders=1)
         found = world.examine().diagnosis
@@ -138,7 +138,7 @@ class TestTheWholeCluster:
 
 class TestAnApplicationThatIsNamed:
     def test_the_subjects_of_a_longer_application_are_not_taken_for_its_own(self, world: World) -> None:
-        world.registry.seed("shop-eu-kept-changelog-value", R.replace("USERID", "TIER"))
+        world.registry.seed("shop-eu-kept-changelog-value", R.replace("USERID", "TIER").replace("long", "string"))
         world.registry.seed("orders-value", W2.replace("userId", "orderId"))
         world.commit("shop-eu", orders=0)
         diagnosis = world.examine(application="shop").diagnosis

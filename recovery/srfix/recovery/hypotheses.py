@@ -23,6 +23,9 @@ from srfix.recovery.evidence.rules import (
     MARGIN,
     MARGIN_OF_APPLICATIONS,
     MARGIN_OF_DOUBTS,
+    NAMED_OTHERWISE,
+    NO_IDS,
+    NOT_COMPARED,
     POINTS,
 )
 from srfix.recovery.findings import Considered, Evidence, Weight
@@ -368,6 +371,12 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     )
     others = [topic for topic in bare if topic not in read]  # a global table's topic may be any of them
     pieces.extend(_by_ids(split, [*(topic for topic in bare if topic in read), *others[:_MOST_PEEKED]], survey))
+    compared = {piece.topic for piece in pieces if piece.kind in (ALL_FIELDS.kind, NO_IDS.kind)}
+    pieces.extend(
+        NOT_COMPARED.of_topic(topic, "its schema cannot be compared with that of the store")
+        for topic in bare
+        if topic in read and topic not in compared
+    )
     gone = tuple(schema_similarity.unlisted_topics(survey, split.context))
     of_gone = list(schema_similarity.compare(split, survey, gone))
     by_topic: defaultdict[Topic, list[Evidence]] = defaultdict(list)
@@ -377,6 +386,7 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     for piece in committed_offsets.against(split, tuple(by_topic), survey):
         if piece.topic is not None:
             by_topic[piece.topic].append(piece)
+    _named_otherwise(split, by_topic)
     exists_and_fits = any(_fits(by_topic[topic]) for topic in by_topic if topic in survey.topics())
     found = False
     for topic, of_topic in by_topic.items():
@@ -392,6 +402,15 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
             yield Hypothesis(store=split, topic=topic, is_gone=is_gone, pieces=(*of_application, *of_topic))
     if not found:
         yield Hypothesis(store=split, topic=None, pieces=of_application)
+
+
+def _named_otherwise(split: SuspectStore, by_topic: Mapping[Topic, list[Evidence]]) -> None:
+    """Adds to each topic that the store is named after another one, if it is."""
+    named = {topic for topic, pieces in by_topic.items() if any(piece.kind == store_name.KIND for piece in pieces)}
+    for topic, pieces in by_topic.items():
+        if named and topic not in named:
+            others = ", ".join(sorted(named))
+            pieces.append(NAMED_OTHERWISE.of_topic(topic, f"the store's name, {split.name}, begins with {others}"))
 
 
 def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Iterator[Evidence]:

@@ -113,8 +113,8 @@ def taken(verdict: Verdict, given: Given) -> Skipped:
     return Skipped(
         what=_store(store),
         reason=f"the only topic that it may restore from, {verdict.taken}, is another store's, so it restores from nowhere "
-        f"(logging disabled, say); if that is wrong, name its topic: {_ask_for_source(store, given)}",
-        could_hide=False,
+        f"(logging disabled, say); if that is wrong, name its topic: {_ask_for_source(store, given)}.{_splits(verdict)}",
+        could_hide=bool(verdict.doubts),
         subjects=store.subjects,
     )
 

@@ -110,14 +110,15 @@ class TestStateDirectory:
         supplied = state(tmp_path, "users 0 0\nshop-counts-changelog 0 7", "users-store", "counts")
         assert source(incident(examine(world, supplied))) == "users"
 
-    def test_of_two_stores_left_over_neither_is_certain(self, world: World, tmp_path: Path) -> None:
+    def test_of_two_stores_left_over_the_one_that_its_schema_and_its_name_tell_has_the_topic(
+        self, world: World, tmp_path: Path
+    ) -> None:
         with_phantom(world)
         found = examine(world, state(tmp_path, "users 0 0", "users-store", "other")).diagnosis.findings
-        assert {(f.store, *seen(f, "state-directory")) for f in found if f.code == "SRF001"} == {
-            ("users-store", ("users", Weight.WEAK)),
-            ("other", ("users", Weight.WEAK)),
+        assert {(f.store, source(f), *seen(f, "state-directory")) for f in found if f.code == "SRF001"} == {
+            ("users-store", "users", ("users", Weight.WEAK)),
+            ("other", None, ("users", Weight.WEAK)),
         }
-        assert not any(f.repairable for f in found)
 
     def test_without_any_subject_the_store_is_found_all_the_same(self, world: World, tmp_path: Path) -> None:
         assert examine(world, Supplied()).diagnosis.findings == ()

@@ -397,4 +397,11 @@ def _with_what_is_said(draw: DrawFn, world: World) -> World:
         world = replace(world, state_of=(_one(draw, on_disk),))
     if applications and _often(draw, 12):
         world = replace(world, application=_one(draw, applications))
-    return replace(world, decode_values=_often(draw, 40), says_reader=_often(draw, 10), is_upgraded=_often(draw, 4))
+    is_upgraded = _often(draw, 4)
+    if not is_upgraded:  # 3.3 and later write that, and would ask the source's subject
+        groups = {
+            name: replace(group, metadata=STREAMS_METADATA) if group.metadata == METADATA_FROM_3_3 else group
+            for name, group in world.groups.items()
+        }
+        world = replace(world, groups=groups)
+    return replace(world, decode_values=_often(draw, 40), says_reader=_often(draw, 10), is_upgraded=is_upgraded)

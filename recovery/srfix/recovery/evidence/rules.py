@@ -26,7 +26,9 @@ __all__ = [
     "MARGIN_OF_DOUBTS",
     "MARGIN_OF_APPLICATIONS",
     "NAMED_AFTER",
+    "NAMED_OTHERWISE",
     "NOT_COMMITTED",
+    "NOT_COMPARED",
     "NOT_THERE",
     "NO_FIELD",
     "NO_IDS",
@@ -146,10 +148,18 @@ AUTOMATIC_NAME: Final = _source(
     "store-name", Weight.STRONG, "the store's automatic name holds the topic: `<topic>-STATE-STORE-<number>`"
 )
 NAMED_AFTER: Final = _source("store-name", Weight.WEAK, "the store's name begins with the topic's")
+NAMED_OTHERWISE: Final = _source(
+    "store-name", Weight.WEAK, "the store's name begins with that of another topic", against=True
+)
 ALL_FIELDS: Final = _source(
     "schema-similarity",
     Weight.STRONG,
-    "every field of the phantom's schema is one of the topic's, under the case rules",
+    "every field of the phantom's schema is one of the topic's, under the case rules, of a type that can feed it",
+)
+NOT_COMPARED: Final = _source(
+    "schema-similarity",
+    Weight.WEAK,
+    "the topic cannot be compared: it has no subject that tells, and no record with an id",
 )
 SOME_FIELDS: Final = _source("schema-similarity", Weight.WEAK, "some of them are, not all", against=True)
 NO_FIELD: Final = _source("schema-similarity", Weight.CONCLUSIVE, "none of them is", against=True)
@@ -199,7 +209,9 @@ RULES: Final = (
     _source("ksqldb", Weight.STRONG, "the query reads one table; weak where it reads several"),
     AUTOMATIC_NAME,
     NAMED_AFTER,
+    NAMED_OTHERWISE,
     ALL_FIELDS,
+    NOT_COMPARED,
     SOME_FIELDS,
     NO_FIELD,
     KEY_FIELDS,

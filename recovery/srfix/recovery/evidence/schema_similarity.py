@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from srfix.recovery.evidence._field_types import can_feed, field_types
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.rules import (
     ALL_FIELDS,
@@ -197,18 +198,19 @@ def _compared(topic: Topic, internal: _Internal, writer: Schema, where: str) -> 
     names, fields = _names(internal.schema), _names(writer)
     if not names or not fields:
         return
-    shared = _shared(names, fields)
+    named, shared = _shared(internal.schema, writer)
     if internal.role is Role.KEY:  # many keys have the same one field: that says little
         rule = KEY_FIELDS if shared == len(names) else OTHER_KEY_FIELDS
         yield rule.of_topic(
             topic, f"{shared} of the {len(names)} fields of the store's key schema are fields of {where}"
         )
         return
-    if shared == 0:
+    if named == 0:
         yield NO_FIELD.of_topic(topic, f"none of the {len(names)} fields of the store's schema is one of {where}")
         return
     if shared < len(names):
-        some = f"{shared} of the {len(names)} fields of the store's schema are fields of {where}, ignoring case"
+        some = f"{shared} of the {len(names)} fields of the store's schema are fields of {where}, ignoring case, and of a type"
+        some += " that can feed them"
         yield SOME_FIELDS.of_topic(topic, some)
     else:
         every = f"all {len(names)} fields of the store's schema are fields of {where}, ignoring case"
@@ -220,11 +222,15 @@ def _compared(topic: Topic, internal: _Internal, writer: Schema, where: str) -> 
         yield SAME_RECORD.of_topic(topic, f"the record of {where} is called {own}, as the store's is")
 
 
-def _shared(columns: tuple[str, ...], fields: tuple[str, ...]) -> int:
+def _shared(internal: Schema, writer: Schema) -> tuple[int, int]:
+    """How many of the store's fields have the name of one of the writer's, and how many of them that one can feed."""
+    columns, fields = _names(internal), _names(writer)
     try:
-        return len(match_fields(columns, fields, CaseRule.UNIQUE, where="the writer schema"))
+        fed = match_fields(columns, fields, CaseRule.UNIQUE, where="the writer schema")
     except AmbiguousFieldError:  # the engine's rule takes the last of several
-        return len(match_fields(columns, fields, CaseRule.KSQLDB_2020, where="the writer schema"))
+        fed = match_fields(columns, fields, CaseRule.KSQLDB_2020, where="the writer schema")
+    types, others = field_types(internal), field_types(writer)
+    return len(fed), sum(can_feed(others.get(field), types.get(column)) for column, field in fed.items())
 
 
 def _names(schema: Schema) -> tuple[str, ...]:
