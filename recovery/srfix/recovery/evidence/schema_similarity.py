@@ -31,13 +31,16 @@ from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.errors import AmbiguousFieldError, SchemaError
 from srfix.serde.formats.avro import field_names
 from srfix.serde.record_name import record_name
-from srfix.serde.registry.models import Schema
+from srfix.serde.registry.models import Schema, SchemaVersion
 from srfix.serde.subjects import Role, Topic, join_context, split_context, split_subject
 
 __all__ = ["KIND", "compare", "compare_by_ids", "gather", "is_comparable", "topics_without_subject", "unlisted_topics"]
 
 KIND = ALL_FIELDS.kind
 
+_FITS: Final = 2
+_MOST_OLDER: Final = 20
+"""Topics that nobody committed whose older versions are compared."""
 _NOBODYS: Final = frozenset(
     {"io.confluent.ksql.avro_schemas.KsqlDataSourceSchema", "KsqlDataSourceSchema", "ConnectDefault"}
 )
@@ -63,23 +66,33 @@ def is_comparable(store: SuspectStore, survey: Survey) -> bool:
 def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Iterator[Evidence]:
     """What the subjects of these topics say, by name; nothing of one whose subject cannot be compared.
 
-    All versions count: a store may have been made when the source had another schema.
+    Older versions count too, for a store may have been made when the source had another schema: of the topics that the
+    application reads, and where nothing fits as it stands, of those that come nearest.
     """
     internal = _internal(store, survey)
     if internal is None:
         return
+    found: dict[Topic, tuple[Evidence, ...]] = {}
     for topic in sorted(topics):
-        subject = store.source_subject(topic, internal.role)
-        latest = survey.latest(subject)
-        if latest is None:
-            continue
-        pieces = tuple(_compared(topic, internal, latest.schema, f"{subject} version {latest.version}"))
-        if any(piece.against for piece in pieces):
-            for version in survey.versions(subject):
-                older = tuple(_compared(topic, internal, version.schema, f"{subject} version {version.version}"))
-                if _fit(older) > _fit(pieces):
-                    pieces = older
+        latest = survey.latest(store.source_subject(topic, internal.role))
+        if latest is not None:
+            found[topic] = tuple(_compared(topic, internal, latest.schema, _version(latest)))
+    partly = [topic for topic, pieces in found.items() if _fit(pieces) != _FITS]
+    read = read_topics(store, survey)
+    older = [topic for topic in partly if topic in read]
+    if all(_fit(pieces) != _FITS for pieces in found.values()):
+        older += [topic for topic in partly if topic not in read and _fit(found[topic]) > 0][:_MOST_OLDER]
+    for topic in older:
+        for version in survey.versions(store.source_subject(topic, internal.role)):
+            pieces = tuple(_compared(topic, internal, version.schema, _version(version)))
+            if _fit(pieces) > _fit(found[topic]):
+                found[topic] = pieces
+    for pieces in found.values():
         yield from pieces
+
+
+def _version(version: SchemaVersion) -> str:
+    return f"{version.subject} version {version.version}"
 
 
 def topics_without_subject(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
@@ -141,6 +154,7 @@ def _others_of_record(
 
 
 def _fit(pieces: Iterable[Evidence]) -> int:
+    """How well a topic fits: 2 if all fields do, 1 if some, 0 if none, -1 if it was not compared."""
     order = (NO_FIELD, SOME_FIELDS, ALL_FIELDS)
     return max(
         (
