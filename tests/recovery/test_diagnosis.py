@@ -14,6 +14,8 @@ from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.checks import CheckContext
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.diagnosis import diagnose
+from srfix.recovery.supplied import GivenTopology, Supplied
+from srfix.recovery.topology import parse_topologies
 from srfix.serde.errors import AccessDeniedError, UsageError
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.wire import frame_guid, schema_id_header
@@ -151,6 +153,38 @@ class TestAnApplicationThatIsNamed:
         world.registry.seed("shop-users-kept-changelog-value", R)
         world.consume("shop-users", users=0)
         assert "shop/users-kept" in world.examine(application="shop").diagnosis.examined
+
+
+class TestATopicThatNobodyCommits:
+    """Its application commits others: then it is a global table's, unless a topology or a directory says otherwise."""
+
+    @pytest.fixture(autouse=True)
+    def _global(self, world: World) -> None:
+        world.registry.seed("tills-users-global-changelog-value", R)
+        world.commit("tills", orders=0)
+
+    def test_all_of_it_is_restored(self, world: World) -> None:
+        (finding,) = [f for f in world.examine(application="tills").diagnosis.findings if f.code == "SRF001"]
+        assert [fault.live_keys for fault in finding.schema_ids] == [1]
+
+    def test_nothing_is_where_a_topology_says_that_it_is_a_table(self, world: World) -> None:
+        text = """\
+Topologies:
+   Sub-topology: 0
+    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
+      --> KTABLE-SOURCE-0000000001
+    Processor: KTABLE-SOURCE-0000000001 (stores: [users-global])
+      --> none
+      <-- KSTREAM-SOURCE-0000000000
+
+"""
+        (topology,) = parse_topologies(text, origin="topology.txt")
+        survey = world.survey()
+        given = GivenTopology(topology=topology, origin="topology.txt", application="tills")
+        survey.supplied = Supplied(topologies=(given,))
+        found = world.examine(application="tills", survey=survey).diagnosis.findings
+        (finding,) = [f for f in found if f.code == "SRF001"]
+        assert [fault.live_keys for fault in finding.schema_ids] == [None]
 
 
 class TestGarbage:

@@ -186,8 +186,9 @@ def _is_global(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> bo
     """True for a global table's store, in whose restore committed offsets play no part: as a state directory or a topology
     says, or as the group has committed offsets elsewhere and none on its topic.
     """
-    if survey.supplied.is_global(suspect.application, suspect.name):
-        return True
+    told = survey.supplied.is_told_global(suspect.application, suspect.name)
+    if told is not None:
+        return told
     read = read_topics(suspect, survey)
     return topic is not None and bool(read) and topic not in read
 

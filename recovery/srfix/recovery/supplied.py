@@ -82,9 +82,16 @@ class Supplied:
 
     def is_global(self, application: str, store: str) -> bool:
         """True if a state directory or a topology of that application shows the store as a global one."""
-        return any(
-            found.is_global and (found.prefix, found.name) == (application, store) for found in self.stores_on_disk()
-        ) or any(
-            table.is_global and table.store == store and given.application == application
+        return self.is_told_global(application, store) is True
+
+    def is_told_global(self, application: str, store: str) -> bool | None:
+        """The same; None if neither shows the store at all."""
+        told = [
+            found.is_global for found in self.stores_on_disk() if (found.prefix, found.name) == (application, store)
+        ]
+        told += [
+            table.is_global
             for given, table in self.tables(application)
-        )
+            if table.store == store and given.application == application
+        ]
+        return any(told) if told else None
