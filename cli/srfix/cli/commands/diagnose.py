@@ -224,7 +224,8 @@ def _has_several_splits(finding: Finding) -> bool:
 def _piece(piece: Evidence) -> str:
     speaks_of = piece.topic or f"application {piece.application}"
     worth = f"{piece.weight.value} against it" if piece.against else piece.weight.value
-    return f"{speaks_of}: {piece.detail} ({piece.kind}, {worth})"
+    detail = piece.detail.removeprefix(f"group {piece.application}: ") if piece.topic is None else piece.detail
+    return f"{speaks_of}: {detail} ({piece.kind}, {worth})"
 
 
 def _possible(finding: Finding) -> Iterator[str]:
