@@ -160,15 +160,15 @@ class TestAPhantomSubjectThatIsMissingAltogether:
         estate.registry.seed("users-value", WRITER)
         estate.topic("users", frame_id(1, ROW))
         phantom = estate.reads("shop", "users", 1)
-        named = ("--application", "shop", "--store", STORE)
+        store = ("--application", "shop", "--store", STORE)
         assert estate.diagnosis(code=0)["findings"] == []
-        undecided = of_code(estate.diagnosis(*named, code=1), "SRF001")
+        undecided = of_code(estate.diagnosis(*store, code=1), "SRF001")
         assert (undecided["source"], undecided["repairable"]) == (None, False)
         assert undecided["explanation"].startswith(
             f"Store {STORE} of application shop seems to restore from topic users, but the evidence is weak. "
         )
         assert f" --source shop/{STORE}=users`" in undecided["next"]
-        named = (*named, "--source", f"shop/{STORE}=users")
+        named = (*store, "--source", f"shop/{STORE}=users")
         finding = of_code(estate.diagnosis(*named, code=1), "SRF001")
         assert (finding["subject"], finding["registered_ids"]) == (phantom, [])
         assert f"{phantom}, does not exist (40401)" in finding["explanation"]
