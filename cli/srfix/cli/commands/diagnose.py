@@ -198,7 +198,7 @@ def _finding_blocks(finding: Finding) -> list[Block]:
 
 def _other_splits(finding: Finding) -> Iterator[tuple[str, str]]:
     if finding.other_splits:
-        yield "the name also fits", f"{', '.join(finding.other_splits)} (application/store)"
+        yield "name also fits", f"{', '.join(finding.other_splits)} (application/store)"
 
 
 def _evidence(finding: Finding) -> Iterator[str]:
