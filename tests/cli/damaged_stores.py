@@ -35,6 +35,11 @@ class Odd:
     topic: Topic
     phantom: Subject
 
+    @property
+    def source(self) -> tuple[str, str]:
+        """The option that says where the store restores from: the topics are of one schema, so nothing else tells."""
+        return "--source", f"{self.application}/{self.store}={self.topic}"
+
 
 class OddParts:
     """Every kind of odd payload, and odd names, staged; `kinds` by name."""

@@ -296,8 +296,9 @@ def odd(odd_stores: OddParts) -> Iterator[OddParts]:
     assert odd_stores.registry.dump() == before
 
 
-def diagnosis(odd: OddParts, application: str, code: int) -> dict[str, Any]:
-    done = srfix("diagnose", "--application", application, "--output", "json", env=odd.environment)
+def diagnosis(odd: OddParts, kind: str, code: int) -> dict[str, Any]:
+    named = odd.kinds[kind]
+    done = srfix("diagnose", "--application", named.application, *named.source, "--output", "json", env=odd.environment)
     assert done.returncode == code, done.stderr
     assert odd.registry.writes == 0
     document: dict[str, Any] = json.loads(done.stdout)
@@ -309,6 +310,30 @@ class TestOddRecords:
         document = diagnosis(odd, "garbage", 1)
         assert [f["code"] for f in document["findings"] if f["severity"] != "note"] == ["SRF001", "SRF013"]
         assert [s for s in document["skipped"] if s["could_hide_a_finding"]] == []
+
+    def test_an_undecided_source_is_told_with_what_differs_and_no_line_twice(self, odd: OddParts) -> None:
+        told = srfix("diagnose", "--application", "garbage", env=odd.environment)
+        assert told.returncode == 1
+        possible = told.stdout.partition("\nPossible sources\n\n")[2].partition("\n\n")[0].splitlines()
+        assert [line.split(". For it: ")[0] for line in possible[:2]] == ["- topic garbage-topic", "- topic guid-topic"]
+        assert re.match(r"- also possible: [a-z-]+(, [a-z-]+)* \(--output json has ", possible[5])
+        assert len(possible) == 6
+        # What speaks of the application holds for each of them.
+        assert told.stdout.count("named by the person") == 1
+        skipped = told.stdout.partition("\nNot looked at\n\n")[2].partition("\n\n")[0].splitlines()
+        assert skipped[0].endswith(" (could hide a finding)")
+        [policies] = [line for line in skipped if line.startswith("- cleanup.policy of topic ")]
+        assert " and 2 more: the cluster has no controller" in policies
+
+    def test_topics_that_were_not_chosen_are_named_in_one_line(self, odd: OddParts) -> None:
+        named = odd.kinds["unframed"]
+        told = srfix("diagnose", "--application", named.application, *named.source, env=odd.environment)
+        evidence = told.stdout.partition("\nEvidence\n\n")[2].partition("\n\n")[0].splitlines()
+        assert {line.partition(": ")[0] for line in evidence} == {
+            "- application unframed",
+            "- unframed-topic",
+            "- compared and not chosen",
+        }
 
     def test_unframed_json_alone_is_no_clean_bill_of_health(self, odd: OddParts) -> None:
         [finding] = diagnosis(odd, "unframed", 1)["findings"]
@@ -329,7 +354,8 @@ class TestOddRecords:
         [finding] = document["findings"]
         assert (finding["code"], [fault["id"] for fault in finding["schema_ids"]]) == ("SRF011", [UNKNOWN_ID])
         assert finding["repairable"] is False
-        done = srfix("plan", "--application", "unknown", "-o", tmp_path / "p.json", "--only-live", env=odd.environment)
+        options = ("--application", "unknown", *odd.kinds["unknown"].source, "--only-live")
+        done = srfix("plan", *options, "-o", tmp_path / "p.json", env=odd.environment)
         assert done.returncode == 2
         assert "Not in the plan: SRF011 unknown/users-store. " in done.stderr
         assert odd.registry.writes == 0
@@ -340,7 +366,8 @@ class TestOddRecords:
         self, odd: OddParts, tmp_path: Path, kind: str
     ) -> None:
         plan = tmp_path / "p.json"
-        assert srfix("plan", "--application", kind, "-o", plan, env=odd.environment).returncode == 0
+        named = ("--application", kind, *odd.kinds[kind].source)
+        assert srfix("plan", *named, "-o", plan, env=odd.environment).returncode == 0
         assert srfix("apply", plan, "--yes").returncode == 0
         done = srfix("verify", plan, "--output", "json")
         assert done.returncode == 1
@@ -353,7 +380,7 @@ class TestOddNames:
     def test_slashes_colons_percent_signs_and_blanks_go_the_whole_way(self, odd: OddParts, tmp_path: Path) -> None:
         names = odd.kinds["names"]
         assert names.application == ODD_APPLICATION
-        document = diagnosis(odd, names.application, 1)
+        document = diagnosis(odd, "names", 1)
         finding = next(f for f in document["findings"] if f["code"] == "SRF001")
         assert (finding["application"], finding["store"], finding["subject"]) == (
             names.application,
@@ -362,7 +389,8 @@ class TestOddNames:
         )
         plan = tmp_path / "p.json"
         before = odd.registry.dump()
-        assert srfix("plan", "--application", names.application, "-o", plan, env=odd.environment).returncode == 0
+        named = ("--application", names.application, *names.source)
+        assert srfix("plan", *named, "-o", plan, env=odd.environment).returncode == 0
         assert srfix("apply", plan, "--yes").returncode == 0
         repaired: Any = odd.registry.dump()["subjects"]
         assert [version["id"] for version in repaired[names.phantom]] != []

@@ -160,8 +160,15 @@ class TestAPhantomSubjectThatIsMissingAltogether:
         estate.registry.seed("users-value", WRITER)
         estate.topic("users", frame_id(1, ROW))
         phantom = estate.reads("shop", "users", 1)
-        named = ("--application", "shop", "--store", STORE)
+        store = ("--application", "shop", "--store", STORE)
         assert estate.diagnosis(code=0)["findings"] == []
+        undecided = of_code(estate.diagnosis(*store, code=1), "SRF001")
+        assert (undecided["source"], undecided["repairable"]) == (None, False)
+        assert undecided["explanation"].startswith(
+            f"Store {STORE} of application shop seems to restore from topic users, but the evidence is weak. "
+        )
+        assert f" --source shop/{STORE}=users`" in undecided["next"]
+        named = (*store, "--source", f"shop/{STORE}=users")
         finding = of_code(estate.diagnosis(*named, code=1), "SRF001")
         assert (finding["subject"], finding["registered_ids"]) == (phantom, [])
         assert f"{phantom}, does not exist (40401)" in finding["explanation"]
@@ -184,7 +191,11 @@ class TestSeveralApplicationsOnOneTopic:
         phantoms = [estate.reads(application, "users", 2) for application in self.APPLICATIONS]
         for phantom in phantoms:
             estate.registry.seed(phantom, INTERNAL)
-        named = ("--source", f"{STORE}=users")
+        refused = estate.srfix("diagnose", "--source", f"{STORE}=users")
+        sources = [f"--source {application}/{STORE}=users" for application in self.APPLICATIONS]
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"Say which: {', '.join(sources)}." in refused.stderr
+        named = shlex.split(" ".join(sources))
         found = estate.diagnosis(*named, code=1)["findings"]
         broken = [finding for finding in found if finding["code"] == "SRF001"]
         assert [(finding["application"], finding["subject"]) for finding in broken] == list(
@@ -223,7 +234,7 @@ class TestDiagnoseAndPlanAgree:
 
     @pytest.mark.parametrize("width", [(), ("--only-live",), ("--all-versions",)], ids=str)
     def test_a_note_is_0_in_both_and_the_plan_says_why_and_what_plans_it(
-        self, broken: Estate, width: tuple[str, ...]
+        self, broken: Estate, width: tuple[str, ...], tmp_path: Path
     ) -> None:
         plain = ("--reader", "plain")
         note = of_code(broken.diagnosis(*plain, code=0), "SRF001")
@@ -232,10 +243,12 @@ class TestDiagnoseAndPlanAgree:
         assert "never.json was not written: there is nothing to carry out." in done.stderr
         command = note["next"].partition("all the same: `")[2].partition("`")[0]
         assert command.startswith("srfix plan --reader plain ")
-        assert shlex.split(command.removeprefix("srfix plan"))[-2:] == ["--also", "SRF001"]
-        assert " --also SRF001`." in done.stdout
-        asked = broken.srfix(*shlex.split(command)[1:], "--output", "json")
-        assert [a["kind"] for a in json.loads(asked.stdout)["actions"]].count("register") == 1
+        assert shlex.split(command)[-4:] == ["--also", "SRF001", "-o", "plan.json"]
+        assert " --also SRF001 -o plan.json`." in done.stdout
+        plan = tmp_path / "plan.json"
+        asked = broken.srfix(*shlex.split(command)[1:-1], plan)
+        assert asked.returncode == 0, asked.stderr
+        assert [a["kind"] for a in json.loads(plan.read_text())["actions"]].count("register") == 1
 
     def test_the_mirror_of_an_upgrade_is_planned_only_when_asked_for(self, broken: Estate, tmp_path: Path) -> None:
         newer = ("--streams-version", "2.7")

@@ -133,9 +133,7 @@ class TestWhatWasVerified:
                 "not_looked_at": 0,
             }
         ]
-        assert told.summary == (
-            f"{PHANTOM}: 2 schema id(s) asked for, 1 live row(s) read.\n4 confirmed, 0 problem(s).\n"
-        )
+        assert told.summary == "2 schema id(s) asked for, 1 live row(s) read.\n4 confirmed, 0 problem(s).\n"
 
     def test_a_plan_that_was_never_applied_is_named_as_that_whatever_is_live(self, world: World) -> None:
         world.plan()

@@ -267,9 +267,8 @@ class TestUponFindings:
 
     def test_an_undecided_source_is_asked_for_before_any_repair(self) -> None:
         said = list(upon_findings(NOTHING_KNOWN, [finding("SRF001", Severity.BROKEN)]))
-        assert any(
-            line.startswith("First say which topic is restored from, with --source users-store=TOPIC") for line in said
-        )
+        first = "First say which topic is restored from, with --source shop/users-store=TOPIC"
+        assert any(line.startswith(first) for line in said)
         assert not any(line.startswith("Repair:") for line in said)
 
     def test_a_masked_store_needs_neither_repair_nor_restart(self) -> None:

@@ -77,7 +77,7 @@ def upon_findings(known: Circumstances, findings: Collection[Finding], *, given:
         yield from before_repair(known)
         undecided = sorted({finding.store for finding in incident if not finding.repairable})
         if undecided:
-            stores = " and ".join(f"--source {store}=TOPIC" for store in undecided)
+            stores = " and ".join(f"--source {known.application}/{store}=TOPIC" for store in undecided)
             yield (
                 f"First say which topic is restored from, with {stores} (the commands stand at the findings): until then no "
                 "repair can be planned there."

@@ -13,6 +13,7 @@ from srfix.recovery.state.restore_sources import StoreOnDisk
 from srfix.recovery.stores import SuspectStore
 from srfix.recovery.survey import Survey
 from srfix.recovery.table_sources import table_sources
+from srfix.serde.subjects import Subject
 
 __all__ = ["supplied_skips", "supplied_stores"]
 
@@ -91,22 +92,25 @@ def _of_state_directory(state: ApplicationState, survey: Survey) -> Iterator[Ski
 
 def _lost(found: StoreOnDisk, survey: Survey) -> Iterator[Skipped]:
     own = found.own_changelog
+    subjects = SuspectStore(application=found.prefix, name=found.name).subjects
     if own is not None and own not in survey.topics():
         yield Skipped(
             what=f"store {found.name} of application {found.prefix}",
             reason=f"its checkpoint names a changelog topic of its own, {own}, and there is no such topic: it was "
             "deleted, or this is another cluster. It is not a store that restores from a source topic",
             could_hide=False,
+            subjects=subjects,
         )
     missing = sorted({source.topic for source in found.sources}.difference(survey.topics()))
     if missing:
-        yield _not_on_this_cluster(f"the checkpoint of store {found.name}", ", ".join(missing))
+        yield _not_on_this_cluster(f"the checkpoint of store {found.name}", ", ".join(missing), subjects)
 
 
-def _not_on_this_cluster(what: str, topics: str) -> Skipped:
+def _not_on_this_cluster(what: str, topics: str, subjects: tuple[Subject, ...] = ()) -> Skipped:
     return Skipped(
         what=f"{topics}, named by {what}",
         reason="there is no such topic on this cluster; check --bootstrap-servers, and that both are of one "
         "environment",
         could_hide=True,
+        subjects=subjects,
     )

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from srfix.recovery.acknowledged import acknowledge
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Finding, Severity, Weight
 from srfix.recovery.ksqldb import KsqldbClient, ServerInfo
 from srfix.recovery.ksqldb.models import KsqldbAnswers
 from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.stores import SuspectStore
 from srfix.recovery.supplied import GivenTopology, Supplied
 from srfix.recovery.topology import parse_topologies
 from srfix.serde.subjects import Topic
@@ -183,6 +185,14 @@ class TestStateDirectory:
         assert "names a changelog topic of its own, shop-counts-changelog, and there is no such topic" in reasons(
             examination
         )
+
+    def test_what_a_checkpoint_says_of_a_store_can_be_acknowledged(self, world: World, tmp_path: Path) -> None:
+        examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7\npeople 0 0", "counts"))
+        [deleted] = [skip for skip in examination.diagnosis.skipped if "a changelog topic of its own" in skip.reason]
+        assert deleted.subjects == SuspectStore(application="shop", name="counts").subjects
+        kept = acknowledge(examination, ("shop-counts-changelog-*",), ()).diagnosis
+        assert deleted not in kept.skipped
+        assert deleted.what in [each.what for each in kept.ignored]
 
     def test_a_topic_of_another_cluster_is_said_and_not_taken(self, world: World, tmp_path: Path) -> None:
         with_phantom(world)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
+from typing import Final
 
 import click
 
@@ -36,7 +38,6 @@ from srfix.cli.output.interface import (
 from srfix.cli.output.rendering import write_report
 from srfix.recovery.commands import Given
 from srfix.recovery.findings import (
-    Considered,
     Diagnosis,
     Evidence,
     Finding,
@@ -50,6 +51,10 @@ from srfix.serde.subjects import Role
 __all__ = ["diagnose"]
 
 
+_MOST_NAMES: Final = 5
+"""Names in one line, and possible sources that are told in full."""
+_FEW_TOPICS: Final = 2
+"""Topics besides the source whose evidence is told in full."""
 _NOT_TO_ITS_END = "At least, for the topic was not read to its end"
 _AT_LEAST = {"SRF013": "At least, for not every row was decoded"}
 
@@ -95,7 +100,7 @@ def _blocks(diagnosis: Diagnosis, given: Given) -> list[Block]:
     for finding in diagnosis.findings:
         blocks.extend(_finding_blocks(finding))
     if diagnosis.skipped:
-        blocks += [Heading("Not looked at", level=2), Items(tuple(map(_skipped, diagnosis.skipped)))]
+        blocks += [Heading("Not looked at", level=2), Items(tuple(_skipped(diagnosis.skipped)))]
     if diagnosis.ignored:
         blocks.append(Paragraph(ignored_line(diagnosis)))
     blocks.extend(advice_blocks(diagnosis.applications))
@@ -124,8 +129,18 @@ def _nothing_found(diagnosis: Diagnosis) -> str:
     return f"Nothing is wrong{besides}.{stores}"
 
 
-def _skipped(skipped: Skipped) -> str:
-    return f"{skipped.what}: {skipped.reason}{' (could hide a finding)' if skipped.could_hide else ''}"
+def _skipped(skipped: Iterable[Skipped]) -> Iterator[str]:
+    """First what could hide a finding; what was left out for one reason in one line."""
+    by_reason: dict[tuple[bool, str], list[str]] = {}
+    for each in skipped:
+        by_reason.setdefault((each.could_hide, each.reason), []).append(each.what)
+    for (could_hide, reason), what in sorted(by_reason.items(), key=lambda item: not item[0][0]):
+        yield f"{_some(what)}: {reason}{' (could hide a finding)' if could_hide else ''}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def _title(finding: Finding) -> str:
@@ -153,7 +168,7 @@ def _finding_blocks(finding: Finding) -> list[Block]:
                 ("subject", finding.subject),
                 ("schema ids there", registered),
                 ("restores from", source),
-                *((("or the name of", ", ".join(finding.other_splits)),) if finding.other_splits else ()),
+                *_other_splits(finding),
             )
         ),
     ]
@@ -168,13 +183,10 @@ def _finding_blocks(finding: Finding) -> list[Block]:
                     title=_AT_LEAST.get(finding.code, _NOT_TO_ITS_END) if is_partial else None,
                 )
             )
-        if finding.evidence and not finding.considered:
-            blocks += [
-                Heading("Evidence", level=2),
-                Items(tuple(map(_evidence, finding.evidence))),
-            ]
+        if evidence := tuple(_evidence(finding)):
+            blocks += [Heading("Evidence", level=2), Items(evidence)]
         if finding.considered:
-            blocks += [Heading("Possible sources", level=2), Items(tuple(map(_possible, finding.considered)))]
+            blocks += [Heading("Possible sources", level=2), Items(tuple(_possible(finding)))]
         if finding.observations:
             blocks += [
                 Heading("Seen of the application", level=2),
@@ -184,17 +196,53 @@ def _finding_blocks(finding: Finding) -> list[Block]:
     return blocks
 
 
-def _evidence(piece: Evidence) -> str:
+def _other_splits(finding: Finding) -> Iterator[tuple[str, str]]:
+    if finding.other_splits:
+        yield "name also fits", f"{', '.join(finding.other_splits)} (application/store)"
+
+
+def _evidence(finding: Finding) -> Iterator[str]:
+    """What speaks of the application and of the source; of the other topics only if they are few."""
+    if finding.considered:
+        if not _has_several_splits(finding):
+            yield from (_piece(piece) for piece in finding.evidence if piece.topic is None)
+        return
+    source = finding.source and finding.source.topic
+    others = list(dict.fromkeys(p.topic for p in finding.evidence if p.topic is not None and p.topic != source))
+    is_long = source is not None and len(others) > _FEW_TOPICS
+    for piece in finding.evidence:
+        if not is_long or piece.topic in (None, source):
+            yield _piece(piece)
+    if is_long:
+        yield f"compared and not chosen: {_some(others)} (--output json has what speaks for and against each)"
+
+
+def _has_several_splits(finding: Finding) -> bool:
+    return len({(each.application, each.store) for each in finding.considered}) > 1
+
+
+def _piece(piece: Evidence) -> str:
     speaks_of = piece.topic or f"application {piece.application}"
     worth = f"{piece.weight.value} against it" if piece.against else piece.weight.value
-    return f"{speaks_of}: {piece.detail} ({piece.kind}, {worth})"
+    detail = piece.detail.removeprefix(f"group {piece.application}: ") if piece.topic is None else piece.detail
+    return f"{speaks_of}: {detail} ({piece.kind}, {worth})"
 
 
-def _possible(considered: Considered) -> str:
-    topic = f"{considered.topic}{' (gone)' if considered.is_gone else ''}" if considered.topic else "no known topic"
-    pro = "; ".join(piece.detail for piece in considered.evidence if not piece.against) or "nothing"
-    con = "; ".join(piece.detail for piece in considered.evidence if piece.against) or "nothing"
-    return f"{considered.application} / {considered.store}, from {topic}. For it: {pro}. Against it: {con}"
+def _possible(finding: Finding) -> Iterator[str]:
+    """The first of the possible sources, each with what speaks for and against it.
+
+    What speaks of the application stands there only where the application is in question.
+    """
+    several = _has_several_splits(finding)
+    for each in finding.considered[:_MOST_NAMES]:
+        topic = f"topic {each.topic}{' (gone)' if each.is_gone else ''}" if each.topic else "no known topic"
+        whose = f"store {each.store} of {each.application}, from {topic}" if several else topic
+        pieces = [piece for piece in each.evidence if several or piece.topic is not None]
+        pro = "; ".join(piece.detail for piece in pieces if not piece.against) or "nothing"
+        con = "; ".join(piece.detail for piece in pieces if piece.against) or "nothing"
+        yield f"{whose}. For it: {pro}. Against it: {con}"
+    if more := [each.topic or "no known topic" for each in finding.considered[_MOST_NAMES:]]:
+        yield f"also possible: {_some(list(dict.fromkeys(more)))} (--output json has what speaks for and against each)"
 
 
 def _places(fault: IdAtFault) -> list[tuple[str, ...]]:

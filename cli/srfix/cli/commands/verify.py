@@ -98,8 +98,10 @@ def verify(
     code = _code(events)
     document = _document(plan, events, advice, verified=code is ExitCode.OK)
     write_report(Report(document=document, blocks=tuple(blocks)), output)
-    for looked in tally(events):
-        click.echo(f"{looked.subject}: {_counted(looked)}.", err=True)
+    counts = tally(events)
+    for looked in counts:
+        whose = f"{looked.subject}: " if len(counts) > 1 else ""  # the only one stands in the report
+        click.echo(f"{whose}{_counted(looked)}.", err=True)
     for event in unseen:
         click.echo(f"Not looked at: {event.what} (subject {event.subject}).", err=True)
     not_seen = f", {len(unseen)} thing(s) not looked at" if unseen else ""

@@ -65,10 +65,16 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
+        candidates = _candidates(facts)
+        its = f"Store {store.name} of application {store.application}"
+        if len(candidates) == 1:
+            return (
+                f"{its} seems to restore from topic {candidates[0]}, but the evidence is weak. That topic holds schema ids "
+                f"that are not registered under {role.subject}."
+            )
         return (
-            f"Store {store.name} of application {store.application} restores from one of {_candidates(facts)}, and the "
-            "evidence does not say from which. At least one of them holds schema ids that are not registered under "
-            f"{role.subject}."
+            f"{its} restores from one of {', '.join(candidates)}, and the evidence does not say from which. At least one of "
+            f"them holds schema ids that are not registered under {role.subject}."
         )
     sentences = [
         f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the "
@@ -157,15 +163,15 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
 def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
-        return f"Say which topic the table is built on (candidates: {_candidates(facts)})."
+        return f"Say which topic the table is built on (candidates: {', '.join(_candidates(facts))})."
     of_it = ("--application", store.application, "--store", store.name)
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        command = context.given.quoted("plan", *of_it, "--also", CODE)
+        command = context.given.quoted("plan", *of_it, "--also", CODE, "-o", "plan.json")
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
     plan = context.given.quoted("plan", *of_it, "-o", "plan.json")
     apply = context.given.quoted("apply", "plan.json")
     return f"Do not wipe the state directory and do not restart yet. Run {plan}, read it, then {apply}."
 
 
-def _candidates(facts: StoreFacts) -> str:
-    return ", ".join(sorted({piece.topic for piece in facts.evidence if piece.topic is not None and not piece.against}))
+def _candidates(facts: StoreFacts) -> list[str]:
+    return sorted({piece.topic for piece in facts.evidence if piece.topic is not None and not piece.against})
