@@ -96,7 +96,7 @@ def diagnose(
         if survey.named_source(suspect) is None and _is_without_logging(survey, suspect):
             skipped.append(not_looked_at.from_nowhere(suspect, said.given))
             continue
-        unseen = unseen_source(verdict, survey)
+        unseen = unseen_source(verdict, survey, said.given)
         if unseen is not None:
             skipped.append(unseen)
             continue

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from srfix.recovery.cluster import Cluster
+from srfix.recovery.commands import Given
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.unseen_source import unseen_source
 from srfix.recovery.findings import Skipped
@@ -29,7 +30,7 @@ def judged(world: World, **sources: str) -> Skipped | None:
     splits = (SuspectStore(application="shop", name="users-store"),)
     suspect = Suspect(changelog=Topic("shop-users-store-changelog"), splits=splits)
     verdict = weigh(suspect, survey, Applications(survey, ["shop"], ["shop"]))
-    return unseen_source(verdict, survey)
+    return unseen_source(verdict, survey, Given())
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ class Applications:
         except ClusterError:
             generation = None
         if generation is not None and generation.oldest is not None:
-            yield generation.detail
+            yield "its offsets are committed as Kafka Streams commits them, with metadata beside"
         state = self._survey.group_state(name)
         if state.assignor == _STREAMS_ASSIGNOR:
             yield "its members use the assignor of Kafka Streams"

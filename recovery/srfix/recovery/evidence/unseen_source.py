@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from srfix.recovery.commands import Given
 from srfix.recovery.evidence import schema_similarity
 from srfix.recovery.evidence.rules import ALL_FIELDS
 from srfix.recovery.findings import Evidence, Skipped
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["unseen_source"]
 
 
-def unseen_source(verdict: Verdict, survey: Survey) -> Skipped | None:
+def unseen_source(verdict: Verdict, survey: Survey, given: Given) -> Skipped | None:
     """Why a store cannot be judged by the topics that this user sees; None if it can.
 
     So it is where no topic that is seen has a schema like that of the store, and one has whose topic is hidden. What is
@@ -35,8 +36,8 @@ def unseen_source(verdict: Verdict, survey: Survey) -> Skipped | None:
     return Skipped(
         what=f"store {store.name} of application {store.application}",
         reason=f"it may restore from {' or '.join(piece.topic or '' for piece in similar)}, which this user may not see: "
-        f"{similar[0].detail}. The ACL to ask for is {acls}; or say which topic it restores from, with "
-        f"--source {store.application}/{store.name}=TOPIC",
+        f"{similar[0].detail}. The ACL to ask for is {acls}; or say which topic it restores from: "
+        + given.quoted("diagnose", "--source", f"{store.application}/{store.name}=TOPIC"),
         could_hide=True,
         subjects=store.subjects,
     )
