@@ -155,6 +155,13 @@ class TestAfterAnyNumberOfRepairs:
                     owned.append(successor)
 
 
+NO_MORE: dict[str, Json] = {}
+A_DEFAULT: dict[str, Json] = {"default": "A"}
+A_SPACE: dict[str, Json] = {"namespace": "shop"}
+enum_defaults = st.sampled_from((NO_MORE, A_DEFAULT))
+spaces = st.sampled_from((NO_MORE, NO_MORE, A_SPACE))
+
+
 @st.composite
 def nested(draw: st.DrawFn) -> dict[str, Json]:
     """A record with named types, unions and aliases inside, each defined once."""
@@ -166,19 +173,23 @@ def nested(draw: st.DrawFn) -> dict[str, Json]:
             case "number":
                 return draw(st.sampled_from(NUMBERS))
             case "union":
-                return draw(st.sampled_from((["null", "int"], ["null", "long"], ["int", "string"], ["null", "string"])))
+                return [
+                    *draw(st.sampled_from((("null", "int"), ("null", "long"), ("int", "string"), ("null", "string"))))
+                ]
             case "array":
                 return {"type": "array", "items": draw(st.sampled_from(NUMBERS))}
             case "E":
                 left.remove("E")
                 symbols: list[Json] = [*draw(st.sampled_from(("AB", "ABC", "A")))]
-                return {"type": "enum", "name": "E", "symbols": symbols} | draw(enum_defaults)
+                enum: dict[str, Json] = {"type": "enum", "name": "E", "symbols": symbols}
+                return enum | draw(enum_defaults)
             case "F":
                 left.remove("F")
                 return {"type": "fixed", "name": "F", "size": draw(st.sampled_from((2, 3)))}
             case ("P" | "Q") as name:
                 left.remove(name)
-                record: Json = {"type": "record", "name": name, "fields": a_list(depth - 1)} | draw(spaces)
+                record: dict[str, Json] = {"type": "record", "name": name, "fields": a_list(depth - 1)}
+                record |= draw(spaces)
                 return ["null", record] if draw(st.booleans()) else record
             case other:
                 return other
@@ -193,11 +204,8 @@ def nested(draw: st.DrawFn) -> dict[str, Json]:
             fields.append(field)
         return fields
 
-    return {"type": "record", "name": "User", "fields": a_list(2)} | draw(spaces)
-
-
-enum_defaults = st.sampled_from(({}, {"default": "A"}))
-spaces = st.sampled_from(({}, {}, {"namespace": "shop"}))
+    whole: dict[str, Json] = {"type": "record", "name": "User", "fields": a_list(2)}
+    return whole | draw(spaces)
 
 
 @st.composite
