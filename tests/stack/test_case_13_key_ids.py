@@ -89,11 +89,6 @@ def test_a_restored_row_that_the_application_misses_is_told_and_never_called_hea
         assert application.rows() == ((ann_key, ANN_ROW), (ann_key, NEW_ROW))
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="SRF005 is not found where the topic's keys carry the id that the application writes beside others: a diagnosis"
-    " says SRF001 of the others, and verify is 0 once they are registered",
-)
 def test_rows_are_missed_where_only_some_keys_carry_the_id_that_the_application_writes(scene: Scene) -> None:
     scene = replace(scene, setup=replace(scene.setup, key_serde=SerdeKind.CONNECT_PROJECTED))
     users, logins = scene.setup.users, scene.setup.logins

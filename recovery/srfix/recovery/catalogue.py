@@ -141,7 +141,8 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = (
         cause=("Keys in a registry format whose schema differs between producer and reader, on any Streams version."),
         detection=(
             "The ids in the keys of the source topic, beside the latest version of the phantom key subject that is the "
-            "application's own: one that the topic's keys do not carry and the source's key subject does not have. Without a "
+            "application's own: one that the topic's keys do not carry and the source's key subject does not have. Where the "
+            "keys carry several ids, some look-ups miss whichever of them the reader writes, as it writes one only. Without a "
             "phantom key subject nothing tells what the reader writes, and nothing is claimed."
         ),
         remedy=(

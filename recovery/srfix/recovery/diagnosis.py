@@ -308,6 +308,7 @@ def _learn(
         bodies=counter.bodies(topic, group, tuple(roles), keys, suspect.context),
         source_configs=survey.topic_configs(topic),
         keys=keys,
+        is_global=group is None,
         value_asks_no_registry=bool(states[Role.KEY].versions)
         and Role.VALUE not in roles
         and not survey.has_subject(suspect.source_subject(topic, Role.VALUE)),

@@ -98,14 +98,18 @@ def passes(own: Schema, registered: Schema, level: str) -> bool | None:
 def every_successor_passes(own: Schema, registered: Schema) -> bool:
     """True if every schema that is BACKWARD compatible with `own` is so with `registered` too. False if it cannot be told.
 
-    BACKWARD is not transitive: a successor may drop a default, an alias or a namespace by which `own` itself still reads
-    `registered`. So `own` must read it without any of them: then whatever reads `own` finds all that it needs.
+    BACKWARD is not transitive. A successor may drop a default, an alias or a namespace by which `own` itself still reads
+    `registered`: so `own` must read it without any of them. And it may add a field that `own` has not, by its name or an
+    alias, of any type: so `registered` may have no field that `own` has not. Two types with one simple name could change
+    places, as that name alone is compared where the full one differs: then nothing can be told.
     """
     if not _are_plain_avro(own, registered):
         return False
     try:
         bare, other = json.loads(own.text), json.loads(registered.text)
-        if not set(_full_names(bare, "")) <= set(_full_names(other, "")):
+        mine, theirs = list(_named_types(bare, "")), list(_named_types(other, ""))
+        simple = {name.rpartition(".")[2] for name, _ in mine}
+        if len(simple) < len(mine) or sorted(mine) != sorted(theirs):
             return False
         return not incompatibilities(new=json.dumps(_bare(bare)), existing=[registered.text], level="BACKWARD")
     except (SchemaError, ValueError):
@@ -127,8 +131,8 @@ def _bare(document: Json) -> Json:
             return document
 
 
-def _full_names(document: Json, namespace: str) -> Iterator[str]:
-    """The full names of the types that a schema defines (Avro's specification, "Names")."""
+def _named_types(document: Json, namespace: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The full names of the types that a schema defines (Avro's specification, "Names"), with a record's field names."""
     match document:
         case list():
             yield from _of_all(document, namespace)
@@ -137,15 +141,16 @@ def _full_names(document: Json, namespace: str) -> Iterator[str]:
             space, dot, simple = name.rpartition(".")
             if not dot:
                 space = given if isinstance(given, str) else namespace
-            yield f"{space}.{simple}"
             fields = rest.get("fields")
-            yield from _of_all(fields if isinstance(fields, list) else [], space)
+            inside = fields if isinstance(fields, list) else []
+            yield f"{space}.{simple}", tuple(sorted(str(each["name"]) for each in inside if isinstance(each, dict)))
+            yield from _of_all(inside, space)
         case dict():
             yield from _of_all([document.get(key) for key in ("type", "items", "values")], namespace)
         case _:
             return
 
 
-def _of_all(documents: Iterable[Json], namespace: str) -> Iterator[str]:
+def _of_all(documents: Iterable[Json], namespace: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     for document in documents:
-        yield from _full_names(document, namespace)
+        yield from _named_types(document, namespace)

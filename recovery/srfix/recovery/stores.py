@@ -134,5 +134,7 @@ class StoreFacts:
     """The configuration of the source topic, or why it is not known; None while the source is undecided."""
     keys: KeyRole | None = None
     """What the keys of the source topic are; None if that was not asked."""
+    is_global: bool = False
+    """True if it is a global table's or global store's: it restores the whole topic at every start without state."""
     value_asks_no_registry: bool = False
     """True if rows were put under a key schema and no value schema is registered anywhere: the value serde asks none."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from srfix.recovery.census.interface import Census
 from srfix.recovery.checks._counting import listed, restorable_ids
-from srfix.recovery.key_asymmetry import asymmetry
+from srfix.recovery.key_asymmetry import KeyAsymmetry, asymmetry
 from srfix.recovery.key_role import KeyRole, keys_of_store
 from srfix.recovery.plan_file import PlannedFinding
 from srfix.recovery.stores import SuspectStore
@@ -47,12 +47,20 @@ def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Itera
     if found is not None:
         yield Problem(
             subject=subject,
-            what=f"store {store.name} looks keys up under schema id {found.reader_id}, and the live keys of topic "
+            what=f"store {store.name} looks keys up under {_one_id(found)}, and the live keys of topic "
             f"{finding.source_topic} carry schema id {listed(found.topic_ids)}: its rows can be read, but a look-up by key "
-            "misses them without an error, and the next update of a key makes a second row. No registration mends that "
-            "(`srfix explain SRF005`)",
+            f"misses {_missed(found)} without an error, and the next update of a key makes a second row. No registration mends "
+            "that (`srfix explain SRF005`)",
             keys_miss=True,
         )
+
+
+def _one_id(found: KeyAsymmetry) -> str:
+    return "one schema id only" if found.reader_id is None else f"schema id {found.reader_id}"
+
+
+def _missed(found: KeyAsymmetry) -> str:
+    return "those under another one" if len(found.topic_ids) > 1 else "them"
 
 
 def left_open(finding: PlannedFinding, keys: KeyRole) -> Iterator[NotLookedAt]:

@@ -150,7 +150,12 @@ def _under_the_source(staged: StagedWorld, store: TrueStore, rows: list[Row]) ->
 def _differing_keys(staged: StagedWorld, store: TrueStore, rows: list[Row]) -> Iterator[Expectation]:
     """SRF005: the reader writes keys with the one id that its key subject holds."""
     subject = staged.world.subjects.get(staged.world.table_subject(store, "key"))
-    if subject is None or len(subject.versions) != 1:
+    if subject is None or not subject.versions:
+        return
+    carried = {n: count for n, count in _live_ids(staged, rows, "key").items() if n not in LOST.values()}
+    if len(carried) > 1 and len(subject.versions) > 1:
+        yield Expectation("SRF005", "key", True, "the reader writes one id, and live keys carry several")
+    if len(subject.versions) != 1:
         return
     written = staged.ids[subject.versions[0].schema]
     live = _live_ids(staged, rows, "key")

@@ -154,10 +154,14 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
         if context.streams_version is None and not role.state.versions
         else ""
     )
-    return (
-        f"{sentence[0].upper()}{sentence[1:]} Whether a restore has happened yet cannot be told from cluster and registry "
-        f"alone; the next one brings it about.{unless}{_unless_without_logging(facts)}"
-    )
+    if facts.is_global:
+        when = (
+            "A global table restores the records that stand in the topic at its very first start too, so that no wipe is "
+            "needed for this."
+        )
+    else:
+        when = "Whether a restore has happened yet cannot be told from cluster and registry alone; the next brings it about."
+    return f"{sentence[0].upper()}{sentence[1:]} {when}{unless}{_unless_without_logging(facts)}"
 
 
 def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:

@@ -1,4 +1,4 @@
-"""SRF005: the topic's keys carry other schema ids than the reader writes. Look-ups miss without any error.
+"""SRF005: the topic's keys carry schema ids that the reader does not write. Look-ups miss without any error.
 
 Seen on Kafka Streams 2.6.3 and 2.7.0: a left join gives null after a restore, and the next update makes a second row.
 """
@@ -40,9 +40,14 @@ def stands_beside(facts: StoreFacts) -> str:
     found = asymmetry_of(facts)
     if found is None:
         return ""
+    if found.reader_id is None:
+        return (
+            " SRF005 stands beside this: the reader writes keys under one schema id only, and the topic's keys carry "
+            f"{listed(found.topic_ids)}, so some of its look-ups by key miss, and no registration cures that."
+        )
     return (
         f" SRF005 stands beside this: the reader writes keys under schema id {found.reader_id}, not "
-        f"{listed(found.topic_ids)}, so its look-ups by key miss, and no registration cures that."
+        f"{listed(found.missed_ids)}, so its look-ups by key miss, and no registration cures that."
     )
 
 
@@ -52,9 +57,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     if found is None or facts.source is None or facts.census is None:
         return
     role, store, topic = facts.roles[Role.KEY], facts.store, facts.source.topic
-    faults = at_fault(facts.census, Role.KEY, found.topic_ids)
-    reader = _in_short(_text_of(context.registry, role, found.reader_id))
-    written = "; ".join(f"{i} is {_in_short(role.memberships[i].schema)}" for i in found.topic_ids)
+    faults = at_fault(facts.census, Role.KEY, found.missed_ids)
+    written = "; ".join(f"{i} is {_in_short(role.memberships[i].schema)}" for i in found.missed_ids)
     source_subject = store.source_subject(topic, Role.KEY)
     yield Finding(
         code=CODE,
@@ -67,17 +71,55 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         schema_ids=faults,
         registered_ids=role.state.schema_ids,
         evidence=facts.evidence,
-        explanation=f"The keys of topic {topic} carry {in_words(faults)}; {written}. The reader of store {store.name} of "
-        f"application {store.application} writes the keys that it looks up under schema id {found.reader_id}, its own under "
-        f"{role.subject}: {reader}. A store compares keys byte for byte, and the schema id is part of the bytes. So after a "
-        "restore a look-up of such a key finds nothing, without any error: a join gives null, and the next update makes a "
-        "second row for the same key. The two keys may belong to different partitions too.",
-        next=f"No registration helps, and srfix cannot repair it. Let the reader write keys under the schema that the producer "
-        f"uses ({listed(found.topic_ids)} under {source_subject}), or write the topic anew with keys under the reader's schema "
-        "and build the table from that. Then let the store be rebuilt: rows that the application wrote keep their key bytes. "
-        f"The registry does not show that the reader was changed: this finding stays while {role.subject} holds "
-        f"{found.reader_id}.",
+        explanation=f"The keys of topic {topic} carry {in_words(faults)}; {written}. {_others(found)}"
+        f"The reader of store {store.name} of "
+        f"application {store.application} {_what_it_writes(found, role, context.registry)} A store compares keys byte for "
+        f"byte, and the schema id is part of the bytes. So after a restore a look-up of {_such_a_key(found)} finds nothing, "
+        "without any error: a join gives null, and the next update makes a second row for the same key. The two keys may "
+        "belong to different partitions too.",
+        next=_next(found, role, source_subject),
         repairable=False,
+    )
+
+
+def _others(found: KeyAsymmetry) -> str:
+    """Of an id that the reader writes and the topic's keys carry too."""
+    if found.missed_ids == found.topic_ids:
+        return ""
+    return f"Others carry schema id {found.reader_id}, as the reader writes it. "
+
+
+def _what_it_writes(found: KeyAsymmetry, role: RoleFacts, registry: RegistryClient) -> str:
+    if found.reader_id is None:
+        return (
+            f"writes the keys that it looks up under one schema id only; which, {role.subject} does not tell, as it holds "
+            f"{listed(role.state.schema_ids)}."
+        )
+    reader = _in_short(_text_of(registry, role, found.reader_id))
+    return (
+        f"writes the keys that it looks up under schema id {found.reader_id}, its own under {role.subject}: {reader}."
+    )
+
+
+def _such_a_key(found: KeyAsymmetry) -> str:
+    return "a key under another id than the reader's" if len(found.topic_ids) > 1 else "such a key"
+
+
+def _next(found: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
+    if len(found.topic_ids) > 1:
+        change = (
+            "Write the topic anew with all keys under the schema that the reader writes, and build the table from that."
+        )
+        stays = "this finding stays while the topic's keys carry several ids."
+    else:
+        change = (
+            f"Let the reader write keys under the schema that the producer uses ({listed(found.topic_ids)} under "
+            f"{source_subject}), or write the topic anew with keys under the reader's schema and build the table from that."
+        )
+        stays = f"this finding stays while {role.subject} holds {found.reader_id}."
+    return (
+        f"No registration helps, and srfix cannot repair it. {change} Then let the store be rebuilt: rows that the "
+        f"application wrote keep their key bytes. The registry does not show that the reader was changed: {stays}"
     )
 
 
