@@ -118,7 +118,7 @@ class TestWhatIsRegistered:
     def test_several_stores_stand_in_one_plan(self, world: World, tmp_path: Path) -> None:
         other = "tills-orders-changelog-value"
         world.registry.seed("orders-value", W3)
-        world.registry.seed(other, R.replace("USERID", "BADGE"))
+        world.registry.seed(other, R.replace("USERID", "BADGE").replace("long", "string"))
         world.put("orders", ("o", value(4, ONE_LONG_AND_NULL)))
         world.commit("tills", orders=1)
         plan = world.plan()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeAlias, assert_never
+from typing import ClassVar, Final, TypeAlias, assert_never
 
 from srfix.recovery.subject_state import SubjectState, VersionState, read_subject_state
 from srfix.serde.errors import PlanError
@@ -39,6 +39,10 @@ __all__ = [
     "restored_fields",
     "with_given_ids",
 ]
+
+
+_FILLED_IN: Final = "BACKWARD"
+"""The level that GET shows for a configuration that has other fields and none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,8 +273,14 @@ def restore_config(registry: RegistryClient, subject: Subject, previous: Mapping
 
 
 def restored_fields(previous: Mapping[str, Json] | None) -> dict[str, Json]:
-    """What PUT /config needs to put a configuration back: null for a level that was not the subject's own."""
-    return _fields(previous, level_of(previous))
+    """What PUT /config needs to put a configuration back: null for a level that was not the subject's own.
+
+    Beside other fields a level of BACKWARD is taken for one that GET fills in (seen on Confluent 7.9.9): either is the same
+    now, and one that is pinned would keep a later change of the server's from the subject.
+    """
+    level = level_of(previous)
+    is_filled_in = level == _FILLED_IN and previous is not None and len(previous) > 1
+    return _fields(previous, None if is_filled_in else level)
 
 
 def relaxed_fields(action: SetCompatibility) -> dict[str, Json]:

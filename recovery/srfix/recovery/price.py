@@ -33,8 +33,7 @@ def price_of(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
         if repair.is_level_ambiguous:
             yield (
                 f"The configuration of {subject} has fields of its own, and whether its level {repair.level} is its own or "
-                "inherited cannot be told. It is put back as its own, so that a later change of the registry's global level "
-                "would not reach this subject."
+                "inherited cannot be told. A BACKWARD is put back as inherited, the same now; another level as its own."
             )
     if repair.exact:
         yield (

@@ -203,7 +203,7 @@ def _put_back_what_went_along(before: SubjectState, now: SubjectState, registry:
         return ""
     said = ""
     if before.config and now.config is None:
-        registry.set_config(now.subject, before.config)
+        restore_config(registry, now.subject, before.config)
         said = "; its own configuration had gone along and was put back"
     if before.mode not in (None, _OURS) and now.mode is None:
         said += f"; its own mode {before.mode} went along: set it again with PUT /mode/{now.subject}"
