@@ -8,8 +8,8 @@ import pytest
 
 from srfix.recovery.candidates import Candidates, find_candidates
 from srfix.recovery.cluster import Cluster
-from srfix.recovery.hypotheses import weigh_all
 from srfix.recovery.survey import Survey
+from srfix.recovery.weighing import weigh_all
 from srfix.serde.errors import AccessDeniedError, UsageError
 from srfix.serde.subjects import Topic
 from tests.recovery.staging import R

@@ -26,8 +26,9 @@ from srfix.recovery.cluster_answers import GroupState
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.rules import MARGIN, POINTS, RULES, as_markdown
 from srfix.recovery.findings import Evidence, Weight
-from srfix.recovery.hypotheses import Hypothesis, Verdict, weigh_all
+from srfix.recovery.hypotheses import Hypothesis, Verdict
 from srfix.recovery.stores import SuspectStore
+from srfix.recovery.weighing import weigh_all
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Topic
 from tests.recovery.world import World, value, world_of
@@ -317,3 +318,14 @@ class TestPoints:
 def test_the_table_of_rules_is_the_one_in_the_design() -> None:
     design = Path(__file__).parents[2] / "DESIGN.md"
     assert as_markdown() in design.read_text()
+
+
+class TestTopicsThatAreTooMany:
+    def test_those_whose_records_are_not_read_are_said(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("srfix.recovery.weighing._MOST_PEEKED", 0)
+        phantom(world)
+        world.commit("shop", users=0, logins=0)
+        diagnosis = world.examine().diagnosis
+        (skipped,) = [s for s in diagnosis.skipped if "without a subject" in s.what]
+        assert skipped.what == "1 topic(s) without a subject, as sources of store t of application shop"
+        assert not skipped.could_hide

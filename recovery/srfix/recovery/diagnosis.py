@@ -18,13 +18,14 @@ from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.unseen_source import unseen_source
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped, Source, finding_order
 from srfix.recovery.hints import Hint, circumstances_of, gather_hints, observations, with_hints
-from srfix.recovery.hypotheses import Verdict, weigh_all
+from srfix.recovery.hypotheses import Verdict
 from srfix.recovery.key_role import KeyRole, keys_of_store
 from srfix.recovery.mirrors import with_mirrors
 from srfix.recovery.playbook import upon_findings
 from srfix.recovery.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.subject_state import SubjectState, read_subject_state
 from srfix.recovery.survey import Survey
+from srfix.recovery.weighing import weigh_all
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.windowed import WindowKind
@@ -104,6 +105,7 @@ def diagnose(
         if chosen is not None and chosen.is_gone:
             skipped.append(undecided.gone(verdict, said.given))
             continue
+        skipped.extend(undecided.not_compared(verdict))
         hints = gather_hints(suspect, survey, chosen.topic if chosen is not None else None)
         context = with_hints(said, hints)
         found_here: list[Finding] = []

@@ -7,37 +7,23 @@ undecided. What counts, and how much, is the table of `evidence.rules`.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from srfix.recovery import evidence
-from srfix.recovery.evidence import committed_offsets, explicit, schema_similarity, state_directory, store_name
-from srfix.recovery.evidence.application import Applications
+from srfix.recovery.evidence import explicit
 from srfix.recovery.evidence.rules import (
-    ALL_FIELDS,
     COUNTED_ONCE,
-    GIVEN,
-    GONE,
     KEY_FIELDS,
     MARGIN,
     MARGIN_OF_APPLICATIONS,
     MARGIN_OF_DOUBTS,
-    NAMED_OTHERWISE,
-    NO_IDS,
-    NOT_COMPARED,
     POINTS,
 )
 from srfix.recovery.findings import Considered, Evidence, Weight
 from srfix.recovery.stores import Suspect, SuspectStore
-from srfix.recovery.survey import Survey
-from srfix.serde.errors import AccessDeniedError, UsageError
 from srfix.serde.subjects import Topic
 
-__all__ = ["Hypothesis", "Verdict", "settle_contests", "weigh", "weigh_all"]
-
-_MOST_PEEKED: int = 50
-"""Topics that nobody committed and that have no subject to compare, of which some values are read."""
+__all__ = ["Hypothesis", "Verdict", "choose", "is_conclusive", "order"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +56,13 @@ class Hypothesis:
     @property
     def is_proven(self) -> bool:
         """True if something conclusive names the topic."""
-        return any(_is_conclusive(piece) and not piece.against and piece.topic is not None for piece in self.pieces)
+        return any(is_conclusive(piece) and not piece.against and piece.topic is not None for piece in self.pieces)
 
     @property
     def is_out(self) -> bool:
         """True if something conclusive speaks against it, and nothing conclusive for its topic."""
         return not self.is_proven and any(
-            _is_conclusive(piece) and piece.against and piece.topic is not None for piece in self.pieces
+            is_conclusive(piece) and piece.against and piece.topic is not None for piece in self.pieces
         )
 
     @property
@@ -124,6 +110,8 @@ class Verdict:
     """The one that wins with a margin; None if none does."""
     is_comparable: bool
     """True if the store left a schema whose fields could be compared with those of topics."""
+    not_compared: int = 0
+    """Topics that nobody committed and that have no subject, of which no values were read: there are too many."""
     taken: Topic | None = None
     """The topic that it would have been given, had another store of the application not been proven to restore from it."""
 
@@ -144,7 +132,7 @@ class Verdict:
         proven = [each for each in self.ranked if each.is_proven]
         if len(proven) > 1:
             return tuple(proven)
-        return tuple(sorted((each for each in (*self.ranked, *self.doubts) if each.points > least), key=_order))
+        return tuple(sorted((each for each in (*self.ranked, *self.doubts) if each.points > least), key=order))
 
     @property
     def other_splits(self) -> tuple[SuspectStore, ...]:
@@ -166,266 +154,12 @@ class Verdict:
         return tuple(dict.fromkeys((*pieces, *self.applications[store.application])))
 
 
-def weigh_all(suspects: Iterable[Suspect], survey: Survey, applications: Applications) -> tuple[Verdict, ...]:
-    """The verdict on each changelog; a topic is one store's of an application at most.
+def choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypothesis | None:
+    """The hypothesis that wins; None if none does.
 
-    :raises UsageError: if a source that a person named does not exist, or is said of several applications' stores.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
+    :param ranked: those that nothing rules out, likeliest first.
+    :param doubts: those of applications that left no sign, which are never chosen.
     """
-    every = tuple(suspects)
-    established = {suspect: tuple(_established(suspect, applications)) for suspect in every}
-    _refuse_ambiguous_sources(survey, established)
-    return settle_contests([weigh(suspect, survey, applications) for suspect in every], survey)
-
-
-def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdict:
-    """The verdict on one changelog, whatever other stores there are.
-
-    :raises UsageError: if a source that a person named does not exist.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
-    """
-    of_applications = {
-        split.application: (
-            *applications.evidence(split.application),
-            *applications.of_name(suspect.changelog, split.application),
-        )
-        for split in suspect.splits
-    }
-    established = tuple(_established(suspect, applications))
-    for split in _named_with_source(suspect, established, survey):
-        said = GIVEN.of_application(split.application, "a source was named for its store")
-        of_applications[split.application] = (*of_applications[split.application], said)
-        established = tuple(dict.fromkeys((*established, split)))
-    every = [each for split in established for each in _hypotheses(split, of_applications[split.application], survey)]
-    ranked = sorted((each for each in every if not each.is_out), key=_order)
-    others = [split for split in suspect.splits if split not in established]
-    doubts = tuple(_doubts(others, of_applications, ranked, survey))
-    return Verdict(
-        suspect=suspect,
-        applications=of_applications,
-        established=_likeliest_first(established, ranked),
-        unproven=tuple(name for name, pieces in of_applications.items() if not pieces and applications.is_group(name)),
-        ranked=tuple(ranked),
-        ruled_out=tuple(sorted((each for each in every if each.is_out), key=_order)),
-        doubts=doubts,
-        chosen=_choose(ranked, doubts),
-        is_comparable=any(schema_similarity.is_comparable(split, survey) for split in suspect.splits[:1]),
-    )
-
-
-def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdict, ...]:
-    """A topic is a source once per application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`): where several
-    stores chose the same one, the one that leads the others by the margin keeps it, and where none does, none.
-    """
-    proven = {
-        (each.store.application, each.store.context, each.topic): each.store.name
-        for verdict in verdicts
-        if (each := verdict.chosen) is not None and each.is_proven
-    }
-    verdicts = [_without_proven(verdict, proven) for verdict in verdicts]
-    settled = {(application, store) for (application, _context, _topic), store in proven.items()}
-    verdicts = [_by_elimination(verdict, settled, survey) for verdict in verdicts]
-    rivals: defaultdict[tuple[str, str, Topic | None], list[Hypothesis]] = defaultdict(list)
-    for verdict in verdicts:
-        if (mine := verdict.chosen) is not None:
-            rivals[mine.store.application, mine.store.context, mine.topic].append(mine)
-    return tuple(
-        verdict
-        if (mine := verdict.chosen) is None
-        or all(_leads(mine, other) for other in rivals[mine.store.application, mine.store.context, mine.topic])
-        else replace(verdict, chosen=None)
-        for verdict in verdicts
-    )
-
-
-def _without_proven(verdict: Verdict, proven: Mapping[tuple[str, str, Topic | None], str]) -> Verdict:
-    """The verdict without the topics that other stores of the application are proven to restore from."""
-
-    def is_free(each: Hypothesis) -> bool:
-        owner = proven.get((each.store.application, each.store.context, each.topic), each.store.name)
-        return each.is_proven or owner == each.store.name
-
-    free = tuple(filter(is_free, verdict.ranked))
-    if len(free) == len(verdict.ranked):
-        return verdict
-    is_taken = not any(each.topic is not None for each in free)
-    taken = next(each.topic for each in verdict.ranked if not is_free(each)) if is_taken else None
-    return replace(verdict, ranked=free, chosen=_choose(free, verdict.doubts), taken=taken)
-
-
-def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], survey: Survey) -> Verdict:
-    """The verdict, decided where a checkpoint leaves it one topic, and every other store there is proven to restore from
-    another one.
-
-    :param settled: the stores that are proven to restore from some topic, with their applications.
-    """
-    left = {
-        each.topic: each
-        for each in verdict.ranked
-        if any(piece.kind == state_directory.KIND and not piece.against for piece in each.pieces)
-    }
-    if verdict.chosen is not None or len(left) != 1:
-        return verdict
-    (mine,) = left.values()
-    store = mine.store
-    rivals = {
-        (store.application, rival)
-        for found in survey.supplied.stores_on_disk()
-        if (found.prefix, found.name) == (store.application, store.name)
-        for source in found.sources
-        if source.topic == mine.topic
-        for rival in source.rivals
-    }
-    return replace(verdict, chosen=mine) if rivals and rivals <= set(settled) else verdict
-
-
-def _leads(mine: Hypothesis, other: Hypothesis) -> bool:
-    if other is mine or mine.is_named:
-        return True
-    if mine.is_proven != other.is_proven:
-        return mine.is_proven
-    return not other.is_named and mine.points >= other.points + MARGIN
-
-
-def _established(suspect: Suspect, applications: Applications) -> Iterator[SuspectStore]:
-    for split in suspect.splits:
-        pieces = (
-            *applications.evidence(split.application),
-            *applications.of_name(suspect.changelog, split.application),
-        )
-        given = any(piece.kind == GIVEN.kind for piece in pieces)
-        out = any(piece.against and _is_conclusive(piece) for piece in pieces)
-        if given or (not out and any(not piece.against for piece in pieces)):
-            yield split
-
-
-def _of_application(split: SuspectStore, suspect: Suspect, applications: Applications) -> tuple[Evidence, ...]:
-    name = split.application
-    return (
-        *applications.evidence(name),
-        *applications.of_name(suspect.changelog, name),
-        *applications.of_store(name, split.name),
-    )
-
-
-def _named_with_source(suspect: Suspect, established: Sequence[SuspectStore], survey: Survey) -> Iterator[SuspectStore]:
-    """The splits that a person says to be a store, by naming a source for it: with its application, or where no other
-    application is known.
-    """
-    for split in suspect.splits:
-        named = survey.named_source(split)
-        if named is not None and (named.has_application or not established):
-            yield split
-            return
-
-
-def _doubts(
-    others: Iterable[SuspectStore],
-    of_applications: Mapping[str, tuple[Evidence, ...]],
-    ranked: Iterable[Hypothesis],
-    survey: Survey,
-) -> Iterator[Hypothesis]:
-    """What speaks for a topic as that of an application that left no sign: one that expired leaves none."""
-    of_topics: dict[Topic, Hypothesis] = {}
-    for each in ranked:
-        if each.topic is not None:
-            of_topics.setdefault(each.topic, each)
-    for split in others:
-        of_application = of_applications[split.application]
-        if any(piece.against and _is_conclusive(piece) for piece in of_application):
-            continue
-        read = committed_offsets.read_topics(split, survey)
-        of_names = {piece.topic: piece for piece in store_name.gather(split, survey)}
-        for topic, each in of_topics.items():
-            shared = tuple(
-                piece for piece in each.pieces if piece.application is None and piece.kind != store_name.KIND
-            )
-            own = (*committed_offsets.gather(split, survey),) if topic in read else ()
-            named = (of_names[topic],) if topic in of_names else ()
-            pieces = (*shared, *named, *(piece for piece in own if piece.topic == topic))
-            yield replace(each, store=split, pieces=(*of_application, *pieces))
-
-
-def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequence[SuspectStore]]) -> None:
-    """:raises UsageError: if `--source STORE=TOPIC` is said of stores of several applications."""
-    for key, topic in survey.sources.items():
-        meant = sorted({split.application for splits in established.values() for split in splits if split.name == key})
-        if len(meant) > 1:
-            several = ", ".join(f"--source {application}/{key}={topic}" for application in meant)
-            raise UsageError(
-                f"--source {key}={topic} is meant for a store of one application, and {len(meant)} have one of that name. "
-                f"Say which: {several}."
-            )
-
-
-def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], survey: Survey) -> Iterator[Hypothesis]:
-    pieces = [piece for gather in evidence.ALL for piece in gather(split, survey)]
-    pieces.extend(store_name.gone_source(split, survey))
-    read = committed_offsets.read_topics(split, survey)
-    bare = (
-        schema_similarity.topics_without_subject(split, survey)
-        if schema_similarity.is_comparable(split, survey)
-        else ()
-    )
-    others = [topic for topic in bare if topic not in read]  # a global table's topic may be any of them
-    pieces.extend(_by_ids(split, [*(topic for topic in bare if topic in read), *others[:_MOST_PEEKED]], survey))
-    compared = {piece.topic for piece in pieces if piece.kind in (ALL_FIELDS.kind, NO_IDS.kind)}
-    pieces.extend(
-        NOT_COMPARED.of_topic(topic, "its schema cannot be compared with that of the store")
-        for topic in bare
-        if topic in read and topic not in compared
-    )
-    gone = tuple(schema_similarity.unlisted_topics(survey, split.context))
-    of_gone = list(schema_similarity.compare(split, survey, gone))
-    by_topic: defaultdict[Topic, list[Evidence]] = defaultdict(list)
-    for piece in (*pieces, *of_gone):
-        if piece.topic is not None:
-            by_topic[piece.topic].append(piece)
-    for piece in committed_offsets.against(split, tuple(by_topic), survey):
-        if piece.topic is not None:
-            by_topic[piece.topic].append(piece)
-    _named_otherwise(split, by_topic)
-    exists_and_fits = any(_fits(by_topic[topic]) for topic in by_topic if topic in survey.topics())
-    found = False
-    for topic, of_topic in by_topic.items():
-        is_gone = topic not in survey.topics()
-        if is_gone and not _fits(of_topic):
-            continue
-        if is_gone and exists_and_fits:
-            of_topic.append(
-                GONE.of_topic(topic, f"there is no topic {topic} any more, and one that exists fits as well")
-            )
-        if any(not piece.against for piece in of_topic) or any(piece.kind == ALL_FIELDS.kind for piece in of_topic):
-            found = True
-            yield Hypothesis(store=split, topic=topic, is_gone=is_gone, pieces=(*of_application, *of_topic))
-    if not found:
-        yield Hypothesis(store=split, topic=None, pieces=of_application)
-
-
-def _named_otherwise(split: SuspectStore, by_topic: Mapping[Topic, list[Evidence]]) -> None:
-    """Adds to each topic that the store is named after another one, if it is."""
-    named = {topic for topic, pieces in by_topic.items() if any(piece.kind == store_name.KIND for piece in pieces)}
-    for topic, pieces in by_topic.items():
-        if named and topic not in named:
-            others = ", ".join(sorted(named))
-            pieces.append(NAMED_OTHERWISE.of_topic(topic, f"the store's name, {split.name}, begins with {others}"))
-
-
-def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Iterator[Evidence]:
-    for topic in topics:
-        try:
-            yield from schema_similarity.compare_by_ids(split, survey, (topic,))
-        except AccessDeniedError:  # it stays open: what else speaks for it is said, and the census asks for the right
-            continue
-
-
-def _fits(pieces: Iterable[Evidence]) -> bool:
-    return any(not piece.against and piece.weight is not Weight.WEAK for piece in pieces)
-
-
-def _choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypothesis | None:
     named = [each for each in ranked if each.is_named]
     if named:
         return named[0]
@@ -442,7 +176,8 @@ def _choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypot
     return None if any(best.points < other.points + MARGIN_OF_DOUBTS for other in doubts) else best
 
 
-def _order(hypothesis: Hypothesis) -> tuple[bool, bool, int, str, str, str]:
+def order(hypothesis: Hypothesis) -> tuple[bool, bool, int, str, str, str]:
+    """The order in which hypotheses stand: what a person named, what is proven, then by points."""
     return (
         not hypothesis.is_named,
         not hypothesis.is_proven,
@@ -453,10 +188,6 @@ def _order(hypothesis: Hypothesis) -> tuple[bool, bool, int, str, str, str]:
     )
 
 
-def _likeliest_first(splits: Sequence[SuspectStore], ranked: Sequence[Hypothesis]) -> tuple[SuspectStore, ...]:
-    order = [each.store for each in ranked]
-    return tuple(sorted(splits, key=lambda split: order.index(split) if split in order else len(order)))
-
-
-def _is_conclusive(piece: Evidence) -> bool:
+def is_conclusive(piece: Evidence) -> bool:
+    """True for evidence that proves, or rules out."""
     return piece.weight is Weight.CONCLUSIVE

@@ -16,6 +16,7 @@ from srfix.serde.subjects import Topic
 __all__ = [
     "gone",
     "hidden",
+    "not_compared",
     "not_decided",
     "of_another",
     "refused_groups",
@@ -90,6 +91,18 @@ def without_application(verdict: Verdict, given: Given) -> Skipped:
         could_hide=True,
         subjects=split.subjects,
     )
+
+
+def not_compared(verdict: Verdict) -> Iterator[Skipped]:
+    """Topics that the choice of a source left aside."""
+    chosen = verdict.chosen
+    if verdict.not_compared and (chosen is None or not chosen.is_proven):
+        yield Skipped(
+            what=f"{verdict.not_compared} topic(s) without a subject, as sources of {_store(verdict.store)}",
+            reason="there are too many of them to compare the ids in their records with the store's schema",
+            could_hide=chosen is None,
+            subjects=verdict.store.subjects,
+        )
 
 
 def gone(verdict: Verdict, given: Given) -> Skipped:

@@ -12,8 +12,8 @@ from srfix.recovery.commands import Given
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.unseen_source import unseen_source
 from srfix.recovery.findings import Skipped
-from srfix.recovery.hypotheses import weigh
 from srfix.recovery.stores import Suspect, SuspectStore
+from srfix.recovery.weighing import weigh
 from srfix.serde.subjects import Topic
 from tests.recovery.world import World
 
