@@ -201,7 +201,7 @@ class TestNothingThere:
 
 
 class TestLevelThatMayBeInherited:
-    def test_the_price_says_that_it_is_put_back_as_an_own_one(
+    def test_the_level_is_handed_back_to_what_it_inherits_and_normalize_stays(
         self, shared_parts: Parts, here: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         phantom = shared_parts.staged.phantom_subject
@@ -212,7 +212,7 @@ class TestLevelThatMayBeInherited:
             price = run("plan", "-o", "p.json")["price"]
             assert len([line for line in price if "is its own or inherited cannot be told" in line]) == 1
             run("apply", "p.json", "--yes")
-            assert registry.dump()["configs"] == {phantom: {"compatibility": "BACKWARD", "normalize": True}}
+            assert registry.dump()["configs"] == {phantom: {"normalize": True}}
             run("verify", "p.json")
 
     def test_a_level_that_is_not_in_force_is_not_put_back(

@@ -187,6 +187,19 @@ Topologies:
         assert [fault.live_keys for fault in finding.schema_ids] == [None]
 
 
+class TestASourceThatIsGone:
+    def test_beside_a_topic_that_cannot_be_compared_it_is_no_clean_bill_of_health(self) -> None:
+        """Seen by a user: `users` was deleted, the group reads an empty topic, and nothing was said to be wrong."""
+        with world_of({"other": 1}) as world:
+            world.registry.seed(SOURCE_SUBJECT, W2)
+            world.registry.seed("shop-t-changelog-value", R)
+            world.commit("shop", other=0)
+            diagnosis = world.examine().diagnosis
+        assert diagnosis.is_inconclusive
+        (reason,) = [s.reason for s in diagnosis.skipped if s.could_hide]
+        assert "users (gone)" in reason or "is gone from this cluster: users" in reason
+
+
 class TestGarbage:
     """What does not decode is counted and said; it never hides, and is never taken for, something else."""
 

@@ -271,3 +271,23 @@ class TestDeathWhileRollingBack:
             list(roll_back(journal_path, client, clock=clock))
         list(roll_back(journal_path, client, clock=clock))
         assert registry.dump() == before
+
+
+class TestAnotherRegistry:
+    """Seen by a user: with the URL of another registry, or of another context, everything "was gone already"."""
+
+    def test_it_is_refused_before_anything_is_written(
+        self, registry: FixtureRegistry, client: RegistryClient, journal_path: Path
+    ) -> None:
+        list(apply_plan(plan_of(client), client, journal_path, clock=clock))
+        journal = journal_path.read_bytes()
+        with FixtureRegistry() as other, RegistryClient(other.url) as elsewhere:
+            other.seed(PHANTOM, R)
+            before = other.dump()
+            with pytest.raises(
+                PlanError, match=r"^None of the versions that this repair registered is in the registry at "
+            ):
+                list(roll_back(journal_path, elsewhere, clock=clock))
+            assert other.dump() == before
+        assert journal_path.read_bytes() == journal
+        assert any(isinstance(event, Undone) for event in roll_back(journal_path, client, clock=clock))

@@ -347,7 +347,7 @@ def _undecided(survey: Survey, counter: _Counter, verdict: Verdict, context: Che
     is_open = not verdict.is_comparable or not any(each.is_alike for each in verdict.open)
     for each in verdict.open:
         if each.topic is None or each.is_gone:
-            is_open = is_open or each.topic is None
+            is_open = True
             continue
         try:
             learned = _learn(survey, counter, each.store, each.topic, verdict)

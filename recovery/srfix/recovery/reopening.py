@@ -63,12 +63,19 @@ def reopen(
     why = [obstacle for obstacle in obstacles if obstacle is not None]
     if why:
         raise PlanError(
-            f"This plan was carried out, and since then somebody has deleted for good: {said}. It cannot be registered "
-            f"again by this plan, and nothing was written. {' '.join(why)}"
+            f"{_elsewhere(plan, registry)}This plan was carried out, and since then somebody has deleted for good: {said}. It "
+            f"cannot be registered again by this plan, and nothing was written. {' '.join(why)}"
         )
     steps = [action.step for action in again]
     journal.reopened(steps, now)
     state.reopen(steps, now)
+
+
+def _elsewhere(plan: Plan, registry: RegistryClient) -> str:
+    """What to look at first, as a sentence with a blank behind it; empty if it is the plan's own registry by its URL."""
+    if registry.url == plan.registry:
+        return ""
+    return f"Is {registry.url} the registry that the plan was made for ({plan.registry})? If it is: "
 
 
 def _other_settings(planned: SubjectState, now: SubjectState) -> str | None:

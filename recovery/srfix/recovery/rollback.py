@@ -86,6 +86,7 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
         if state.rolled_back:
             yield AlreadyRolledBack()
             return
+        _refuse_elsewhere(state, registry)
         journal.resumed()
         if not state.rolling_back:
             _settle(state, registry, journal)
@@ -108,6 +109,29 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
                 f"{error} The rollback stopped{where}; {_count(undone)} undone in this run, as the journal {journal_path} "
                 "says. Mend the cause and run the same srfix rollback again."
             ) from error
+
+
+def _refuse_elsewhere(state: JournalState, registry: RegistryClient) -> None:
+    """:raises PlanError: if this looks like another registry than that of the plan: another URL, and none of the versions
+    there that the repair registered. What "was gone already" there says nothing of the repair.
+    """
+    registered = [
+        action for action in state.plan.actions if isinstance(action, Register) and action.step in state.after
+    ]
+    if registry.url == state.plan.registry or not registered:
+        return
+    for action in registered:
+        before, after = state.before[action.step], state.after[action.step]
+        ours = {(version.version, version.schema_id) for version in added_versions(before, after)}
+        found = read_subject_state(registry, action.subject)
+        if ours & {(version.version, version.schema_id) for version in found.versions}:
+            return
+    raise PlanError(
+        f"None of the versions that this repair registered is in the registry at {registry.url}; the plan was made for "
+        f"{state.plan.registry}. This looks like another registry (or another context of it), so nothing was written. Name "
+        "the plan's own with --registry; if it is that one by another URL, and everything was deleted for good by others, "
+        "there is nothing left to undo."
+    )
 
 
 def _count(undone: int) -> str:

@@ -81,13 +81,14 @@ def without_application(verdict: Verdict, given: Given) -> Skipped:
     ]
     unproven = [f"group {group} shows no sign of Kafka Streams" for group in verdict.unproven]
     said = f": {'; '.join((*known, *unproven))}" if known or unproven else ""
-    split = next((split for split in suspect.splits if split.application in verdict.unproven), suspect.splits[-1])
+    split = suspect.splits[0]
+    likely = sorted(suspect.splits, key=lambda each: each.application not in verdict.unproven)[:_MOST_HYPOTHESES]
+    examine = [given.quoted("diagnose", "--application", each.application, "--store", each.name) for each in likely]
     return Skipped(
         what=f"the subjects of {suspect.changelog}",
         reason="the name is that of a changelog, no such topic exists, and no Kafka Streams application was found whose name "
-        f"it starts with{said} (it may have expired or never existed, or the topic was a person's and is gone). Name the "
-        "application and its store to have it examined, such as "
-        f"{given.quoted('diagnose', '--application', split.application, '--store', split.name)}.",
+        f"it starts with{said} (it may have expired or never existed, or the topic was a person's and is gone). Say "
+        f"whose store it is to have it examined: {' or '.join(examine)}.",
         could_hide=True,
         subjects=split.subjects,
     )

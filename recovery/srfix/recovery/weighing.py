@@ -216,7 +216,6 @@ def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequ
 
 def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], survey: Survey) -> Iterator[Hypothesis]:
     pieces = [piece for gather in evidence.ALL for piece in gather(split, survey)]
-    pieces.extend(store_name.gone_source(split, survey))
     read = committed_offsets.read_topics(split, survey)
     bare = schema_similarity.topics_without_subject(split, survey)
     too_many = frozenset(_not_read(split, survey))
@@ -228,7 +227,7 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
         if topic in read and topic not in compared
     )
     gone = tuple(schema_similarity.unlisted_topics(survey, split.context))
-    of_gone = list(schema_similarity.compare(split, survey, gone))
+    of_gone = [*schema_similarity.compare(split, survey, gone), *store_name.gone_source(split, survey, gone)]
     by_topic: defaultdict[Topic, list[Evidence]] = defaultdict(list)
     for piece in (*pieces, *of_gone):
         if piece.topic is not None:
@@ -237,15 +236,15 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
         if piece.topic is not None:
             by_topic[piece.topic].append(piece)
     _named_otherwise(split, by_topic)
-    exists_and_fits = any(_fits(by_topic[topic]) for topic in by_topic if topic in survey.topics())
+    read_and_fits = any(_fits(by_topic[topic]) for topic in by_topic if topic in read)
     found = False
     for topic, of_topic in by_topic.items():
         is_gone = topic not in survey.topics()
         if is_gone and not _fits(of_topic):
             continue
-        if is_gone and exists_and_fits:
+        if is_gone and read_and_fits:
             of_topic.append(
-                GONE.of_topic(topic, f"there is no topic {topic} any more, and one that exists fits as well")
+                GONE.of_topic(topic, "it does not exist any more, and a topic that the group reads fits too")
             )
         if any(not piece.against for piece in of_topic) or any(piece.kind == ALL_FIELDS.kind for piece in of_topic):
             found = True

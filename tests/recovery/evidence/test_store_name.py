@@ -7,6 +7,7 @@ import pytest
 from srfix.recovery.evidence import store_name
 from srfix.recovery.findings import Weight
 from srfix.recovery.stores import SuspectStore
+from srfix.serde.subjects import Topic
 from tests.recovery.world import World
 
 
@@ -23,7 +24,7 @@ class TestGather:
     def test_a_name_that_begins_with_a_topics_is_weak(self, world: World, store: str) -> None:
         assert gathered(world, store) == [("store-name", "users", Weight.WEAK)]
 
-    @pytest.mark.parametrize("store", ["user-store", "usersstore", "my-users", "gone-STATE-STORE-0000000000"])
+    @pytest.mark.parametrize("store", ["user-store", "usersstore", "my-users", "us-1", "gone-STATE-STORE-0000000000"])
     def test_any_other_name_says_nothing(self, world: World, store: str) -> None:
         assert gathered(world, store) == []
 
@@ -31,8 +32,19 @@ class TestGather:
 class TestGoneSource:
     def test_an_automatic_name_of_a_topic_that_does_not_exist_is_strong(self, world: World) -> None:
         suspect = SuspectStore(application="shop", name="gone-STATE-STORE-0000000000")
-        assert [e.topic for e in store_name.gone_source(suspect, world.survey())] == ["gone"]
+        assert [e.topic for e in store_name.gone_source(suspect, world.survey(), ())] == ["gone"]
 
     def test_one_of_a_topic_that_exists_says_nothing(self, world: World) -> None:
         suspect = SuspectStore(application="shop", name="users-STATE-STORE-0000000000")
-        assert list(store_name.gone_source(suspect, world.survey())) == []
+        assert list(store_name.gone_source(suspect, world.survey(), ())) == []
+
+    def test_a_persons_own_begins_with_that_of_one_that_left_a_subject(self, world: World) -> None:
+        suspect = SuspectStore(application="shop", name="clients-global")
+        assert [e.topic for e in store_name.gone_source(suspect, world.survey(), [Topic("clients"), Topic("c")])] == [
+            "clients"
+        ]
+
+    def test_where_none_stands_whole_in_it_the_first_word_tells(self, world: World) -> None:
+        suspect = SuspectStore(application="shop", name="clients-global")
+        topics = [Topic("clients-3f2a"), Topic("clientele"), Topic("orders-3f2a")]
+        assert [e.topic for e in store_name.gone_source(suspect, world.survey(), topics)] == ["clients-3f2a"]

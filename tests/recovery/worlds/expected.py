@@ -50,7 +50,8 @@ def expectations(staged: StagedWorld, store: TrueStore) -> Iterator[Expectation]
             yield Expectation("SRF001", role, True, "the reader gets 404 for live rows", missing, sound)
         elif all(code is None for code in asked.values()):
             yield Expectation("SRF001", role, False, "every id of the log is registered under the phantom subject")
-        if role == "value" and live and not missing and _known(live) == set(live):
+        in_log = ids_in_log(staged, store, role)
+        if role == "value" and live and not missing and _known(in_log) == in_log:
             yield Expectation("SRF003", role, True, "all live ids are registered under the phantom subject")
         elif role == "value" and missing:
             yield Expectation("SRF003", role, False, "live ids are missing")

@@ -24,6 +24,8 @@ def plan_report(plan: Plan, *, path: Path | None, given: Given) -> Report:
 
 def _blocks(plan: Plan, path: Path | None, given: Given) -> list[Block]:
     if not plan.actions:
+        if plan.omissions and not plan.passed_over:
+            return [Paragraph("Nothing can be planned as things stand: what is in the way is said below.")]
         if not plan.passed_over:
             return [Paragraph("Nothing to repair: no registration is missing.")]
         return [Paragraph("Nothing must be repaired."), *_passed_over(plan)]

@@ -147,7 +147,7 @@ OTHER_QUERY: Final = _application(
 AUTOMATIC_NAME: Final = _source(
     "store-name", Weight.STRONG, "the store's automatic name holds the topic: `<topic>-STATE-STORE-<number>`"
 )
-NAMED_AFTER: Final = _source("store-name", Weight.WEAK, "the store's name begins with the topic's")
+NAMED_AFTER: Final = _source("store-name", Weight.WEAK, "the store's name begins as the topic's does")
 NAMED_OTHERWISE: Final = _source(
     "store-name", Weight.WEAK, "the store's name begins with that of another topic", against=True
 )
@@ -187,7 +187,10 @@ NOT_COMMITTED: Final = _source(
     against=True,
 )
 GONE: Final = _source(
-    "gone", Weight.STRONG, "there is no such topic any more, and one that exists has all the fields", against=True
+    "gone",
+    Weight.STRONG,
+    "there is no such topic any more, and one that the group reads has all the fields",
+    against=True,
 )
 
 RULES: Final = (

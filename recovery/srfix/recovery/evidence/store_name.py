@@ -6,7 +6,9 @@ An automatic one holds it: `<topic>-STATE-STORE-0000000000` (`InternalStreamsBui
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from srfix.recovery.evidence.rules import AUTOMATIC_NAME, NAMED_AFTER
 from srfix.recovery.findings import Evidence
@@ -20,6 +22,9 @@ __all__ = ["KIND", "gather", "gone_source"]
 
 KIND = AUTOMATIC_NAME.kind
 
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_LEAST_LETTERS: Final = 3
+
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     """Yields a piece for the topic in an automatic name, which need not exist any more, or for each topic that the name
@@ -30,18 +35,38 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
         if automatic in survey.topics():
             yield _automatic(store, automatic)
         return
-    name = declared_name(store.name)
-    for topic in survey.topics():
-        start = declared_name(topic)
-        if name == start or (name.startswith(start) and not name[len(start)].isalnum()):
-            yield NAMED_AFTER.of_topic(topic, f"the store's name, {store.name}, begins with it")
+    yield from _named_after(store, survey.topics())
 
 
-def gone_source(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece where the name is automatic and the topic in it does not exist any more."""
+def gone_source(store: SuspectStore, survey: Survey, gone: Iterable[Topic]) -> Iterator[Evidence]:
+    """The same of topics that do not exist any more.
+
+    :param gone: those that left a subject; an automatic name tells of others too.
+    """
     automatic = automatic_store_source(store.name)
-    if automatic is not None and automatic not in survey.topics():
+    if automatic is None:
+        yield from _named_after(store, gone)
+    elif automatic not in survey.topics():
         yield _automatic(store, automatic)
+
+
+def _named_after(store: SuspectStore, topics: Iterable[Topic]) -> Iterator[Evidence]:
+    every = tuple(topics)
+    whole = [topic for topic in every if _begins_with(store.name, topic)]
+    alike = whole or [topic for topic in every if _first_word(topic) == _first_word(store.name) != ""]
+    for topic in alike:
+        yield NAMED_AFTER.of_topic(topic, f"the store's name, {store.name}, begins as the topic's does")
+
+
+def _begins_with(store: str, topic: Topic) -> bool:
+    name, start = declared_name(store), declared_name(topic)
+    return name == start or (name.startswith(start) and not name[len(start)].isalnum())
+
+
+def _first_word(name: str) -> str:
+    """What stands before the first character that is no letter; empty if that is too short to mean anything."""
+    word = _WORD.match(declared_name(name))
+    return word[0] if word is not None and len(word[0]) >= _LEAST_LETTERS else ""
 
 
 def _automatic(store: SuspectStore, topic: Topic) -> Evidence:
