@@ -291,3 +291,16 @@ class TestAnotherRegistry:
             assert other.dump() == before
         assert journal_path.read_bytes() == journal
         assert any(isinstance(event, Undone) for event in roll_back(journal_path, client, clock=clock))
+
+    def test_by_another_url_of_the_same_one_a_rollback_that_died_goes_on(
+        self, registry: FixtureRegistry, client: RegistryClient, journal_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = registry.dump()
+        plan = replace(plan_of(client), registry="http://another-name:8081")
+        list(apply_plan(plan, client, journal_path, clock=clock))
+        with killed_at(monkeypatch, "after write", 2):
+            list(roll_back(journal_path, client, clock=clock))
+        with FixtureRegistry() as other, RegistryClient(other.url) as elsewhere, pytest.raises(PlanError):
+            list(roll_back(journal_path, elsewhere, clock=clock))
+        list(roll_back(journal_path, client, clock=clock))
+        assert registry.dump() == before

@@ -113,7 +113,8 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
 
 def _refuse_elsewhere(state: JournalState, registry: RegistryClient) -> None:
     """:raises PlanError: if this looks like another registry than that of the plan: another URL, and none of the versions
-    there that the repair registered. What "was gone already" there says nothing of the repair.
+    there that the repair registered. What "was gone already" there says nothing of the repair. A version that this rollback
+    had begun to delete may be gone by its own hand: a known holder of its id is the registry's mark then.
     """
     registered = [
         action for action in state.plan.actions if isinstance(action, Register) and action.step in state.after
@@ -125,6 +126,8 @@ def _refuse_elsewhere(state: JournalState, registry: RegistryClient) -> None:
         ours = {(version.version, version.schema_id) for version in added_versions(before, after)}
         found = read_subject_state(registry, action.subject)
         if ours & {(version.version, version.schema_id) for version in found.versions}:
+            return
+        if action.step in state.undoing and any(_holds(subject, action, registry) for subject in action.holders):
             return
     raise PlanError(
         f"None of the versions that this repair registered is in the registry at {registry.url}; the plan was made for "
