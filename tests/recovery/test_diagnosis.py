@@ -132,9 +132,9 @@ class TestTheWholeCluster:
 
     def test_a_name_that_allows_another_application_is_said_to(self, world: World) -> None:
         world.registry.seed("shop-eu-kept-changelog-value", W1)
-        world.commit("shop-eu", orders=0)
+        world.consume("shop-eu", orders=0)
         finding = world.findings()["SRF003"]
-        assert (finding.application, finding.store) == ("shop", "eu-kept")  # which alone reads users
+        assert (finding.application, finding.store) == ("shop", "eu-kept")  # which alone is an application
         assert finding.other_splits == ("shop-eu/kept",)
 
 

@@ -7,7 +7,7 @@
 | two topics fit alike, one of them is read | undecided |
 | a topic fits, and is gone | said to be gone |
 | a group without a sign of Kafka Streams | no application |
-| two applications that the name allows, one reads the topic | that one |
+| two applications that the name allows, one reads the topic | undecided, unless the name tells too |
 | a topic of two stores | the one that leads by the margin, or neither |
 """
 
@@ -84,11 +84,32 @@ class TestTheTopic:
         world.commit("shop", enriched=0)
         assert decided(world) is None
 
-    def test_an_output_that_holds_all_fields_and_more_is_no_rival_of_what_is_read(self, world: World) -> None:
+    @pytest.mark.parametrize(
+        ("changelog", "said"), [("shop-t-changelog", None), ("shop-users-t-changelog", ("shop/users-t", "users"))]
+    )
+    def test_a_topic_of_all_fields_and_more_may_be_a_global_tables_unless_the_name_tells(
+        self, world: World, changelog: str, said: tuple[str, str] | None
+    ) -> None:
+        """Seen wrong: a stream of exactly the phantom's fields was chosen for a global table, whose topic had got one more."""
+        world.registry.seed("enriched-value", record("id", "name", "login"))
+        phantom(world, changelog)
+        world.commit("shop", users=0, logins=0)
+        assert decided(world) == said
+
+    def test_fields_that_an_older_version_had_count_as_well(self, world: World) -> None:
+        world.registry.seed("users-value", record("id", "name", "street"))
         world.registry.seed("enriched-value", record("id", "name", "login"))
         phantom(world)
-        world.commit("shop", users=0, logins=0)
-        assert decided(world) == ("shop/t", "users")
+        world.commit("shop", enriched=0)
+        assert decided(world) is None
+
+    def test_a_topic_that_the_store_is_named_after_and_that_cannot_be_compared_stays_open(self, world: World) -> None:
+        """Seen wrong: a topic of more fields was chosen for `clients-global`, whose own topic is empty and has no subject."""
+        world.broker.create_topic("clients", 1)
+        world.registry.seed("enriched-value", record("id", "name", "login"))
+        phantom(world, "shop-clients-global-changelog", "LOGIN")
+        world.commit("shop", enriched=0)
+        assert decided(world) is None
 
     def test_a_topic_that_is_read_alone_is_not_enough(self, world: World) -> None:
         world.registry.seed("shop-t-changelog-key", '"string"')
@@ -134,6 +155,14 @@ class TestTheTopic:
         world.commit("shop", users=0, logins=0)
         assert decided(world) == ("shop/t", "users")
 
+    def test_one_that_is_gone_and_fits_better_leaves_it_open(self, world: World) -> None:
+        """Seen wrong: `enriched`, of more fields than the phantom, was taken for the source that somebody deleted."""
+        world.registry.seed("enriched-value", record("id", "city", "login"))
+        world.registry.seed("clients-value", record("id", "city"))
+        phantom(world, "shop-t-changelog", "ID", "CITY")
+        world.commit("shop", enriched=0)
+        assert decided(world) is None
+
     def test_a_topic_is_one_stores(self, world: World) -> None:
         """`validateTopicNotAlreadyRegistered`: of two stores of one application at most one is the topic's table."""
         for changelog in ("shop-a-changelog", "shop-b-changelog"):
@@ -172,14 +201,38 @@ class TestTheApplication:
         (verdict,) = verdicts(world).values()
         assert verdict.established == ()
 
-    def test_of_two_applications_the_one_that_reads_the_topic_has_the_store(self, world: World) -> None:
+    def test_two_applications_of_which_one_reads_the_topic_leave_it_open(self, world: World) -> None:
+        """Seen wrong: the topic was read by one, and the store was the other one's global table."""
         phantom(world, "shop-eu-t-changelog")
         world.commit("shop-eu", logins=0)
         world.commit("shop", users=0, logins=0)
+        assert decided(world) is None
+
+    def test_of_two_applications_the_one_that_reads_the_topic_after_which_the_store_is_named_has_it(
+        self, world: World
+    ) -> None:
+        phantom(world, "shop-eu-users-t-changelog")
+        world.commit("shop-eu", users=0, logins=0)
+        world.commit("shop", logins=0)
         (verdict,) = verdicts(world).values()
         assert verdict.chosen is not None
-        assert str(verdict.chosen.store) == "shop/eu-t"
-        assert [str(split) for split in verdict.other_splits] == ["shop-eu/t"]
+        assert str(verdict.chosen.store) == "shop-eu/users-t"
+        assert "shop/eu-users-t" in [str(split) for split in verdict.other_splits]
+
+    def test_one_that_runs_and_commits_nothing_may_have_it_as_a_global_table(self, world: World) -> None:
+        world.broker.create_topic("inventory-db-changelog", 1)
+        world.registry.seed("inventory-db-changelog-value", record("sku", "stock"))
+        phantom(world, "shop-eu-t-changelog", "SKU", "STOCK")
+        world.commit("shop-eu", logins=0)
+        world.commit("shop", **{"inventory-db-changelog": 0})
+        assert decided(world) is None
+
+    def test_internal_topics_of_one_without_a_group_make_it_a_doubt(self, world: World) -> None:
+        phantom(world, "shop-eu-t-changelog")
+        world.commit("shop", users=0)
+        assert decided(world) == ("shop/eu-t", "users")
+        world.broker.create_topic("shop-eu-by-name-repartition", 1)
+        assert decided(world) is None
 
     def test_where_both_read_it_neither_has(self, world: World) -> None:
         phantom(world, "shop-eu-t-changelog")
@@ -308,7 +361,7 @@ class TestPoints:
 
     def test_weak_evidence_alone_never_reaches_what_is_strong(self) -> None:
         kinds = {rule.kind for rule in RULES if rule.weight is Weight.WEAK and not rule.against}
-        assert POINTS[Weight.STRONG] > MARGIN
+        assert POINTS[Weight.STRONG] >= MARGIN
         assert not any(
             hypothesis_of([Evidence(kind=kind, topic=Topic("users"), weight=Weight.WEAK, detail="d")]).is_believable
             for kind in kinds

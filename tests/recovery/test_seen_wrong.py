@@ -242,15 +242,19 @@ class TestTheSource:
         assert "shop/eu-t" in told
         assert "shop-eu/t" in told
 
-    def test_is_decided_by_the_group_that_reads_the_topic(self, registry: FixtureRegistry) -> None:
+    @pytest.mark.parametrize(("store", "said"), [("t", {}), ("users-t", {"shop-eu/users-t": "users"})])
+    def test_of_two_applications_that_run_is_the_readers_only_if_more_than_that_speaks_for_it(
+        self, registry: FixtureRegistry, store: str, said: dict[str, str]
+    ) -> None:
+        """The other one's global table would restore from the topic too, and nobody commits there for it."""
         world = incident(
             application="shop-eu",
-            store="t",
+            store=store,
             topics={"clicks": topic(CLICK)},
             groups={"shop-eu": streams_group("shop-eu", {"users": 3}), "shop": streams_group("shop", {"clicks": 1})},
             subjects={"clicks-value": subject(CLICK)},
         )
-        assert sources(examined(world, registry)) == {"shop-eu/t": "users"}
+        assert sources(examined(world, registry)) == said
 
     def test_is_decided_beside_a_topic_that_is_unframed_and_has_no_subject(self, registry: FixtureRegistry) -> None:
         world = incident(

@@ -66,7 +66,8 @@ def find_candidates(
                 could_hide=False,
             )
         )
-    applications = Applications(survey, listed, () if application is None else (application,))
+    named_by_person = () if application is None else (application,)
+    applications = Applications(survey, listed, named_by_person, is_listed_in_part=listing.problem is not None)
     orphaned = _changelogs_without_topic(survey, application, skipped)
     if application is None or store is None:
         _ask(survey, listed, (topic for _context, topic in orphaned), named=application)

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from srfix.recovery.evidence import explicit
 from srfix.recovery.evidence.rules import (
     COUNTED_ONCE,
+    GIVEN,
     KEY_FIELDS,
+    LEFT_TOPICS,
     MARGIN,
     MARGIN_OF_APPLICATIONS,
     MARGIN_OF_DOUBTS,
@@ -173,7 +175,16 @@ def choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypoth
         margin = MARGIN_OF_APPLICATIONS if other.topic == best.topic else MARGIN
         if best.points < other.points + margin:
             return None
-    return None if any(best.points < other.points + MARGIN_OF_DOUBTS for other in doubts) else best
+    if any(best.points < other.points + _margin_of_doubt(best, other) for other in doubts):
+        return None
+    return best
+
+
+def _margin_of_doubt(best: Hypothesis, doubt: Hypothesis) -> int:
+    """More where the doubt's application left topics, and where nothing but a person's word speaks for the best's."""
+    left = any(not piece.against and piece.kind == LEFT_TOPICS.kind for piece in doubt.pieces)
+    has_sign = any(piece.topic is None and not piece.against and piece.kind != GIVEN.kind for piece in best.pieces)
+    return MARGIN_OF_DOUBTS + left + (not has_sign)
 
 
 def order(hypothesis: Hypothesis) -> tuple[bool, bool, int, str, str, str]:

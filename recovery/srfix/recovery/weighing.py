@@ -14,7 +14,16 @@ from typing import Final
 from srfix.recovery import evidence
 from srfix.recovery.evidence import committed_offsets, schema_similarity, state_directory, store_name
 from srfix.recovery.evidence.application import Applications
-from srfix.recovery.evidence.rules import ALL_FIELDS, GIVEN, GONE, MARGIN, NAMED_OTHERWISE, NO_IDS, NOT_COMPARED
+from srfix.recovery.evidence.rules import (
+    ALL_FIELDS,
+    GIVEN,
+    GONE,
+    MARGIN_OF_STORES,
+    NAMED_OTHERWISE,
+    NO_IDS,
+    NOT_COMPARED,
+    SAME_FIELDS,
+)
 from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.hypotheses import Hypothesis, Verdict, choose, is_conclusive, order
 from srfix.recovery.stores import Suspect, SuspectStore
@@ -56,8 +65,11 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
         established = tuple(dict.fromkeys((*established, split)))
     every = [each for split in established for each in _hypotheses(split, of_applications[split.application], survey)]
     ranked = sorted((each for each in every if not each.is_out), key=order)
-    others = [split for split in suspect.splits if split not in established]
-    doubts = tuple(_doubts(others, of_applications, ranked, survey))
+    for split in suspect.splits:
+        if split not in established:
+            left = applications.left_by(suspect.changelog, split.application)
+            of_applications[split.application] = (*of_applications[split.application], *left)
+    doubts = tuple(_doubts(suspect.splits, of_applications, every, survey))
     return Verdict(
         suspect=suspect,
         applications=of_applications,
@@ -143,7 +155,7 @@ def _leads(mine: Hypothesis, other: Hypothesis) -> bool:
         return True
     if mine.is_proven != other.is_proven:
         return mine.is_proven
-    return not other.is_named and mine.points >= other.points + MARGIN
+    return not other.is_named and mine.points >= other.points + MARGIN_OF_STORES
 
 
 def _established(suspect: Suspect, applications: Applications) -> Iterator[SuspectStore]:
@@ -176,23 +188,28 @@ def _named_with_source(suspect: Suspect, established: Sequence[SuspectStore], su
 
 
 def _doubts(
-    others: Iterable[SuspectStore],
+    splits: Iterable[SuspectStore],
     of_applications: Mapping[str, tuple[Evidence, ...]],
-    ranked: Iterable[Hypothesis],
+    every: Sequence[Hypothesis],
     survey: Survey,
 ) -> Iterator[Hypothesis]:
-    """What speaks for a topic as that of an application that left no sign: one that expired leaves none."""
+    """What speaks for a topic as that of an application of which nothing was seen that leads to it: one that expired leaves
+    no sign, and one that has global tables alone commits nothing.
+    """
+    seen = {(each.store.application, each.topic) for each in every}
     of_topics: dict[Topic, Hypothesis] = {}
-    for each in ranked:
-        if each.topic is not None:
+    for each in sorted(every, key=order):
+        if each.topic is not None and not each.is_out:
             of_topics.setdefault(each.topic, each)
-    for split in others:
+    for split in splits:
         of_application = of_applications[split.application]
         if any(piece.against and is_conclusive(piece) for piece in of_application):
             continue
         read = committed_offsets.read_topics(split, survey)
         of_names = {piece.topic: piece for piece in store_name.gather(split, survey)}
         for topic, each in of_topics.items():
+            if (split.application, topic) in seen:
+                continue
             shared = tuple(
                 piece for piece in each.pieces if piece.application is None and piece.kind != store_name.KIND
             )
@@ -221,10 +238,11 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     too_many = frozenset(_not_read(split, survey))
     pieces.extend(_by_ids(split, [topic for topic in bare if topic not in too_many], survey))
     compared = {piece.topic for piece in pieces if piece.kind in (ALL_FIELDS.kind, NO_IDS.kind)}
+    named_after = {piece.topic for piece in pieces if piece.kind == store_name.KIND}
     pieces.extend(
         NOT_COMPARED.of_topic(topic, "its schema cannot be compared with that of the store")
         for topic in bare
-        if topic in read and topic not in compared
+        if topic not in compared and (topic in read or topic in named_after)
     )
     gone = tuple(schema_similarity.unlisted_topics(survey, split.context))
     of_gone = [*schema_similarity.compare(split, survey, gone), *store_name.gone_source(split, survey, gone)]
@@ -232,19 +250,22 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     for piece in (*pieces, *of_gone):
         if piece.topic is not None:
             by_topic[piece.topic].append(piece)
-    for piece in committed_offsets.against(split, tuple(by_topic), survey):
+    for piece in (
+        *committed_offsets.against(split, tuple(by_topic), survey),
+        *state_directory.against(split, tuple(by_topic), survey),
+    ):
         if piece.topic is not None:
             by_topic[piece.topic].append(piece)
     _named_otherwise(split, by_topic)
-    read_and_fits = any(_fits(by_topic[topic]) for topic in by_topic if topic in read)
+    of_read = [of_topic for topic, of_topic in by_topic.items() if topic in read]
     found = False
     for topic, of_topic in by_topic.items():
         is_gone = topic not in survey.topics()
         if is_gone and not _fits(of_topic):
             continue
-        if is_gone and read_and_fits:
+        if is_gone and any(_fits_as_well(other, of_topic) for other in of_read):
             of_topic.append(
-                GONE.of_topic(topic, "it does not exist any more, and a topic that the group reads fits too")
+                GONE.of_topic(topic, "it does not exist any more, and a topic that the group reads fits as well")
             )
         if any(not piece.against for piece in of_topic) or any(piece.kind == ALL_FIELDS.kind for piece in of_topic):
             found = True
@@ -279,6 +300,16 @@ def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Ite
 
 def _fits(pieces: Iterable[Evidence]) -> bool:
     return any(not piece.against and piece.weight is not Weight.WEAK for piece in pieces)
+
+
+def _fits_as_well(pieces: Iterable[Evidence], others: Iterable[Evidence]) -> bool:
+    """True if a topic has all the fields, and none that it has too many where the other one has none too many."""
+    mine = tuple(pieces)
+    return _fits(mine) and (_has_no_other(mine) or not _has_no_other(others))
+
+
+def _has_no_other(pieces: Iterable[Evidence]) -> bool:
+    return any(piece.kind == SAME_FIELDS.kind for piece in pieces)
 
 
 def _likeliest_first(splits: Sequence[SuspectStore], ranked: Sequence[Hypothesis]) -> tuple[SuspectStore, ...]:

@@ -85,7 +85,7 @@ def source(finding: Finding) -> str | None:
 
 
 def seen(finding: Finding, kind: str) -> set[tuple[str | None, Weight]]:
-    return {(piece.topic, piece.weight) for piece in finding.evidence if piece.kind == kind}
+    return {(piece.topic, piece.weight) for piece in finding.evidence if piece.kind == kind and not piece.against}
 
 
 def reasons(examination: Examination) -> str:

@@ -13,6 +13,7 @@ from srfix.fixtures.registry import FixtureRegistry
 from srfix.recovery.apply import AppliedInPartError, apply_plan
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Weight
+from srfix.recovery.internal_topics import parse
 from srfix.recovery.plan import make_plan
 from srfix.recovery.plan_file import Plan
 from srfix.recovery.rollback import Left, roll_back
@@ -93,7 +94,7 @@ def judge_staged(staged: StagedWorld) -> Judgement:
         out.reached.append("fine" if _is_fine(diagnosis) else "findings" if diagnosis.has_findings else "inconclusive")
         plan = _planned(examination, survey, out)
         if plan is not None and plan.actions:
-            out.wrong += [(SOURCE, what) for what in _wrong_plan(world, plan)]
+            out.wrong += [(SOURCE, what) for what in _wrong_plan(world, diagnosis, plan)]
             out.wrong += [(BOUNDS, what) for what in _out_of_bounds(staged, diagnosis, plan)]
             _repair(staged, plan, out)
     return out
@@ -183,14 +184,41 @@ def _wrong_sources(world: World, diagnosis: Diagnosis) -> Iterator[str]:
         store = _true(world, finding.application, finding.store)
         named = f"{finding.code} {finding.role.value} of {finding.application}/{finding.store}"
         truth = "no such store" if store is None else f"{store.kind.value} of {store.topic}"
+        if finding.source is not None and _is_named_beside(world, finding, finding.source.topic):
+            continue
         if finding.source is not None and (store is None or store.topic != finding.source.topic):
             yield f"{named} restores from {finding.source.topic}; true is: {truth}"
         elif finding.severity is Severity.BROKEN and store is not None and store.is_told_by_its_name:
             yield f"{named} is said to be broken; true is: {truth}, as its name says"
 
 
-def _wrong_plan(world: World, plan: Plan) -> Iterator[str]:
+def _is_named_beside(world: World, finding: Finding, topic: str) -> bool:
+    """True if the source is the true one, nothing at all is left of the true application, and the finding names it beside."""
+    return any(
+        store.topic == topic
+        and store.changelog == f"{finding.application}-{finding.store}-changelog"
+        and f"{store.application}/{store.name}" in finding.other_splits
+        and _left_no_sign(world, store.application)
+        for store in world.truth
+    )
+
+
+def _left_no_sign(world: World, application: str) -> bool:
+    group = world.groups.get(application)
+    return (group is None or not group.has_signs_of_streams) and not any(
+        parse(topic, application=application) for topic in world.topics
+    )
+
+
+def _wrong_plan(world: World, diagnosis: Diagnosis, plan: Plan) -> Iterator[str]:
+    beside = {
+        (finding.application, finding.store)
+        for finding in diagnosis.findings
+        if finding.source is not None and _is_named_beside(world, finding, finding.source.topic)
+    }
     for planned in plan.findings:
+        if (planned.application, planned.store) in beside:
+            continue
         store = _true(world, planned.application, planned.store)
         if store is None or store.topic != planned.source_topic:
             truth = "no such store" if store is None else f"{store.kind.value} of {store.topic}"

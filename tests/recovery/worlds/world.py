@@ -128,7 +128,11 @@ class Group:
     @property
     def has_signs_of_streams(self) -> bool:
         """True if somebody who asks about it sees that Kafka Streams runs, or ran, as it."""
-        return bool(self.metadata) or self.assignor == "stream" or any("-StreamThread-" in c for c in self.client_ids)
+        return (
+            bool(self.metadata and self.commits)
+            or bool(self.client_ids and self.assignor == "stream")
+            or any("-StreamThread-" in c for c in self.client_ids)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from srfix.recovery.evidence.rules import GIVEN, INTERNAL_TOPICS, NOT_THERE, OTHER_QUERY, PLAIN_GROUP, STREAMS_GROUP
+from srfix.recovery.evidence.rules import (
+    GIVEN,
+    INTERNAL_TOPICS,
+    LEFT_TOPICS,
+    NOT_THERE,
+    OTHER_QUERY,
+    PLAIN_GROUP,
+    STREAMS_GROUP,
+)
 from srfix.recovery.findings import Evidence
 from srfix.recovery.internal_topics import Kind, ksqldb_query, parse
 from srfix.recovery.streams_generation import from_commit_metadata
@@ -36,11 +44,15 @@ class Applications:
 
     :param listed: the groups that the cluster lists.
     :param given: applications that the person named.
+    :param is_listed_in_part: True if the cluster does not list its groups, or not all: then names are asked for one by one.
     """
 
-    def __init__(self, survey: Survey, listed: Iterable[str], given: Iterable[str]) -> None:
+    def __init__(
+        self, survey: Survey, listed: Iterable[str], given: Iterable[str], *, is_listed_in_part: bool = False
+    ) -> None:
         self._survey = survey
         self._listed = frozenset(listed)
+        self._is_listed_in_part = is_listed_in_part
         self._given = dict.fromkeys(given, "named by the person")
         for name in survey.supplied.applications:
             self._given.setdefault(name, "known from what was handed over (state directory, topology or ksqlDB)")
@@ -55,8 +67,12 @@ class Applications:
         return self._known[name]
 
     def is_group(self, name: str) -> bool:
-        """True if the cluster lists such a group, or it has committed offsets."""
-        return name in self._listed or bool(self._commits(name))
+        """True if the cluster lists such a group, or it has committed offsets, or members where groups are not listed."""
+        return (
+            name in self._listed
+            or bool(self._commits(name))
+            or (self._is_listed_in_part and bool(self._survey.group_state(name).members))
+        )
 
     def of_name(self, changelog: Topic, name: str) -> Iterator[Evidence]:
         """What a changelog's name says for and against an application: a ksqlDB query's id ends where it ends; and internal
@@ -70,6 +86,12 @@ class Applications:
         internal = self._internal_topic(name, changelog)
         if internal is not None:
             yield INTERNAL_TOPICS.of_application(name, f"group {name} exists, and so does topic {internal}")
+
+    def left_by(self, changelog: Topic, name: str) -> Iterator[Evidence]:
+        """Internal topics of an application that has no group: it may have expired, or the topics are another one's."""
+        internal = None if self.is_group(name) else self._internal_topic(name, changelog)
+        if internal is not None:
+            yield LEFT_TOPICS.of_application(name, f"there is no group {name}, but topic {internal}")
 
     def of_store(self, name: str, store: str) -> Iterator[Evidence]:
         """What was handed over of an application says against a store of that name. In-memory stores leave nothing on disk."""

@@ -22,9 +22,12 @@ __all__ = [
     "GONE",
     "INTERNAL_TOPICS",
     "KEY_FIELDS",
+    "LEFT_ELSEWHERE",
+    "LEFT_TOPICS",
     "MARGIN",
     "MARGIN_OF_APPLICATIONS",
     "MARGIN_OF_DOUBTS",
+    "MARGIN_OF_STORES",
     "NAMED_AFTER",
     "NAMED_OTHERWISE",
     "NOT_COMMITTED",
@@ -49,9 +52,11 @@ COUNTED_ONCE: Final = {"given": "application", "streams-group": "application", "
 """Kinds that say the same: that there is such an application."""
 POINTS: Final = {Weight.CONCLUSIVE: 16, Weight.STRONG: 4, Weight.WEAK: 1}
 """What a kind of evidence counts, once for and once against; its best weight, however often it is said."""
-MARGIN: Final = 3
+MARGIN: Final = 4
 """By how much a hypothesis must lead every one of another topic."""
-MARGIN_OF_APPLICATIONS: Final = 2
+MARGIN_OF_STORES: Final = 3
+"""By how much it must lead that of another store of the application for the same topic."""
+MARGIN_OF_APPLICATIONS: Final = 3
 """By how much it must lead one of the same topic, and another application."""
 MARGIN_OF_DOUBTS: Final = 4
 """By how much it must lead one of an application that left no sign: it may have expired."""
@@ -132,6 +137,9 @@ INTERNAL_TOPICS: Final = _application(
     "it has a group, and topics exist that only Kafka Streams names so (a repartition topic, a store with a number), and "
     "whose name and the changelog's have the group's in common, and no more",
 )
+LEFT_TOPICS: Final = _application(
+    "internal-topics", Weight.WEAK, "it has no group, and such topics exist: it may have expired, and is a doubt"
+)
 PLAIN_GROUP: Final = _application(
     "plain-group",
     Weight.CONCLUSIVE,
@@ -143,6 +151,9 @@ OTHER_QUERY: Final = _application(
     Weight.CONCLUSIVE,
     "the name begins with a ksqlDB query's id, which ends elsewhere",
     against=True,
+)
+LEFT_ELSEWHERE: Final = _source(
+    "state-directory", Weight.WEAK, "the checkpoint of its task leaves other topics, and not this one", against=True
 )
 AUTOMATIC_NAME: Final = _source(
     "store-name", Weight.STRONG, "the store's automatic name holds the topic: `<topic>-STATE-STORE-<number>`"
@@ -189,7 +200,7 @@ NOT_COMMITTED: Final = _source(
 GONE: Final = _source(
     "gone",
     Weight.STRONG,
-    "there is no such topic any more, and one that the group reads has all the fields",
+    "there is no such topic any more, and one that the group reads fits as well",
     against=True,
 )
 
@@ -197,6 +208,7 @@ RULES: Final = (
     GIVEN,
     STREAMS_GROUP,
     INTERNAL_TOPICS,
+    LEFT_TOPICS,
     PLAIN_GROUP,
     OTHER_QUERY,
     NOT_THERE,
@@ -205,6 +217,7 @@ RULES: Final = (
         "state-directory", Weight.CONCLUSIVE, "the store's own offsets name it, or nothing else is left in its task"
     ),
     _source("state-directory", Weight.WEAK, "its task's checkpoint names it, and other stores or topics are left"),
+    LEFT_ELSEWHERE,
     _source("topology", Weight.CONCLUSIVE, "the application's printed topology has the store as the topic's table"),
     _source("topology", Weight.STRONG, "so has a topology of which nobody said whose it is, or names are a person's"),
     _source("topology", Weight.WEAK, "the printed topology leaves it open"),

@@ -39,6 +39,7 @@ __all__ = ["KIND", "compare", "compare_by_ids", "gather", "is_comparable", "topi
 KIND = ALL_FIELDS.kind
 
 _FITS: Final = 2
+_EXACT: Final = (_FITS, True)
 _MOST_OLDER: Final = 20
 """Topics that nobody committed whose older versions are compared."""
 _NOBODYS: Final = frozenset(
@@ -67,7 +68,7 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
     """What the subjects of these topics say, by name; nothing of one whose subject cannot be compared.
 
     Older versions count too, for a store may have been made when the source had another schema: of the topics that the
-    application reads, and where nothing fits as it stands, of those that come nearest.
+    application reads, and of the others that come nearest.
     """
     internal = _internal(store, survey)
     if internal is None:
@@ -77,15 +78,15 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
         latest = survey.latest(store.source_subject(topic, internal.role))
         if latest is not None:
             found[topic] = tuple(_compared(topic, internal, latest.schema, _version(latest)))
-    partly = [topic for topic, pieces in found.items() if _fit(pieces) != _FITS]
     read = read_topics(store, survey)
-    older = [topic for topic in partly if topic in read]
-    if all(_fit(pieces) != _FITS for pieces in found.values()):
-        older += [topic for topic in partly if topic not in read and _fit(found[topic]) > 0][:_MOST_OLDER]
+    short = [topic for topic, pieces in found.items() if _rank(pieces) != _EXACT]
+    older = [topic for topic in short if topic in read]
+    others = sorted((topic for topic in short if topic not in read), key=lambda topic: -_fit(found[topic]))
+    older += others[:_MOST_OLDER]
     for topic in older:
         for version in survey.versions(store.source_subject(topic, internal.role)):
             pieces = tuple(_compared(topic, internal, version.schema, _version(version)))
-            if _fit(pieces) > _fit(found[topic]):
+            if _rank(pieces) > _rank(found[topic]):
                 found[topic] = pieces
     for pieces in found.values():
         yield from pieces
@@ -128,11 +129,11 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
             schema = survey.schema_of_id(schema_id, store.context)
             if schema is None:
                 continue
-            where = f"schema id {schema_id}, which its records carry,"
+            where = f"schema id {schema_id}, found in its records"
             every = [(schema, where), *_others_of_record(topic, schema, store, survey)]
             for writer, of_it in every:
                 found = tuple(_compared(topic, internal, writer, of_it))
-                if not best or _fit(found) > _fit(best):
+                if not best or _rank(found) > _rank(best):
                     best = found
         yield from best
 
@@ -165,6 +166,12 @@ def _fit(pieces: Iterable[Evidence]) -> int:
         ),
         default=-1,
     )
+
+
+def _rank(pieces: Iterable[Evidence]) -> tuple[int, bool]:
+    """How well it fits, and whether it has no other field."""
+    every = tuple(pieces)
+    return _fit(every), any(piece.kind == SAME_FIELDS.kind for piece in every)
 
 
 def unlisted_topics(survey: Survey, context: str) -> Iterator[Topic]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from srfix.recovery.findings import Evidence
+from srfix.recovery.evidence.rules import LEFT_ELSEWHERE
+from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.stores import SuspectStore
 from srfix.recovery.survey import Survey
+from srfix.serde.subjects import Topic
 
-__all__ = ["KIND", "gather"]
+__all__ = ["KIND", "against", "gather"]
 
-KIND = "state-directory"
+KIND = LEFT_ELSEWHERE.kind
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
@@ -25,3 +27,16 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
         for source in found.sources:
             if source.topic in survey.topics():
                 yield Evidence(kind=KIND, topic=source.topic, weight=source.weight, detail=source.detail)
+
+
+def against(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> Iterator[Evidence]:
+    """Yields a piece for each of some topics that the checkpoint of the store's task does not name, where it leaves others."""
+    found = tuple(gather(store, survey))
+    left = sorted({str(piece.topic) for piece in found})
+    if not left or any(piece.weight is not Weight.WEAK for piece in found):
+        return  # what is proven decides without it
+    for topic in sorted(topics):
+        if topic not in left:
+            yield LEFT_ELSEWHERE.of_topic(
+                topic, f"the checkpoint of the store's task leaves it {', '.join(left)}, and not this topic"
+            )
