@@ -140,6 +140,20 @@ class TestTheTopic:
         world.commit("shop", logins=0)
         assert decided(world) == ("shop/t", "enriched")
 
+    def test_one_named_after_its_topic_and_its_records_is_found_though_the_topic_is_empty(self, world: World) -> None:
+        """Seen wrong: `enriched`, of more fields, was taken for it."""
+        world.broker.create_topic("visits", 1)
+        world.registry.seed("visits-com.example.Visit", record("id", "place", name="com.example.Visit"))
+        world.registry.seed("enriched-value", record("id", "place", "login"))
+        phantom(world, "shop-t-changelog", "ID", "PLACE")
+        world.commit("shop", enriched=0)
+        assert decided(world) is None
+        world.commit("shop", enriched=0, visits=0)
+        assert decided(world) is None
+        world.commit("tills", visits=0)
+        phantom(world, "tills-visits-t-changelog", "ID", "PLACE")
+        assert next(v for v in verdicts(world).values() if v.suspect.changelog.startswith("tills")).chosen is not None
+
     def test_one_that_is_gone_stays_the_likely_one(self, world: World) -> None:
         """Seen wrong: another topic that the group reads was taken for the source that somebody deleted."""
         world.registry.seed("clients-value", record("id", "city"))
@@ -172,6 +186,13 @@ class TestTheTopic:
         named = verdicts(world, **{"shop/a": "users"})
         assert [v.chosen is not None for v in named.values()] == [True, False]
         assert named["shop-b-changelog"].taken == "users"
+
+    def test_of_a_topic_that_a_person_names_for_another_store_whatever_the_context(self, world: World) -> None:
+        world.registry.seed(":.eu:shop-a-changelog-value", record("ID", "NAME"))
+        phantom(world, "shop-b-changelog")
+        world.commit("shop", users=0)
+        named = verdicts(world, **{"shop/a": "users"})
+        assert named["shop-b-changelog"].chosen is None
 
     def test_what_the_person_names_decides_whatever_the_rest_says(self, world: World) -> None:
         phantom(world)

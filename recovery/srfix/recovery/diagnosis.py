@@ -311,6 +311,7 @@ def _learn(
         source_configs=survey.topic_configs(topic),
         keys=keys,
         is_global=group is None,
+        is_told_global=survey.supplied.is_global(suspect.application, suspect.name),
         value_asks_no_registry=bool(states[Role.KEY].versions)
         and Role.VALUE not in roles
         and not survey.has_subject(suspect.source_subject(topic, Role.VALUE)),

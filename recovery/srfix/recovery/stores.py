@@ -136,5 +136,7 @@ class StoreFacts:
     """What the keys of the source topic are; None if that was not asked."""
     is_global: bool = False
     """True if it is a global table's or global store's: it restores the whole topic at every start without state."""
+    is_told_global: bool = False
+    """True if a state directory or a topology says so; else it is concluded from offsets that are committed elsewhere alone."""
     value_asks_no_registry: bool = False
     """True if rows were put under a key schema and no value schema is registered anywhere: the value serde asks none."""

@@ -89,31 +89,31 @@ def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdic
     stores chose the same one, the one that leads the others by the margin keeps it, and where none does, none.
     """
     proven = {
-        (each.store.application, each.store.context, each.topic): each.store.name
+        (each.store.application, each.topic): each.store.name
         for verdict in verdicts
         if (each := verdict.chosen) is not None and each.is_proven
     }
     verdicts = [_without_proven(verdict, proven) for verdict in verdicts]
-    settled = {(application, store) for (application, _context, _topic), store in proven.items()}
+    settled = {(application, store) for (application, _topic), store in proven.items()}
     verdicts = [_by_elimination(verdict, settled, survey) for verdict in verdicts]
-    rivals: defaultdict[tuple[str, str, Topic | None], list[Hypothesis]] = defaultdict(list)
+    rivals: defaultdict[tuple[str, Topic | None], list[Hypothesis]] = defaultdict(list)
     for verdict in verdicts:
         if (mine := verdict.chosen) is not None:
-            rivals[mine.store.application, mine.store.context, mine.topic].append(mine)
+            rivals[mine.store.application, mine.topic].append(mine)
     return tuple(
         verdict
         if (mine := verdict.chosen) is None
-        or all(_leads(mine, other) for other in rivals[mine.store.application, mine.store.context, mine.topic])
+        or all(_leads(mine, other) for other in rivals[mine.store.application, mine.topic])
         else replace(verdict, chosen=None)
         for verdict in verdicts
     )
 
 
-def _without_proven(verdict: Verdict, proven: Mapping[tuple[str, str, Topic | None], str]) -> Verdict:
+def _without_proven(verdict: Verdict, proven: Mapping[tuple[str, Topic | None], str]) -> Verdict:
     """The verdict without the topics that other stores of the application are proven to restore from."""
 
     def is_free(each: Hypothesis) -> bool:
-        owner = proven.get((each.store.application, each.store.context, each.topic), each.store.name)
+        owner = proven.get((each.store.application, each.topic), each.store.name)
         return each.is_proven or owner == each.store.name
 
     free = tuple(filter(is_free, verdict.ranked))
@@ -151,7 +151,7 @@ def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], surv
 
 
 def _leads(mine: Hypothesis, other: Hypothesis) -> bool:
-    if other is mine or mine.is_named:
+    if mine.is_named or other.store.name == mine.store.name:  # the same store, which left subjects in several contexts
         return True
     if mine.is_proven != other.is_proven:
         return mine.is_proven
@@ -236,7 +236,8 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     read = committed_offsets.read_topics(split, survey)
     bare = schema_similarity.topics_without_subject(split, survey)
     too_many = frozenset(_not_read(split, survey))
-    pieces.extend(_by_ids(split, [topic for topic in bare if topic not in too_many], survey))
+    fit = {piece.topic for piece in pieces if piece.kind == ALL_FIELDS.kind and not piece.against}
+    pieces.extend(_by_ids(split, [topic for topic in bare if topic not in too_many and topic not in fit], survey))
     compared = {piece.topic for piece in pieces if piece.kind in (ALL_FIELDS.kind, NO_IDS.kind)}
     named_after = {piece.topic for piece in pieces if piece.kind == store_name.KIND}
     pieces.extend(

@@ -39,7 +39,8 @@ def _smaller(world: World) -> Iterator[World]:
         yield replace(world, subjects=subjects)
     for at, store in enumerate(world.truth):
         rest = world.truth[:at] + world.truth[at + 1 :]
-        if not any(subject.startswith(f"{store.changelog}-") for subject in world.subjects):
+        is_named = bool({store.name, f"{store.application}/{store.name}"} & set(world.sources))
+        if not is_named and not any(subject.startswith(f"{store.changelog}-") for subject in world.subjects):
             yield replace(world, truth=rest)
     for topics in _without_one(world.topics):
         gone = set(world.topics) - set(topics)

@@ -121,6 +121,10 @@ def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], conte
         why = ": that they are a schema registry's was concluded from their bytes."
     if not is_certain(facts):
         return f"{see} {who}{why} Change nothing in topic {topic} yet. {make_certain(facts, context)}"
+    if facts.is_global and not facts.is_told_global:
+        why = f", and whether store {facts.store.name} restores from it at all: group {facts.store.application} has no "
+        why += "committed offsets there, as that of a global table."
+        return f"{see} {who}{why}"
     if not misfits or not is_certain_role(facts, role):
         return f"{see} {who}{why}"
     where = f"to topic {topic}, and let {facts.store.application} commit beyond them."

@@ -32,7 +32,7 @@ from srfix.serde.errors import AmbiguousFieldError, SchemaError
 from srfix.serde.formats.avro import field_names
 from srfix.serde.record_name import record_name
 from srfix.serde.registry.models import Schema, SchemaVersion
-from srfix.serde.subjects import Role, Topic, join_context, split_context, split_subject
+from srfix.serde.subjects import Role, Subject, Topic, join_context, split_context, split_subject
 
 __all__ = ["KIND", "compare", "compare_by_ids", "gather", "is_comparable", "topics_without_subject", "unlisted_topics"]
 
@@ -53,10 +53,10 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     internal = _internal(store, survey)
     if internal is None:
         return
-    listed = {
-        topic for topic in _candidates(store, survey) if survey.has_subject(store.source_subject(topic, internal.role))
-    }
+    topics = set(_candidates(store, survey))
+    listed = {topic for topic in topics if survey.has_subject(store.source_subject(topic, internal.role))}
     yield from compare(store, survey, listed)
+    yield from _by_record_names(topics - listed, internal, store, survey)
 
 
 def is_comparable(store: SuspectStore, survey: Survey) -> bool:
@@ -90,6 +90,41 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
                 found[topic] = pieces
     for pieces in found.values():
         yield from pieces
+
+
+def _by_record_names(
+    topics: Collection[Topic], internal: _Internal, store: SuspectStore, survey: Survey
+) -> Iterator[Evidence]:
+    """What subjects of topic and record name say (TopicRecordNameStrategy) of topics that have none of their own, by topic:
+    the best fit of each, where it fits; what does not is left to the ids in the records. Such a subject is one whose record
+    is called as the rest of its name.
+    """
+    if internal.role is not Role.VALUE:
+        return
+    best: dict[Topic, tuple[Evidence, ...]] = {}
+    for topic, subject in sorted(_topic_record_subjects(topics, store, survey)):
+        latest = survey.latest(subject)
+        if latest is None or f"{topic}-{_record_name(latest.schema)}" != split_context(subject)[1]:
+            continue
+        for version in survey.versions(subject):
+            pieces = tuple(_compared(topic, internal, version.schema, _version(version)))
+            if topic not in best or _rank(pieces) > _rank(best[topic]):
+                best[topic] = pieces
+    for pieces in best.values():
+        if _fit(pieces) == _FITS:
+            yield from pieces
+
+
+def _topic_record_subjects(
+    topics: Collection[Topic], store: SuspectStore, survey: Survey
+) -> Iterator[tuple[Topic, Subject]]:
+    for subject in survey.subjects():
+        context, name = split_context(subject)
+        if context != store.context or name.endswith(("-value", "-key")):
+            continue
+        for at, letter in enumerate(name):
+            if letter == "-" and name[:at] in topics:
+                yield Topic(name[:at]), subject
 
 
 def _version(version: SchemaVersion) -> str:
