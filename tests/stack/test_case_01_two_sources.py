@@ -44,11 +44,13 @@ def test_the_printed_command_the_state_directory_or_the_printed_topology_decides
         (undecided,) = [finding for finding in diagnose(scene, code=1) if finding["severity"] != "note"]
         assert (undecided["code"], undecided["source"], undecided["repairable"]) == ("SRF001", None, False)
         whose = f"{scene.setup.application}/{store}"
-        printed = [f"srfix diagnose --source {whose}={topic}" for topic in (logins, users)]
+        printed = [
+            f"srfix diagnose --source {whose}={topic}" for topic in (users, logins)
+        ]  # the likelier first: the store is named after it
         assert re.findall("`(.*?)`", undecided["next"]) == printed
 
         told = (
-            tuple(shlex.split(printed[-1])[2:]),
+            tuple(shlex.split(printed[0])[2:]),
             ("--state-dir", str(copy)),
             ("--topology", str(topology), "--application", scene.setup.application),
         )
