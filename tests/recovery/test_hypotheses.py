@@ -169,10 +169,11 @@ class TestTheTopic:
         world.commit("shop", users=0, logins=0)
         assert decided(world) == ("shop/t", "users")
 
-    def test_one_that_is_gone_and_fits_better_leaves_it_open(self, world: World) -> None:
+    @pytest.mark.parametrize("other", [(), ("street",)])
+    def test_one_that_is_gone_and_fits_no_worse_leaves_it_open(self, world: World, other: tuple[str, ...]) -> None:
         """Seen wrong: `enriched`, of more fields than the phantom, was taken for the source that somebody deleted."""
         world.registry.seed("enriched-value", record("id", "city", "login"))
-        world.registry.seed("clients-value", record("id", "city"))
+        world.registry.seed("clients-value", record("id", "city", *other))
         phantom(world, "shop-t-changelog", "ID", "CITY")
         world.commit("shop", enriched=0)
         assert decided(world) is None
