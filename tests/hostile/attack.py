@@ -7,6 +7,7 @@ byte by byte), and what it used is told.
 Run as a script this is the process that is forked off.
 """
 
+# ruff: noqa: E501  (a case a line)
 from __future__ import annotations
 
 import atexit
@@ -85,7 +86,9 @@ def attack(
 ) -> Done:
     """Runs the command without a terminal under limits."""
     kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("SRFIX_", "PYTHONUNBUFFERED", "COLUMNS"))
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SRFIX_", "PYTHONUNBUFFERED", "COLUMNS"))
     }
     argv = [os.fsdecode(argument) for argument in arguments]
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

@@ -1,5 +1,6 @@
 """A registry and a ksqlDB server that mean harm. Kinds 8 and 9 of issue 13."""
 
+# ruff: noqa: E501  (a case a line)
 from __future__ import annotations
 
 import gzip
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 from srfix.fixtures.broker import EmbeddedBroker
-from tests.hostile.attack import Done, attack, judge
+from tests.hostile.attack import attack, judge
 from tests.hostile.evil import Behaviour, EvilServer, answer, serving
 
 WALL_S = 200.0
@@ -289,7 +290,9 @@ class TestWrong:
                     judge(done, peak=500 * MB, most=200_000)
 
     @pytest.mark.parametrize("kind", BODIES)
-    def test_a_saved_answer_of_ksqldb_is_read_with_the_same_care(self, kind: str, broker: EmbeddedBroker, tmp_path: Path) -> None:
+    def test_a_saved_answer_of_ksqldb_is_read_with_the_same_care(
+        self, kind: str, broker: EmbeddedBroker, tmp_path: Path
+    ) -> None:
         from srfix.fixtures.registry import FixtureRegistry
 
         (tmp_path / "k").write_bytes(BODIES[kind])
@@ -321,7 +324,10 @@ class TestHeaders:
                     given = ("-R", f"basic.auth.user.info=ada:{SECRET}")
                 if user == "token":
                     given = ("-R", f"bearer.auth.token={SECRET}", "-R", "bearer.auth.credentials.source=STATIC_TOKEN")
-                for command in (("subjects", "--bootstrap-servers", broker.bootstrap_servers), ("schema", "ID INT", "--subject", "a")):
+                for command in (
+                    ("subjects", "--bootstrap-servers", broker.bootstrap_servers),
+                    ("schema", "ID INT", "--subject", "a"),
+                ):
                     done = attack(*command, "--registry", url, *given, "-R", "max.retries=0")
                     judge(done, secrets=(SECRET,))
                 assert server.heads
@@ -329,8 +335,21 @@ class TestHeaders:
 
     @pytest.mark.parametrize(
         "location",
-        [b"file:///etc/passwd", b"gopher://127.0.0.1:1/", b"//127.0.0.1:1/", b"http://[::1", b"http://127.0.0.1:99999999/", b"\x1b]0;x\x07\x9b2J", b"javascript:alert(1)", b"http://ada:Xa7Qk9Zb8Wm3@127.0.0.1:1/", b"", b"http://" + b"x" * 30_000, b"http://\xff\xfe\xe2\x80\xae/", b"/a\tb"],
-    )  # fmt: skip
+        [
+            b"file:///etc/passwd",
+            b"gopher://127.0.0.1:1/",
+            b"//127.0.0.1:1/",
+            b"http://[::1",
+            b"http://127.0.0.1:99999999/",
+            b"\x1b]0;x\x07\x9b2J",
+            b"javascript:alert(1)",
+            b"http://ada:Xa7Qk9Zb8Wm3@127.0.0.1:1/",
+            b"",
+            b"http://" + b"x" * 30_000,
+            b"http://\xff\xfe\xe2\x80\xae/",
+            b"/a\tb",
+        ],
+    )
     def test_a_location_from_nowhere_is_a_sentence(self, location: bytes, broker: EmbeddedBroker) -> None:
         with serving(answer(b"", b"Location: " + location, status=b"302 Found")) as server:
             for arguments in commands(server, broker).values():
@@ -341,8 +360,25 @@ class TestHeaders:
 
     @pytest.mark.parametrize(
         "header",
-        [b"Content-Type: \x1b]0;x\x07\x9b2J\xe2\x80\xae", b"Content-Type: text/html; charset=\x1b[2J", b"Content-Type: application/json; charset=utf-7", b"Content-Type: application/json; charset=nonsense", b"Content-Type: " + b"x" * 50_000, b"Content-Encoding: \x1b[2J", b"Content-Encoding: br", b"Content-Encoding: " + b"gzip, " * 500 + b"gzip", b"Retry-After: 999999999", b"Retry-After: -5", b"Retry-After: \x1b[2J", b"Set-Cookie: a=\x1b[2J", b"WWW-Authenticate: Basic realm=\"\x1b]0;x\x07\"", b"\x1b[2J: x", b"no colon at all \x9b", b": empty"],
-    )  # fmt: skip
+        [
+            b"Content-Type: \x1b]0;x\x07\x9b2J\xe2\x80\xae",
+            b"Content-Type: text/html; charset=\x1b[2J",
+            b"Content-Type: application/json; charset=utf-7",
+            b"Content-Type: application/json; charset=nonsense",
+            b"Content-Type: " + b"x" * 50_000,
+            b"Content-Encoding: \x1b[2J",
+            b"Content-Encoding: br",
+            b"Content-Encoding: " + b"gzip, " * 500 + b"gzip",
+            b"Retry-After: 999999999",
+            b"Retry-After: -5",
+            b"Retry-After: \x1b[2J",
+            b"Set-Cookie: a=\x1b[2J",
+            b'WWW-Authenticate: Basic realm="\x1b]0;x\x07"',
+            b"\x1b[2J: x",
+            b"no colon at all \x9b",
+            b": empty",
+        ],
+    )
     def test_headers_that_are_hostile_are_not_shown_as_they_are(self, header: bytes, broker: EmbeddedBroker) -> None:
         runs = []
         with ExitStack() as servers:
@@ -360,14 +396,24 @@ class TestHeaders:
             together(runs, 4)
 
     def test_a_server_that_speaks_no_http(self, broker: EmbeddedBroker) -> None:
-        for raw in (b"\x1b]0;x\x07\x1b[2J\r\n\r\n", b"SSH-2.0-x\r\n", b"HTTP/9.9 \x1b[2J\r\n\r\n", b"HTTP/1.1 99999999999 X\r\n\r\n", b"HTTP/1.1\r\n\r\n", b"\x16\x03\x01", b"220 mail\x9b2J\r\n", b"\x00" * 70_000):
-            with serving(lambda connection, head, raw=raw: (connection.sendall(raw), connection.shutdown(socket.SHUT_RDWR))[0]) as server:  # type: ignore[misc,func-returns-value]
+        for raw in (
+            b"\x1b]0;x\x07\x1b[2J\r\n\r\n",
+            b"SSH-2.0-x\r\n",
+            b"HTTP/9.9 \x1b[2J\r\n\r\n",
+            b"HTTP/1.1 99999999999 X\r\n\r\n",
+            b"HTTP/1.1\r\n\r\n",
+            b"\x16\x03\x01",
+            b"220 mail\x9b2J\r\n",
+            b"\x00" * 70_000,
+        ):
+            with serving(partial(say, raw)) as server:
                 for arguments in commands(server, broker).values():
                     judge(attack(*arguments, "-R", "max.retries=0"), codes=(1, 2))
 
 
-def last(done: Done) -> str:
-    return done.stderr.splitlines()[-1] if done.stderr else ""
+def say(raw: bytes, connection: socket.socket, head: str) -> None:
+    connection.sendall(raw)
+    connection.shutdown(socket.SHUT_RDWR)
 
 
 def pages(connection: socket.socket, head: str) -> None:

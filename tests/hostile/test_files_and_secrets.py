@@ -1,5 +1,6 @@
 """Files that are no files, secrets in every wrong form, and ends at any moment. Kind 10 of issue 13."""
 
+# ruff: noqa: E501  (a case a line)
 from __future__ import annotations
 
 import json
@@ -101,7 +102,29 @@ class TestFiles:
         assert not wrong, "\n\n".join(wrong)
         assert staged.registry.writes == 0
 
-    @pytest.mark.parametrize("kind", ["fifo", "directory", "/dev/zero", "/dev/null", "/dev/full", "sparse", "loop", "dangling", "long", "/proc/self/mem", "/proc/kmsg", "/dev/stdin", "/dev/tty", "surrogate", "unreadable", "-", "", "option"])  # fmt: skip
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            "fifo",
+            "directory",
+            "/dev/zero",
+            "/dev/null",
+            "/dev/full",
+            "sparse",
+            "loop",
+            "dangling",
+            "long",
+            "/proc/self/mem",
+            "/proc/kmsg",
+            "/dev/stdin",
+            "/dev/tty",
+            "surrogate",
+            "unreadable",
+            "-",
+            "",
+            "option",
+        ],
+    )
     def test_what_is_no_file_ends_in_a_sentence(self, kind: str, staged: Parts, tmp_path: Path) -> None:
         path: str | bytes | Path = tmp_path / "f"
         match kind:
@@ -139,7 +162,10 @@ class TestFiles:
         assert not wrong, "\n\n".join(wrong)
         assert staged.registry.writes == 0
 
-    @pytest.mark.parametrize("kind", ["checkpoint", "metadata", "deep metadata", "fifo", "loop", "many", "CURRENT", "names", "link out", "sparse"])  # fmt: skip
+    @pytest.mark.parametrize(
+        "kind",
+        ["checkpoint", "metadata", "deep metadata", "fifo", "loop", "many", "CURRENT", "names", "link out", "sparse"],
+    )
     def test_a_state_directory_of_somebody_else(self, kind: str, staged: Parts, tmp_path: Path) -> None:
         task = tmp_path / "state" / staged.staged.application / "0_0"
         (task / "rocksdb" / staged.staged.store).mkdir(parents=True)
@@ -200,7 +226,9 @@ def staged_attack(staged: Parts, *arguments: str | Path, views: Path) -> Done:
 
 
 class TestSecrets:
-    @pytest.mark.parametrize("joined", ["=", " ", "  = ", "\t", ":", ": ", " : ", "\n", "==", "= =", "\x1f", "\\=", "\u00a0", "="])  # fmt: skip
+    @pytest.mark.parametrize(
+        "joined", ["=", " ", "  = ", "\t", ":", ": ", " : ", "\n", "==", "= =", "\x1f", "\\=", "\u00a0", "="]
+    )
     def test_of_kafka_in_any_form(self, joined: str, staged: Parts, tmp_path: Path) -> None:
         for secret in (f"{FIRST}={SECOND}", f"{FIRST} {SECOND}", f"{FIRST}\n{SECOND}", f'"{FIRST}"{SECOND}', f"{FIRST},{SECOND}", f"{FIRST}%20{SECOND}", f"{FIRST};{SECOND}", f"{FIRST}\x1b[2J{SECOND}"):  # fmt: skip
             for name in ("sasl.password", "SASL.PASSWORD", "ssl.key.password", "sasl.jaas.config", "sasl.oauthbearer.client.secret", "ssl.key.pem", "sasl_password", "sasl.pasword"):  # fmt: skip
@@ -256,11 +284,20 @@ class TestSecrets:
             ("--bootstrap-servers", f"ada:{FIRST}{SECOND}@127.0.0.1:1"),
             ("--bootstrap-servers", f"SASL_SSL://ada:{FIRST}{SECOND}@127.0.0.1:1"),
         ],
-        ids=lambda given: "-".join(given)[:50].replace(FIRST, "1").replace(SECOND, "2").encode("unicode_escape").decode(),
+        ids=lambda given: (
+            "-".join(given)[:50].replace(FIRST, "1").replace(SECOND, "2").encode("unicode_escape").decode()
+        ),
     )
-    def test_of_the_registry_and_ksqldb_in_any_form(self, given: tuple[str, ...], staged: Parts, tmp_path: Path) -> None:
+    def test_of_the_registry_and_ksqldb_in_any_form(
+        self, given: tuple[str, ...], staged: Parts, tmp_path: Path
+    ) -> None:
         more = () if "--registry" in given else ("-R", "max.retries=0")
-        for command in (("diagnose",), ("plan", "-o", tmp_path / "p.json"), ("plan", "--as-shell"), ("diagnose", "--output", "json")):
+        for command in (
+            ("diagnose",),
+            ("plan", "-o", tmp_path / "p.json"),
+            ("plan", "--as-shell"),
+            ("diagnose", "--output", "json"),
+        ):
             done = attack(
                 *command, *given, *more, "-X", "socket.timeout.ms=500", env=staged.environment, cwd=tmp_path, wall_s=60
             )
@@ -327,7 +364,9 @@ class TestEnds:
         (views / "srfix-notes.txt").write_text("precious")
         done = judge(attack("diagnose", "--state-dir", state, env={**staged.environment, "TMPDIR": str(views)}))
         assert done.returncode in (1, 2)
-        assert {path.name for path in views.iterdir()} == {"not-ours", "srfix-notes.txt"}, f"{left} were left by the kills"
+        assert {path.name for path in views.iterdir()} == {"not-ours", "srfix-notes.txt"}, (
+            f"{left} were left by the kills"
+        )
         assert (foreign / "CURRENT").read_text() == "precious"
         assert tree(state) == before
 
@@ -428,9 +467,14 @@ class TestEnds:
                 judge(made.attack(*arguments, "--source", "shop/store=wide"), most=20 * MB)
             (tmp_path / "s.json").write_text(wide("C", 1, 3_000))
             judge(
-                made.attack("encode", "--schema", f"@{tmp_path / 's.json'}", '{"u": null}'), codes=(0, 1, 2), most=20 * MB
+                made.attack("encode", "--schema", f"@{tmp_path / 's.json'}", '{"u": null}'),
+                codes=(0, 1, 2),
+                most=20 * MB,
             )
-            judge(made.attack("schema", ", ".join(f"C{i} INT" for i in range(2_000)), "--subject", "wide-value"), most=20 * MB)
+            judge(
+                made.attack("schema", ", ".join(f"C{i} INT" for i in range(2_000)), "--subject", "wide-value"),
+                most=20 * MB,
+            )
 
     def test_a_message_has_an_end(self, staged: Parts) -> None:
         long = "x" * 100_000

@@ -1,5 +1,6 @@
 """Plans and journals that are not what they seem, and files that are somebody else's. Kinds 5, 6 and 10, and both "Also"."""
 
+# ruff: noqa: E501  (a case a line)
 from __future__ import annotations
 
 import copy
@@ -38,7 +39,9 @@ def plan_text(staged: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def repaired(staged: Parts, plan_text: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], list[str]]:
+def repaired(
+    staged: Parts, plan_text: str, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], list[str]]:
     """The registry after the repair, and the journal's lines."""
     directory = tmp_path_factory.mktemp("repaired")
     (directory / "p.json").write_text(plan_text)
@@ -134,7 +137,28 @@ class TestForeignFiles:
         assert precious.read_bytes() == content
         assert registry.writes == 0
 
-    @pytest.mark.parametrize("kind", ["fifo", "directory", "socket", "/dev/full", "/dev/zero", "/dev/null", "dangling", "loop", "long", "no such", "/proc/self/mem", "/proc/self/environ", "sparse", "the plan", "NUL in the middle", "surrogate", "not ours to write"])  # fmt: skip
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            "fifo",
+            "directory",
+            "socket",
+            "/dev/full",
+            "/dev/zero",
+            "/dev/null",
+            "dangling",
+            "loop",
+            "long",
+            "no such",
+            "/proc/self/mem",
+            "/proc/self/environ",
+            "sparse",
+            "the plan",
+            "NUL in the middle",
+            "surrogate",
+            "not ours to write",
+        ],
+    )
     def test_what_is_no_file_is_a_sentence(self, kind: str, directory: Path, registry: FixtureRegistry) -> None:
         path = special(kind, directory)
         before, there = registry.dump(), tree(directory)
@@ -229,16 +253,20 @@ def damages(lines: list[str]) -> dict[str, str]:
     return made
 
 
-class TestDamagedJournals:
-    @pytest.fixture(scope="class")
-    def after(self, staged: Parts, plan_text: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FixtureRegistry]:
-        directory = tmp_path_factory.mktemp("after")
-        (directory / "p.json").write_text(plan_text)
-        with registry_like(staged.registry) as registry:
-            repair(directory, registry)
-            yield registry
+@pytest.fixture(scope="module")
+def after(staged: Parts, plan_text: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FixtureRegistry]:
+    """A registry that is repaired."""
+    directory = tmp_path_factory.mktemp("after")
+    (directory / "p.json").write_text(plan_text)
+    with registry_like(staged.registry) as registry:
+        repair(directory, registry)
+        yield registry
 
-    def check(self, name: str, text: bytes, staged: Parts, after: FixtureRegistry, registry: FixtureRegistry, directory: Path) -> None:
+
+class TestDamagedJournals:
+    def check(
+        self, name: str, text: bytes, staged: Parts, after: FixtureRegistry, registry: FixtureRegistry, directory: Path
+    ) -> None:
         before, whole = staged.registry.dump(), after.dump()
         journal = directory / "p.json.journal.jsonl"
         for undo in (True, False):
@@ -301,7 +329,24 @@ def put(document: Any, path: tuple[Any, ...], value: Any) -> Any:
 DEEP: Any = "x"
 for _ in range(900):
     DEEP = [DEEP]
-WRONG: tuple[Any, ...] = (None, [], {}, "", "x\x1b[2J", "\ud800", -1, 0, 2**70, 1.5, float("inf"), float("nan"), True, [None], {"a": None}, DEEP)
+WRONG: tuple[Any, ...] = (
+    None,
+    [],
+    {},
+    "",
+    "x\x1b[2J",
+    "\ud800",
+    -1,
+    0,
+    2**70,
+    1.5,
+    float("inf"),
+    float("nan"),
+    True,
+    [None],
+    {"a": None},
+    DEEP,
+)
 
 
 class TestPlans:
@@ -325,7 +370,15 @@ class TestPlans:
             try:
                 for done in (
                     apply(directory, registry),
-                    attack("verify", "p.json", "--registry", registry.url, "--bootstrap-servers", staged.broker.bootstrap_servers, cwd=directory),
+                    attack(
+                        "verify",
+                        "p.json",
+                        "--registry",
+                        registry.url,
+                        "--bootstrap-servers",
+                        staged.broker.bootstrap_servers,
+                        cwd=directory,
+                    ),
                     rollback(directory, registry, "p.json"),
                 ):
                     judge(done)
@@ -336,7 +389,27 @@ class TestPlans:
                 wrong.append(f"{path} = {str(value)[:40]!r}: {str(error)[-500:]}")
         assert not wrong, "\n\n".join(wrong)
 
-    @pytest.mark.parametrize("text", ["", "null", "[]", "5", '"x"', "[" * 100_000, '{"schema": ' * 100_000, "\ufeff{}", "{}" * 1000, '{"schema":"srfix.plan/1"}', '{"schema":"srfix.plan/1","digest":"sha256:"}', '{"a":' + "9" * 300_000 + "}", '{"a":1e999999999}', "\x00" * 1000, '{"schema":"srfix.plan/1","schema":"srfix.plan/2"}', '{"schema":"srfix.plan/999999999999999999999"}'])  # fmt: skip
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "null",
+            "[]",
+            "5",
+            '"x"',
+            "[" * 100_000,
+            '{"schema": ' * 100_000,
+            "\ufeff{}",
+            "{}" * 1000,
+            '{"schema":"srfix.plan/1"}',
+            '{"schema":"srfix.plan/1","digest":"sha256:"}',
+            '{"a":' + "9" * 300_000 + "}",
+            '{"a":1e999999999}',
+            "\x00" * 1000,
+            '{"schema":"srfix.plan/1","schema":"srfix.plan/2"}',
+            '{"schema":"srfix.plan/999999999999999999999"}',
+        ],
+    )
     def test_what_is_no_plan_is_a_sentence(self, text: str, directory: Path, registry: FixtureRegistry) -> None:
         for raw in (text.encode(), text.encode("utf-16"), text.encode() + b"\xff\xfe"):
             (directory / "p.json").write_bytes(raw)
@@ -352,7 +425,17 @@ class TestPlans:
         changed = signed({**plan, "actions": plan["actions"][:-1]})
         assert signed(plan)["digest"] == digest, "the digest is made otherwise now: mend `signed`"
         (directory / "p.json").write_text(json.dumps(changed))
-        for wrong in (digest, digest.removeprefix("sha256:"), digest.upper(), "", "sha256:", digest[:20], "*", changed["digest"][:30], "\x1b]0;x\x07"):
+        for wrong in (
+            digest,
+            digest.removeprefix("sha256:"),
+            digest.upper(),
+            "",
+            "sha256:",
+            digest[:20],
+            "*",
+            changed["digest"][:30],
+            "\x1b]0;x\x07",
+        ):
             done = judge(apply(directory, registry, f"--expect-digest={wrong}"), codes=(2,))
             assert "No such option" not in done.stderr
             assert registry.writes == 0
@@ -419,7 +502,9 @@ class TestTwoAtOnce:
             left = json.dumps({k: v for k, v in registry.dump().items() if k != "subjects"})
         assert "NONE" not in left, "\n".join([said, *(done.stdout + done.stderr for done in again)])
 
-    def test_a_rollback_beside_an_apply_of_a_copy(self, plan_text: str, registry: FixtureRegistry, tmp_path: Path) -> None:
+    def test_a_rollback_beside_an_apply_of_a_copy(
+        self, plan_text: str, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
         before = registry.dump()
         for name in "ab":
             (tmp_path / name).mkdir()
@@ -437,5 +522,3 @@ class TestTwoAtOnce:
             judge(rollback(tmp_path / name, registry))
         end: Any = registry.dump()
         assert end["subjects"]["users-value"] == before["subjects"]["users-value"]  # type: ignore[index,call-overload]
-
-

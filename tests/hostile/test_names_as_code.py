@@ -132,7 +132,9 @@ class TestPlans:
             judge(there.attack(*command, cwd=tmp_path))
             marked = judge(there.attack(*command, "--output", "markdown", cwd=tmp_path))
             assert not re.search(r"(?<!\\)<script", marked.stdout)
-            assert "](http://evil" not in re.sub(r"`+[^`\n]*`+", "", marked.stdout).replace("\\]", "").replace("\\(", "")
+            assert "](http://evil" not in re.sub(r"`+[^`\n]*`+", "", marked.stdout).replace("\\]", "").replace(
+                "\\(", ""
+            )
         assert tree(tmp_path) == {}
 
     def test_printed_commands_parse_back_to_what_was_meant(self, there: World, name: str, tmp_path: Path) -> None:
@@ -172,8 +174,9 @@ def option(arguments: list[str], name: str) -> str | None:
 
 def with_http(there: World, subject: str) -> None:
     """Takes back what a script has registered: the versions after the first, and nothing else."""
-    import requests
     from urllib.parse import quote
+
+    import requests
 
     path = f"{there.registry.url}/subjects/{quote(subject, safe='')}/versions"
     for number in requests.get(f"{path}?deleted=true", timeout=10).json()[1:]:
@@ -204,11 +207,19 @@ class TestLists:
         judge(there.attack("schema", f"--from-subject={value}", cwd=tmp_path))
         judge(there.attack("decode", "users", "--resolve", "one-subject", f"--subject={value}", cwd=tmp_path))
         judge(there.attack("explain", "--", value, cwd=tmp_path))
-        judge(there.attack("explain", "-", cwd=tmp_path, stdin=f"Subject '{value}' not found.; error code: 40401".encode()))
+        judge(
+            there.attack(
+                "explain", "-", cwd=tmp_path, stdin=f"Subject '{value}' not found.; error code: 40401".encode()
+            )
+        )
         judge(there.attack("plan", "--", value, cwd=tmp_path))
         judge(there.attack("diagnose", f"--source={value}", f"--ignore={value}", f"--reader={value}", cwd=tmp_path))
         judge(there.attack("diagnose", f"--registry=http://127.0.0.1:1/{value}", "-R", "max.retries=0", cwd=tmp_path))
-        judge(there.attack("diagnose", f"--topology={value}", f"--ksqldb-text={value}", f"--state-dir={value}", cwd=tmp_path))
+        judge(
+            there.attack(
+                "diagnose", f"--topology={value}", f"--ksqldb-text={value}", f"--state-dir={value}", cwd=tmp_path
+            )
+        )
         assert tree(tmp_path) == {}
         assert there.registry.writes == 0 or all("changelog" in seen.path for seen in there.registry.write_log)
 
@@ -219,7 +230,9 @@ class TestScripts:
         big = {
             "type": "record",
             "name": "Big",
-            "fields": [{"name": f"f{i}", "type": "string", "doc": "it's $(touch hurt) `x` \\' \n"} for i in range(8_000)],
+            "fields": [
+                {"name": f"f{i}", "type": "string", "doc": "it's $(touch hurt) `x` \\' \n"} for i in range(8_000)
+            ],
         }
         with world() as made:
             made.store("shop", [user(1)], writer=json.dumps(big))
@@ -245,8 +258,15 @@ class TestScripts:
         [
             Fault(method="POST", path="/versions$", calls=(1,), action=Answer(status=500, body="no")),
             Fault(method="POST", path="/versions$", calls=(2,), action=Answer(status=422, body='{"error_code":42201}')),
-            Fault(method="POST", path="/versions$", calls=(1,), action=Answer(status=200, body='{"id":"$(touch hurt)"}')),
-            Fault(method="POST", path="/versions$", calls=(1,), action=Answer(status=200, body='{"id":1,"x":"\x1b]0;x\x07"}')),
+            Fault(
+                method="POST", path="/versions$", calls=(1,), action=Answer(status=200, body='{"id":"$(touch hurt)"}')
+            ),
+            Fault(
+                method="POST",
+                path="/versions$",
+                calls=(1,),
+                action=Answer(status=200, body='{"id":1,"x":"\x1b]0;x\x07"}'),
+            ),
             Fault(method="POST", path="/versions$", calls=(1,), action=Answer(status=200, body="")),
             Fault(method="DELETE", path="/versions/", calls=(1,), action=Answer(status=403, body="{}")),
         ],

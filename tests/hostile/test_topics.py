@@ -1,5 +1,6 @@
 """Whole topics with something hostile in them: one bad record hides no good one. Kinds 1, 2, 7 and 10 of issue 13."""
 
+# ruff: noqa: E501  (a case a line)
 from __future__ import annotations
 
 import json
@@ -23,7 +24,10 @@ DECIMALS = '{"type":"record","name":"D","fields":[{"name":"d","type":{"type":"by
 def there() -> Iterator[World]:
     with world() as made:
         made.registry.intercept(
-            Fault(path=r"/schemas/ids/(2147483(64[89]|6[5-9]\d|[7-9]\d\d)|214748[4-9]\d{3}|2[2-9]\d{8}|[3-9]\d{9})", action=NOT_FOUND)
+            Fault(
+                path=r"/schemas/ids/(2147483(64[89]|6[5-9]\d|[7-9]\d\d)|214748[4-9]\d{3}|2[2-9]\d{8}|[3-9]\d{9})",
+                action=NOT_FOUND,
+            )
         )
         yield made
 
@@ -109,7 +113,8 @@ class TestIds:
         values = [user(1), *(frame(10_000 + n, b"x") for n in range(2_000)), user(1, 8)]
         source = there.store("shop", values)
         found = judge(
-            there.attack("diagnose", "--application", "shop", *source, "--deadline", "5", "--output", "json"), most=20 << 20
+            there.attack("diagnose", "--application", "shop", *source, "--deadline", "5", "--output", "json"),
+            most=20 << 20,
         )
         assert found.returncode in (1, 2)
         assert "SRF001" in {finding["code"] for finding in found.document["findings"]}
@@ -121,7 +126,18 @@ class TestIds:
 
     @pytest.mark.parametrize(
         "guid",
-        [b"", b"\x01", b"\x01" * 16, b"\x01" * 17, b"\x01" * 18, b"\x00" * 17, b"\x00\x00\x00\x00\x01", b"\xff" * 17, b"g" * 300_000, None],
+        [
+            b"",
+            b"\x01",
+            b"\x01" * 16,
+            b"\x01" * 17,
+            b"\x01" * 18,
+            b"\x00" * 17,
+            b"\x00\x00\x00\x00\x01",
+            b"\xff" * 17,
+            b"g" * 300_000,
+            None,
+        ],
         ids=["empty", "1", "16", "17", "18", "zeros", "an id", "ff", "300,000", "null"],
     )
     @pytest.mark.parametrize("name", ["__value_schema_id", "__key_schema_id"])
@@ -160,7 +176,9 @@ class TestBodies:
         ],
         ids=["decimal", "decimals in an array", "recursion", "empty records", "nulls in maps"],
     )
-    def test_a_diagnosis_ends_and_counts_the_good_ones(self, there: World, schema: str, good: bytes, bad: bytes) -> None:
+    def test_a_diagnosis_ends_and_counts_the_good_ones(
+        self, there: World, schema: str, good: bytes, bad: bytes
+    ) -> None:
         values = [frame(1, good), frame(1, bad), frame(1, good), frame(1, b"\xff" * 12), frame(1, bad)]
         source = there.store("shop", values, writer=schema)
         for more in ((), ("--deadline", "3")):
@@ -198,7 +216,18 @@ class TestBodies:
         there.topic("wide", [b'{"' + b"k%d" % n * 300 + b'": 1, "a": %d}' % n for n in range(2_000)])
         done = judge(
             there.attack(
-                *("decode", "wide", "--format", "json", "--columns", columns, "--max-records", "9999", "--output", "json")
+                *(
+                    "decode",
+                    "wide",
+                    "--format",
+                    "json",
+                    "--columns",
+                    columns,
+                    "--max-records",
+                    "9999",
+                    "--output",
+                    "json",
+                )
             ),
             codes=(0,),
             peak=400 << 20,
@@ -206,7 +235,15 @@ class TestBodies:
         assert [row["A"] for row in good_rows(done)] == list(range(2_000))
 
     def test_windows_around_keys_that_have_none(self, there: World) -> None:
-        bad = [b"", b"\x00", b"\xff" * 7, b"\x7f" + b"\xff" * 7, b"x" * 8 + b"\xff" * 8, b"\x80" + b"\x00" * 15, b"1" * 200_000]
+        bad = [
+            b"",
+            b"\x00",
+            b"\xff" * 7,
+            b"\x7f" + b"\xff" * 7,
+            b"x" * 8 + b"\xff" * 8,
+            b"\x80" + b"\x00" * 15,
+            b"1" * 200_000,
+        ]
         there.topic("windowed", [b"{}"] * len(bad), keys=bad)
         for window in ("time", "session", "time-store"):
             for output in ("json", "table"):
@@ -220,7 +257,27 @@ class TestBodies:
 
 
 class TestTopicNames:
-    @pytest.mark.parametrize("name", ["--yes", "-x", "@file", "..", ".", "a/b", "a b", "%00", "%0a", "", "x" * 300, "\n", "*", "`id`", "\x1b[2J", "\ud800"])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "--yes",
+            "-x",
+            "@file",
+            "..",
+            ".",
+            "a/b",
+            "a b",
+            "%00",
+            "%0a",
+            "",
+            "x" * 300,
+            "\n",
+            "*",
+            "`id`",
+            "\x1b[2J",
+            "\ud800",
+        ],
+    )
     def test_a_name_that_is_none_is_a_sentence(self, there: World, name: str) -> None:
         raw = name.encode("utf-8", "surrogatepass")
         for command in ("scan", "decode"):

@@ -3,6 +3,7 @@
 Each stands between two good rows: those are read, the command ends by itself, and in little memory.
 """
 
+# ruff: noqa: E501  (a case a line)
 from __future__ import annotations
 
 import json
@@ -141,7 +142,9 @@ def test_a_body_that_wants_too_much_hides_no_good_one(name: str, tmp_path: Path)
     assert read.count(read[0]) >= 3
 
 
-@pytest.mark.parametrize("leaf", ["null", NOTHING, {"type": "fixed", "name": "F", "size": 0}], ids=["null", "empty", "fixed"])
+@pytest.mark.parametrize(
+    "leaf", ["null", NOTHING, {"type": "fixed", "name": "F", "size": 0}], ids=["null", "empty", "fixed"]
+)
 @pytest.mark.parametrize("levels", [22, 40, 300])
 def test_a_schema_that_doubles_on_each_level_ends(levels: int, leaf: Any, tmp_path: Path) -> None:
     done = between(doubling(levels, leaf), b"", b"", tmp_path)
@@ -198,6 +201,8 @@ def test_missing_fields_of_many_items_are_not_made_for_nothing(columns: str, tmp
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("columns", [False, True], ids=["as it is", "columns"])
-def test_a_schema_ends_in_rows_or_in_a_sentence(what: str, schema: str, body: bytes, columns: bool, tmp_path: Path) -> None:
+def test_a_schema_ends_in_rows_or_in_a_sentence(
+    what: str, schema: str, body: bytes, columns: bool, tmp_path: Path
+) -> None:
     more = ("--columns", "S STRING, N INT") if columns else ()
     judge(between(schema, body, body, tmp_path, *more), peak=PEAK, most=60 << 20)

@@ -1,5 +1,6 @@
 """JSON that wants more of the reader than its size pays for: plain, with a schema, and what stands in a schema. Kinds 1, 7."""
 
+# ruff: noqa: E501  (a case a line)
 from __future__ import annotations
 
 import json
@@ -144,7 +145,9 @@ REGEX = {"type": "object", "properties": {"A": {"type": "string", "pattern": "^(
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("columns", ["", "A STRING", "A INT"])
-def test_a_json_schema_ends_in_rows_or_in_a_sentence(what: str, schema: str, payload: bytes, columns: str, tmp_path: Path) -> None:
+def test_a_json_schema_ends_in_rows_or_in_a_sentence(
+    what: str, schema: str, payload: bytes, columns: str, tmp_path: Path
+) -> None:
     (tmp_path / "s.json").write_text(schema)
     given = ("--columns", columns) if columns else ()
     done = attack(

@@ -31,7 +31,9 @@ __all__ = [
     "world",
 ]
 
-USER: Final = '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"},{"name":"name","type":"string"}]}'
+USER: Final = (
+    '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"},{"name":"name","type":"string"}]}'
+)
 """What producers write."""
 INTERNAL: Final = (
     '{"type":"record","name":"KsqlDataSourceSchema","namespace":"io.confluent.ksql.avro_schemas","fields":['
