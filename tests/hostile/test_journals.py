@@ -510,12 +510,12 @@ class TestTwoAtOnce:
             (tmp_path / name).mkdir()
             (tmp_path / name / "p.json").write_text(plan_text)
         repair(tmp_path / "a", registry)
-        with ThreadPoolExecutor(2) as pool:
-            with registry.intercept(Fault(method="DELETE", path="permanent=true", calls=(1,), delay_s=2.0)) as held:
-                undone = pool.submit(rollback, tmp_path / "a", registry)
-                wait_for(lambda: held.hits == 1 or undone.done())
-                done = judge(apply(tmp_path / "b", registry))
-                judge(undone.result())
+        held_back = Fault(method="DELETE", path="permanent=true", calls=(1,), delay_s=2.0)
+        with ThreadPoolExecutor(2) as pool, registry.intercept(held_back) as held:
+            undone = pool.submit(rollback, tmp_path / "a", registry)
+            wait_for(lambda: held.hits == 1 or undone.done())
+            done = judge(apply(tmp_path / "b", registry))
+            judge(undone.result())
         now: Any = registry.dump()
         assert "NONE" not in json.dumps({k: v for k, v in now.items() if k != "subjects"}), done.stderr
         for name in "ab":
