@@ -258,21 +258,21 @@ class TestWrong:
     @pytest.mark.parametrize("kind", BODIES)
     def test_an_answer_that_is_none_is_a_sentence(self, kind: str, broker: EmbeddedBroker) -> None:
         wrong = []
-        for status in (b"200 OK", b"404 Not Found", b"500 \x1b[2J\x9b", b"401 " + b"U" * 3_000):
+        for status in (b"200 OK", b"404 Not Found", b"500 \x1b[2J\x9b" + b"U" * 3_000):
             with serving(answer(BODIES[kind], status=status)) as server:
                 for name, arguments in commands(server, broker).items():
-                    for output in ("table", "json") if name != "doctor" else ("table",):
+                    if not status.startswith(b"200") and name not in ("subjects", "decode"):
+                        continue
+                    for output in ("table", "json") if status.startswith(b"200") else ("table",):
                         done = attack(*arguments, "-R", "max.retries=0", "--output", output, wall_s=WALL_S)
                         try:
                             judge(done, peak=500 * MB, most=20_000_000)
                             assert len(done.err) < 20_000, f"{len(done.err)} bytes on stderr"
                             assert "\nNext: Run `srfix apply evil" not in done.stdout + done.stderr
-                            if output == "json" and done.out and name not in ("decode",):
+                            if output == "json" and done.out and name != "decode":
                                 json.loads(done.out)
                         except (AssertionError, ValueError) as error:
                             wrong.append(f"{status[:20]!r} {name} {output}: {str(error)[-500:]}")
-                    if not status.startswith(b"200"):
-                        continue
         assert not wrong, "\n\n".join(wrong)
 
     @pytest.mark.parametrize("kind", BODIES)

@@ -232,7 +232,10 @@ class TestSecrets:
     def test_of_kafka_in_any_form(self, joined: str, staged: Parts, tmp_path: Path) -> None:
         for secret in (f"{FIRST}={SECOND}", f"{FIRST} {SECOND}", f"{FIRST}\n{SECOND}", f'"{FIRST}"{SECOND}', f"{FIRST},{SECOND}", f"{FIRST}%20{SECOND}", f"{FIRST};{SECOND}", f"{FIRST}\x1b[2J{SECOND}"):  # fmt: skip
             for name in ("sasl.password", "SASL.PASSWORD", "ssl.key.password", "sasl.jaas.config", "sasl.oauthbearer.client.secret", "ssl.key.pem", "sasl_password", "sasl.pasword"):  # fmt: skip
-                if name != "sasl.password" and (joined not in ("=", " ") or secret[10] not in "= "):
+                # Every name with one secret, every secret with one name.
+                if name != "sasl.password" and (joined not in ("=", " ") or secret != f"{FIRST}={SECOND}"):
+                    continue
+                if joined not in ("=", " ", ":") and secret not in (f"{FIRST}={SECOND}", f"{FIRST} {SECOND}"):
                     continue
                 text = f"{name}{joined}{secret}"
                 (tmp_path / "client.properties").write_text(text + "\n")
