@@ -11,6 +11,7 @@ Run as a script this is the process that is forked off.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import re
@@ -32,7 +33,7 @@ CPU_S: Final = 30
 """What a command may compute. None that is attacked here has work for more than three seconds."""
 WALL_S: Final = 90.0
 """When a command that does not end is killed. The machine may be busy."""
-MEMORY: Final = 2 << 30
+MEMORY: Final = 3 << 29
 """Address space beyond what the process has when its imports are done, in bytes."""
 
 _SGR: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -46,7 +47,8 @@ class Done:
     args: Sequence[str]
     """What was given, without the command's own name."""
     returncode: int
-    """Its exit code; negative for a signal; -1000 if it was killed because it did not end."""
+    """Its exit code; negative for a signal; -1000 if it was killed because it did not end,
+    -1001 if it took the machine's memory."""
     out: bytes
     """Its standard output."""
     err: bytes
@@ -158,7 +160,8 @@ class _Forking:
     @classmethod
     def get(cls) -> _Forking:
         with cls._starting:
-            cls._one = cls._one or cls()
+            if cls._one is None or cls._one._process.poll() is not None:
+                cls._one = cls()
             return cls._one
 
     def run(self, told: Mapping[str, Any], streams: tuple[int, int, int], wall_s: float) -> tuple[int, float, int]:
@@ -172,11 +175,15 @@ class _Forking:
             pid = int(answers.readline())
             ours.settimeout(wall_s)
             try:
-                code, cpu, peak = answers.readline().split()
+                told_of = answers.readline().split()
             except TimeoutError:
                 os.kill(pid, signal.SIGKILL)
                 return -1000, wall_s, 0
-            return int(code), float(cpu), int(peak)
+            if not told_of:  # the machine was out of memory, and who waited for it was killed
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                return -1001, 0.0, 0
+            return int(told_of[0]), float(told_of[1]), int(told_of[2])
 
     def _end(self) -> None:
         self._control.close()
