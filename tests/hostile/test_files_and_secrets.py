@@ -116,7 +116,6 @@ class TestFiles:
             "dangling",
             "long",
             "/proc/self/mem",
-            "/proc/kmsg",
             "/dev/stdin",
             "/dev/tty",
             "surrogate",
