@@ -249,6 +249,22 @@ class TestTheApplication:
         world.commit("shop", **{"inventory-db-changelog": 0})
         assert decided(world) is None
 
+    def test_the_word_that_a_store_is_named_after_may_be_of_a_longer_applications_name(self, world: World) -> None:
+        """Seen wrong: `my-app/users-g`, where `my-app-users/g` was a global table of `users`."""
+        phantom(world, "my-app-users-g-changelog")
+        world.commit("my-app", users=0)
+        world.commit("my-app-users", logins=0)
+        assert decided(world) is None
+
+    def test_a_topic_named_as_internal_is_compared_for_each_that_may_have_it(self, world: World) -> None:
+        """Seen wrong: another application, which read the topic, beside the one whose store's automatic name says it."""
+        world.broker.create_topic("db-changelog", 1)
+        world.registry.seed("db-changelog-value", record("sku", "stock"))
+        phantom(world, "shop-eu-db-changelog-STATE-STORE-0000000000-changelog", "SKU", "STOCK")
+        world.commit("shop", **{"db-changelog": 0})
+        world.commit("shop-eu", logins=0)
+        assert decided(world) != ("shop/eu-db-changelog-STATE-STORE-0000000000", "db-changelog")
+
     def test_internal_topics_of_one_without_a_group_make_it_a_doubt(self, world: World) -> None:
         phantom(world, "shop-eu-t-changelog")
         world.commit("shop", users=0)

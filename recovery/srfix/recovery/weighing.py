@@ -18,11 +18,13 @@ from srfix.recovery.evidence.rules import (
     ALL_FIELDS,
     GIVEN,
     GONE,
+    KEY_FIELDS,
     MARGIN_OF_STORES,
     NAMED_OTHERWISE,
     NO_IDS,
     NOT_COMPARED,
     SAME_FIELDS,
+    SAME_RECORD,
 )
 from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.hypotheses import Hypothesis, Verdict, choose, is_conclusive, order
@@ -33,6 +35,8 @@ from srfix.serde.subjects import Topic
 
 __all__ = ["settle_contests", "weigh", "weigh_all"]
 
+_OF_TOPIC: Final = frozenset(rule.kind for rule in (ALL_FIELDS, SAME_FIELDS, SAME_RECORD, KEY_FIELDS, NO_IDS))
+"""Kinds that say the same of a topic whoever's store it is."""
 _MOST_PEEKED: Final = 50
 """Topics that nobody committed and that have no subject to compare, of which some values are read."""
 
@@ -63,7 +67,9 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
         said = GIVEN.of_application(split.application, "a source was named for its store")
         of_applications[split.application] = (*of_applications[split.application], said)
         established = tuple(dict.fromkeys((*established, split)))
-    every = [each for split in established for each in _hypotheses(split, of_applications[split.application], survey)]
+    every = _with_shared(
+        [each for split in established for each in _hypotheses(split, of_applications[split.application], survey)]
+    )
     ranked = sorted((each for each in every if not each.is_out), key=order)
     for split in suspect.splits:
         if split not in established:
@@ -82,6 +88,24 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
         is_comparable=any(schema_similarity.is_comparable(split, survey) for split in suspect.splits[:1]),
         not_compared=max((len(_not_read(split, survey)) for split in established), default=0),
     )
+
+
+def _with_shared(every: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """The hypotheses, each with what was seen of its topic for another application: how a schema fits is the same for all."""
+    of_topics: defaultdict[Topic | None, dict[str, list[Evidence]]] = defaultdict(dict)
+    for each in every:
+        seen: defaultdict[str, list[Evidence]] = defaultdict(list)
+        for piece in each.pieces:
+            if piece.topic is not None and piece.application is None and piece.kind in _OF_TOPIC:
+                seen[piece.kind].append(piece)
+        for kind, pieces in seen.items():
+            of_topics[each.topic].setdefault(kind, pieces)
+    whole = []
+    for each in every:
+        known = {piece.kind for piece in each.pieces}
+        more = [piece for kind, pieces in of_topics[each.topic].items() if kind not in known for piece in pieces]
+        whole.append(replace(each, pieces=(*each.pieces, *more)))
+    return whole
 
 
 def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdict, ...]:
