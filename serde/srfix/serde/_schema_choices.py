@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, cast
@@ -18,6 +17,7 @@ from uuid import UUID
 from srfix.serde._plans import EncodeOrNone
 from srfix.serde._questions import Question
 from srfix.serde.errors import ResolveError, UsageError
+from srfix.serde.forking import ForkLock
 from srfix.serde.interface import SchemaLookup, SchemaPublisher, SchemaRegistrar, SchemaSource
 from srfix.serde.record_name import record_name
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError, VersionNotFoundError
@@ -93,7 +93,7 @@ class OwnSchema:
         self._with_guid = with_guid
         self._written: dict[Role, WrittenSchema] = {}
         self._published: dict[tuple[Subject, str], Published] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
         """See `SchemaChoice.written`; `topic` does not matter.

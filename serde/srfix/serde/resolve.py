@@ -21,7 +21,6 @@ else is the same: membership is asked by content anyway.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
@@ -37,6 +36,7 @@ from srfix.serde._resolved import (
     words_for,
 )
 from srfix.serde.errors import DualSubjectError, RegistryError, SubjectVersionError
+from srfix.serde.forking import ForkLock
 from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
 from srfix.serde.registry.models import Schema
 from srfix.serde.subjects import (
@@ -105,7 +105,7 @@ class _Remembered:
     def __init__(self) -> None:
         self._found: dict[Hashable, ResolvedSchema] = {}
         # Re-entrant: a hook may resolve.
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
 
     def get(self, key: Hashable, find: Callable[[], ResolvedSchema]) -> ResolvedSchema:
         found = self._found.get(key)

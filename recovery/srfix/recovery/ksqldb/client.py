@@ -18,6 +18,7 @@ import requests
 from srfix.recovery.ksqldb.answers import merge, read_answer
 from srfix.recovery.ksqldb.models import KsqldbAnswers
 from srfix.serde.errors import KsqldbError, UsageError
+from srfix.serde.forking import PerProcess
 from srfix.serde.registry import BasicAuth, Secret
 from srfix.serde.registry.auth import NO_CREDENTIALS, Credentials
 from srfix.serde.registry.models import Json
@@ -61,9 +62,8 @@ class KsqldbClient:
         self._timeout_s = (connect_timeout_s, read_timeout_s)
         self._deadline_s = deadline_s
         self._clock = clock
-        self._session = requests.Session()
-        self._session.trust_env = False  # a ~/.netrc must not answer for the person
-        self._session.verify = ca_file or True
+        self._ca_file = ca_file
+        self._session = PerProcess(self._open)
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +78,15 @@ class KsqldbClient:
 
     def close(self) -> None:
         """Closes the connections."""
-        self._session.close()
+        session = self._session.made()
+        if session is not None:
+            session.close()
+
+    def _open(self) -> requests.Session:
+        session = requests.Session()
+        session.trust_env = False  # a ~/.netrc must not answer for the person
+        session.verify = self._ca_file or True
+        return session
 
     def survey(self) -> KsqldbAnswers:
         """Version, queries with their topologies, and the tables and streams that they read.
@@ -125,7 +133,7 @@ class KsqldbClient:
         credentials = self._auth.credentials() if self._auth is not None else NO_CREDENTIALS
         headers = {"Accept": _JSON, "Content-Type": _JSON, **credentials.headers}
         try:
-            answer = self._session.request(
+            answer = self._session.get().request(
                 method, f"{self.url}{path}", json=body, headers=headers, timeout=self._timeout_s, allow_redirects=False
             )
         except requests.RequestException as error:

@@ -11,13 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from srfix.serde.bounds import AVRO_EMPTY_ITEMS as MAX_EMPTY_ITEMS
 from srfix.serde.errors import DecodeError, TruncatedBodyError
 from srfix.serde.formats._avro_schema import INT_MAX, INT_MIN, MAX_LEVELS, AvroNode
 
 __all__ = ["MAX_EMPTY_ITEMS", "skim"]
 
-MAX_EMPTY_ITEMS: Final = 65_536
-"""How many array items that take no bytes one body may claim altogether."""
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 _PARTS: Final = {"array": "ARRAY", "map": "MAP_VAL"}

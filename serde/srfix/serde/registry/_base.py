@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from types import TracebackType
 from typing import Self
 
+from srfix.serde.bounds import SCHEMA_CACHE
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import _parse
 from srfix.serde.registry._answer import Answer
@@ -36,7 +37,7 @@ class ClientBase:
         connect_timeout_s: float = 5.0,
         read_timeout_s: float = 30.0,
         retry: RetryPolicy = RetryPolicy(),  # noqa: B008  (frozen)
-        cache_capacity: int = 1000,
+        cache_capacity: int = SCHEMA_CACHE,
     ) -> None:
         """Sends nothing yet.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 import requests
 from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
 
+from srfix.serde.forking import ForkLock, PerProcess
 from srfix.serde.registry._answer import Answer
 from srfix.serde.registry._failure import TRANSPORT_ERRORS, Failure, failure_of
 from srfix.serde.registry._session import Session
@@ -112,7 +112,7 @@ class Transport:
         self._last_answered = 0
         self._local = threading.local()
         self._sessions: weakref.WeakSet[requests.Session] = weakref.WeakSet()
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def request(
         self,
@@ -228,12 +228,15 @@ class Transport:
         :raises SecretError: if the password of the proxy, or of the client certificate's key, cannot be read.
         :raises UsageError: if the client certificate cannot be used any more.
         """
-        session: Session | None = getattr(self._local, "session", None)
-        if session is None or self._local.pid != os.getpid():
-            session = Session(self.settings.client_certificate, self.settings.proxy)
-            self._local.session, self._local.pid = session, os.getpid()
-            with self._lock:
-                self._sessions.add(session)
+        own: PerProcess[Session] | None = getattr(self._local, "session", None)
+        if own is None:
+            own = self._local.session = PerProcess(self._open)
+        return own.get()
+
+    def _open(self) -> Session:
+        session = Session(self.settings.client_certificate, self.settings.proxy)
+        with self._lock:
+            self._sessions.add(session)
         return session
 
     def _is_patient(self, state: RetryCallState, *, write: bool) -> bool:

@@ -1,0 +1,29 @@
+"""The table of bounds: whole, true, and the one in SECURITY.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from srfix.serde import bounds
+
+SECURITY = Path(__file__).parents[2] / "SECURITY.md"
+
+
+def constants() -> list[str]:
+    return [name for name, value in vars(bounds).items() if name.isupper() and isinstance(value, int | float)]
+
+
+def test_each_bound_is_a_row_and_each_row_a_bound() -> None:
+    assert sorted(bound.name for bound in bounds.BOUNDS) == sorted(constants())
+
+
+def test_a_bound_is_positive_and_its_row_says_all() -> None:
+    for bound in bounds.BOUNDS:
+        assert bound.default > 0
+        assert bound.unit
+        assert bound.protects_from
+        assert bound.how_to_change
+
+
+def test_the_table_of_bounds_is_the_one_in_security_md() -> None:
+    assert bounds.as_markdown() in SECURITY.read_text()
