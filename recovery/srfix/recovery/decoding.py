@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import UUID
 
 from srfix.recovery.cluster import RawRecord
+from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.columns import Columns
 from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import CasingError, DecodeError, ResolveError, SchemaError, SrfixError, WireError
@@ -162,13 +164,14 @@ class _Noting:
     def _noted(self, key: tuple[int | UUID, Role], resolve: Callable[[], ResolvedSchema]) -> ResolvedSchema:
         refused = self._refused.get(key)
         if refused is not None:
-            raise refused.with_traceback(None)
+            raise copy(refused)
         try:
             resolved = resolve()
         except ResolveError as error:
-            self._refused[key] = error
+            # A copy has no traceback, whose frames would keep the payload alive.
+            remember(self._refused, key, copy(error), payload_bounds().refusals)
             raise
-        self.found[key] = resolved
+        remember(self.found, key, resolved, payload_bounds().plans)
         return resolved
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.errors import (
     CasingError,
     CoercionError,
@@ -17,6 +18,7 @@ from srfix.serde.errors import (
     IncompatibleTypeError,
     NoSubjectError,
     OutOfRangeError,
+    PayloadBoundError,
     PayloadTooShortError,
     ResolveError,
     SchemaError,
@@ -74,6 +76,7 @@ class Reason(Enum):
     AMBIGUOUS_CASE = "AMBIGUOUS_CASE"
     TRUNCATED = "TRUNCATED"
     TRAILING_BYTES = "TRAILING_BYTES"
+    BEYOND_BOUNDS = "BEYOND_BOUNDS"
     TYPE_MISMATCH = "TYPE_MISMATCH"
     BAD_VALUE = "BAD_VALUE"
     OVERFLOW = "OVERFLOW"
@@ -99,6 +102,7 @@ _REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
     (CasingError, Reason.AMBIGUOUS_CASE),
     (TruncatedBodyError, Reason.TRUNCATED),
     (TrailingBytesError, Reason.TRAILING_BYTES),
+    (PayloadBoundError, Reason.BEYOND_BOUNDS),
     (IncompatibleTypeError, Reason.TYPE_MISMATCH),
     (OutOfRangeError, Reason.OVERFLOW),
     (CoercionError, Reason.BAD_VALUE),
@@ -196,28 +200,36 @@ class _Refused:
 
     def __init__(self, deserialize: Deserializer) -> None:
         self._deserialize = deserialize
-        self._by_prefix: dict[tuple[bytes, str, str], dict[bytes, SrfixError]] = {}
+        self._prefixes: dict[tuple[bytes, str, str], None] = {}
+        self._by_framing: dict[tuple[bytes, str, str], SrfixError] = {}
 
     def __call__(self, payload: bytes | None, ctx: Context) -> Value:
-        if payload is not None and not ctx.headers:  # headers may name another schema
-            framings = self._by_prefix.get((prefix_of(payload), ctx.topic, ctx.field))
-            for framing, error in (framings or {}).items():
-                if payload.startswith(framing):
-                    raise error
+        # Headers may name another schema. And a payload is taken apart only if one like it was refused.
+        if payload and not ctx.headers and (prefix_of(payload), ctx.topic, ctx.field) in self._prefixes:
+            error = self._by_framing.get((_framing_of(payload), ctx.topic, ctx.field))
+            if error is not None:
+                raise error
         return self._deserialize(payload, ctx)
 
     def put(self, bad: BadRow, ctx: Context) -> bool:
         """True if the error is remembered: if it is about the id alone, which stands in front of the payload."""
         if bad.payload is None or ctx.headers or not isinstance(bad.error, ResolveError | SchemaError):
             return False
-        try:
-            frame = parse(bad.payload)
-        except WireError:
+        framing = _framing_of(bad.payload)
+        if not framing:
             return False
-        if frame is not None:
-            framings = self._by_prefix.setdefault((prefix_of(bad.payload), ctx.topic, ctx.field), {})
-            framings[bad.payload[: frame.body_offset]] = bad.error
+        remember(self._by_framing, (framing, ctx.topic, ctx.field), bad.error, payload_bounds().refusals)
+        remember(self._prefixes, (prefix_of(framing), ctx.topic, ctx.field), None, payload_bounds().refusals)
         return True
+
+
+def _framing_of(payload: bytes) -> bytes:
+    """What stands in front of the body; nothing if that is no framing."""
+    try:
+        frame = parse(payload)
+    except WireError:
+        return b""
+    return b"" if frame is None else payload[: frame.body_offset]
 
 
 def without_frames(error: SrfixError) -> SrfixError:

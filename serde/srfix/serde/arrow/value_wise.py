@@ -12,6 +12,7 @@ from srfix.serde._column_types import Columns
 from srfix.serde.arrow._one_array import one_array
 from srfix.serde.arrow._pyarrow import pyarrow, pyarrow_compute
 from srfix.serde.arrow.decode import REFUSED, RowWise
+from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.engine import DecodedBatch
 from srfix.serde.errors import DecodeError, SrfixError
 from srfix.serde.interface import Context, Deserializer
@@ -108,7 +109,8 @@ class ValueWise:
             if reason_of(error) is None:
                 raise
             return _never
-        plans[prefix_of(payload)] = decode = decode or partial(_values_of_row, self._deserializer, ctx)
+        decode = decode or partial(_values_of_row, self._deserializer, ctx)
+        remember(plans, prefix_of(payload), decode, payload_bounds().plans)
         return decode
 
     def _arrays(self, values: Sequence[object]) -> list[pa.Array] | None:
