@@ -41,6 +41,9 @@ class PayloadBounds:
     levels: int = 1_000
     """How deep the values of one Avro payload may nest. Protects the C stack, which fastavro does not check: 10,000
     levels end the process. JSON ends at about 1,000 by itself. Do not raise it beyond 2,000."""
+    shown_levels: int = 300
+    """How deep a row may nest that is shown as JSON (`srfix decode`). Protects Python's stack: rows of 900 levels can be
+    read, and nothing writes them. At most 400."""
     schema_parts: int = 100_000
     """How many types a reader visits for one record of an Avro schema, arrays and maps taken as empty. Protects from records
     that hold the next one twice, and so on: the schema is refused."""
