@@ -5,6 +5,7 @@ A bound here has a name, a default, what it protects from, and how to change it.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -67,6 +68,18 @@ class PayloadBounds:
     refusals: int = 10_000
     """How many refused schema ids and GUIDs a batch, or a reader of a topic, remembers, so as not to ask again. The oldest
     are forgotten first."""
+
+    @classmethod
+    def lifted(cls) -> PayloadBounds:
+        """None of those that decoders look at: nothing is looked at then. For measuring, and for data that is trusted."""
+        none = sys.maxsize
+        return cls(
+            values=none,
+            values_per_byte=0,
+            decimal_bytes=none,
+            number_characters=none,
+            text_number_characters=none,
+        )
 
     def budget(self, size: int) -> int:
         """How many values a payload of so many bytes may make."""

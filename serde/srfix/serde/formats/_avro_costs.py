@@ -8,6 +8,7 @@ looked at. Elsewhere bodies up to `safe_bytes` cannot; longer ones are counted b
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -117,6 +118,8 @@ class Costs:
                 return 1 + surplus
 
     def _safe_bytes(self) -> float:
+        if self.bounds.values >= sys.maxsize:
+            return math.inf
         most = self._excess_of(self.root)
         while left := [node for node in self._repeated if node not in self._excess]:
             for node in left:

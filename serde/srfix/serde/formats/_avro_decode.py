@@ -9,6 +9,7 @@ it, whether it is null or not, and not before.
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 
 from srfix.serde._column_halves import only_column, require_string_keys, struct_of
@@ -72,10 +73,10 @@ def _as_written(root: AvroNode, case_rule: CaseRule) -> Decode:
         plan = ReadPlan(case_rule, for_columns=False, checks_ints=checks_ints, bounds_decimals=bounds_decimals)
         return _read_by_fastavro(root, plan, Step(schema=plan.verbatim(root)), finish)
 
-    if not has_decimals(root):
+    most_bytes = payload_bounds().decimal_bytes
+    if not has_decimals(root) or most_bytes >= sys.maxsize:
         return decode_by(bounds_decimals=False)
     short, long = decode_by(bounds_decimals=False), decode_by(bounds_decimals=True)
-    most_bytes = payload_bounds().decimal_bytes
 
     def decode(payload: bytes, body_offset: int) -> Value:
         # A short body has no long decimal, and fastavro's own reading is the quickest.

@@ -106,6 +106,7 @@ def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
     bound = 10 ** min(max(column.precision - column.scale + scale, 0), MAX_DIGITS)
     same_scale = scale == column.scale
     most_bytes = payload_bounds().decimal_bytes
+    may_be_long = bound.bit_length() > 8 * most_bytes
 
     def finish(value: Read) -> Value:
         if not value:
@@ -120,7 +121,7 @@ def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
                 path=path,
                 column_type=f"DECIMAL({column.precision}, {column.scale})",
             )
-        if len(value) > most_bytes:
+        if may_be_long and len(value) > most_bytes:
             return decimal_of_unscaled(value, scale, most_bytes, path)
         number = decimal.Decimal(unscaled).scaleb(-scale, _EXACT)
         return number if same_scale else fit(number)
