@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 
 from srfix.recovery.cluster import RawRecord
 from srfix.recovery.decoding import RecordDecoder, record_document, shown
+from srfix.serde._batch_rows import chunks_of_rows
+from srfix.serde.arrow.decode import BatchEngine, RowWise, to_arrow
+from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.batches import BadRow, Reason, deserialize_many
 from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds, remember
 from srfix.serde.casing import CaseRule
@@ -82,6 +85,28 @@ class TestBadRows:
         for bounds in (PayloadBounds(decimal_bytes=5_000), PayloadBounds.lifted()):
             bound_payloads(bounds)
             assert AvroDeserializer(ById(registry))(payload, TOPIC) is not None
+
+    @pytest.mark.usefixtures("bounded")
+    @pytest.mark.parametrize("engine", [RowWise, ValueWise])
+    def test_large_payloads_are_read_a_few_at_a_time_and_stay_in_order(self, engine: BatchEngine) -> None:
+        bound_payloads(PayloadBounds(batch_bytes=100))
+        registry = MemoryRegistry()
+        schema_id = registry.seed("t-value", '{"type":"record","name":"R","fields":[{"name":"A","type":"string"}]}')
+        texts = ["x" * (number % 63) for number in range(500)]
+        payloads: list[bytes | None] = [frame_id(schema_id, bytes([2 * len(text)]) + text.encode()) for text in texts]
+        payloads[7] = None
+        payloads[400] = b"no frame"
+        read = AvroDeserializer(ById(registry), columns=parse_columns("A STRING"))
+        assert max(map(len, chunks_of_rows(payloads, TOPIC, read))) < 20
+        batch = to_arrow(payloads, TOPIC, read, on_error="quarantine", engine=engine)
+        rows = batch.to_pylist()
+        assert [row["A"] for number, row in enumerate(rows) if number not in (7, 400)] == [
+            text for number, text in enumerate(texts) if number not in (7, 400)
+        ]
+        assert [rows[7]["_srfix_reason"], rows[400]["_srfix_reason"]] == ["TOMBSTONE", "BAD_MAGIC"]
+        listed = list(deserialize_many(payloads, TOPIC, read, on_error="quarantine"))
+        assert isinstance(listed[400], BadRow)
+        assert listed[400].position == 400
 
     @pytest.mark.usefixtures("bounded")
     def test_a_worker_has_the_drivers_bounds(self) -> None:

@@ -151,7 +151,7 @@ def contexts_of(ctx: Contexts, rows: int) -> Sequence[Context]:
 
 
 def chunks_of_rows(payloads: Payloads, ctx: Contexts, deserializer: Deserializer) -> Iterator[list[Value | BadRow]]:
-    """The rows of payloads in lists of 1,000 (the last one shorter), bad ones as values.
+    """The rows of payloads in lists of 1,000 (the last one shorter, and those of large payloads), bad ones as values.
 
     :raises UsageError: if there are several contexts, and not as many as payloads.
     :raises RegistryError: if the registry could not be asked.
@@ -166,7 +166,8 @@ def _chunks(
     refused = _Refused(deserialize)
     read: Callable[[bytes | None, Context], Value | BadRow] = deserialize
     contexts_left = iter(contexts)
-    for start in range(0, len(payloads), ROWS_AT_A_TIME):
+    start = 0
+    while start < len(payloads):
         some = payloads_from(payloads, start)
         left = iter(some)
         rows: list[Value | BadRow] = []
@@ -185,13 +186,23 @@ def _chunks(
                 if refused.put(bad, contexts[position]):
                     read = refused
         yield rows
+        start += len(some)
 
 
 def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
-    """The next 1,000 payloads as Python's bytes."""
+    """The next 1,000 payloads as Python's bytes; fewer, and at least one, of large ones, whose rows may be much larger."""
+    some: Sequence[bytes | None]
     if isinstance(payloads, Sequence):
-        return payloads[start : start + ROWS_AT_A_TIME]
-    some: list[bytes | None] = payloads.slice(start, ROWS_AT_A_TIME).to_pylist()
+        some = payloads[start : start + ROWS_AT_A_TIME]
+    else:
+        some = payloads.slice(start, ROWS_AT_A_TIME).to_pylist()
+    left = payload_bounds().batch_bytes
+    if sum(map(len, filter(None, some))) <= left:
+        return some
+    for count, payload in enumerate(some):
+        left -= len(payload or b"")
+        if left < 0:
+            return some[: max(count, 1)]
     return some
 
 

@@ -56,6 +56,9 @@ class PayloadBounds:
     Python. Protects from quadratic conversions."""
     text_number_characters: int = 1_000
     """How many characters a text may have that a number is made of: what Jackson reads since 2.15. Protects likewise."""
+    batch_bytes: int = 4 << 20
+    """How many bytes of payloads are held as rows together where a batch is read: up to 1,000 payloads, and one at least.
+    Protects from a thousand payloads that each take what they may."""
     shapes: int = 4_096
     """How many sets of JSON keys a deserializer of columns remembers, to match each with the columns only once. The oldest
     are forgotten first. Protects from payloads that all have other keys."""

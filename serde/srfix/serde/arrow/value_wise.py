@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
-from srfix.serde._batch_rows import ROWS_AT_A_TIME, Contexts, Payloads, payloads_from, reason_of
+from srfix.serde._batch_rows import Contexts, Payloads, payloads_from, reason_of
 from srfix.serde._column_types import Columns
 from srfix.serde.arrow._one_array import one_array
 from srfix.serde.arrow._pyarrow import pyarrow, pyarrow_compute
@@ -60,7 +60,8 @@ class ValueWise:
         plans = self._plans.setdefault((ctx.topic, ctx.field), {})
         parts = [[pa.array([], field.type)] for field in self._schema]
         left: list[int] = []
-        for start in range(0, len(payloads), ROWS_AT_A_TIME):
+        start = 0
+        while start < len(payloads):
             some = payloads_from(payloads, start)
             values, odd = self._values(some, ctx, plans)
             arrays = self._arrays(values)
@@ -70,6 +71,7 @@ class ValueWise:
             left += (start + position for position in odd)
             for part, array in zip(parts, arrays, strict=True):
                 part.append(array)
+            start += len(some)
         columns = [
             one_array(part, f"the column {field.name!r}") for field, part in zip(self._schema, parts, strict=True)
         ]
