@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 from srfix.serde import bounds
@@ -10,7 +11,9 @@ SECURITY = Path(__file__).parents[2] / "SECURITY.md"
 
 
 def constants() -> list[str]:
-    return [name for name, value in vars(bounds).items() if name.isupper() and isinstance(value, int | float)]
+    single = [name for name, value in vars(bounds).items() if name.isupper() and isinstance(value, int | float)]
+    groups = (bounds.PayloadBounds, bounds.AnswerBounds, bounds.UnknownIdBounds)
+    return [*single, *(f"{group.__name__}.{each.name}" for group in groups for each in fields(group))]
 
 
 def test_each_bound_is_a_row_and_each_row_a_bound() -> None:

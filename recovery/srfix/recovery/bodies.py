@@ -125,15 +125,18 @@ def newest_bodies(
     *,
     window: WindowKind | None = None,
     context: str = DEFAULT_CONTEXT,
+    deadline_s: float | None = None,
 ) -> Mapping[Role, Bodies]:
     """Decodes the newest live record of each (id, partition): soon done, and no proof for those before it.
 
     :param window: the window behind each key; None if they are not windowed.
     :param context: the registry context whose ids they are, where it is not the one that the URL leads into.
+    :param deadline_s: seconds after which it stops, and says what it left unread.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
     found = {}
+    began = time.monotonic()
     for role in roles:
         judge = _Judge(registry, (role,), window, context)
         misfits = _Misfits()
@@ -142,7 +145,13 @@ def newest_bodies(
         places, beyond = newest_live(cluster, census, role, most=_MOST)
         if beyond:
             left_out[f"{beyond} more schema ids and partitions: {_MOST} records are the most that is looked at"] = None
-        for place in places:
+        for number, place in enumerate(places):
+            if deadline_s is not None and time.monotonic() - began >= deadline_s:
+                left_out[
+                    f"{len(places) - number} of {len(places)} schema ids and partitions: the deadline of {deadline_s:g} s "
+                    "(--deadline) was reached"
+                ] = None
+                break
             if place.record is None:
                 left_out[f"partition {place.partition} offset {place.offset}: compacted away since it was counted"] = (
                     None

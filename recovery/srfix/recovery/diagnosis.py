@@ -244,7 +244,9 @@ class _Counter:
     ) -> Mapping[Role, Bodies]:
         cluster, registry = self.survey.cluster, self.survey.registry
         if not self.decode_values:
-            return newest_bodies(cluster, registry, census, roles, window=window, context=context)
+            return newest_bodies(
+                cluster, registry, census, roles, window=window, context=context, deadline_s=self.deadline_s
+            )
         return whole_bodies(
             cluster,
             registry,

@@ -7,6 +7,7 @@
 | `UNKNOWN_ID`, `NOT_UNDER_SUBJECT` | `ResolveError`; `SubjectVersionError` and `DualSubjectError` |
 | `BAD_SCHEMA`, `AMBIGUOUS_CASE` | `SchemaError`, `CasingError` |
 | `TRUNCATED`, `TRAILING_BYTES`, `DECODE_FAILED` | `TruncatedBodyError`, `TrailingBytesError`, other `DecodeError` |
+| `BEYOND_BOUNDS` | `PayloadBoundError`: more than any payload may ask for (`srfix.serde.bounds`) |
 | `TYPE_MISMATCH`, `BAD_VALUE`, `OVERFLOW` | `IncompatibleTypeError`, `CoercionError`, `OutOfRangeError` |
 | `ENCODE_FAILED` | `EncodeError` |
 

@@ -12,6 +12,7 @@
     ├── DecodeError                   a body that is not what its schema says
     │   ├── TruncatedBodyError
     │   ├── TrailingBytesError
+    │   ├── PayloadBoundError         a body that asks for more than any may (srfix.serde.bounds)
     │   ├── IncompatibleTypeError     a writer type that cannot feed the column
     │   └── CoercionError             a value that does not fit the column that it feeds
     │       └── OutOfRangeError       because it is beyond what the column, Python or Arrow can hold
@@ -77,6 +78,7 @@ __all__ = [
     "MalformedHeaderError",
     "NoSubjectError",
     "OutOfRangeError",
+    "PayloadBoundError",
     "PayloadTooShortError",
     "PlanError",
     "RegistryError",
@@ -171,6 +173,13 @@ class TruncatedBodyError(DecodeError):
 
 class TrailingBytesError(DecodeError):
     """Bytes are left over after the last field: the body was written under another schema, or is corrupt."""
+
+
+class PayloadBoundError(DecodeError):
+    """The body asks for more than any body may: values, levels, digits (`srfix.serde.bounds.PayloadBounds`)."""
+
+    bound: str
+    """Which bound: the name of a field of `PayloadBounds`."""
 
 
 class IncompatibleTypeError(DecodeError):

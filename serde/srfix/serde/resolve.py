@@ -35,6 +35,7 @@ from srfix.serde._resolved import (
     attributes_of,
     words_for,
 )
+from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.errors import DualSubjectError, RegistryError, SubjectVersionError
 from srfix.serde.forking import ForkLock
 from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
@@ -115,7 +116,7 @@ class _Remembered:
             found = self._found.get(key)
             if found is None:
                 found = find()
-                self._found[key] = found
+                remember(self._found, key, found, payload_bounds().plans)
             return found
 
     def __reduce__(self) -> tuple[type[_Remembered], tuple[()]]:

@@ -20,7 +20,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
 from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
-from srfix.recovery.decoding import DecodedPart, DecodedRecord, RecordDecoder, iso_time, record_document
+from srfix.recovery.decoding import DecodedPart, DecodedRecord, RecordDecoder, iso_time, record_document, shown
 from srfix.recovery.records import RecordRange, read_records
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import parse_columns
@@ -165,7 +165,7 @@ def decode(
                 topic=topic, partition=partition, from_offset=from_offset, last=last, max_records=max_records
             )
             decoder = RecordDecoder(resolver, roles=reading.roles, make=reading.deserializer)
-            records = decoder.decode(topic, read_records(kafka, wanted, timeout_s=patience_s(kafka)))
+            records = map(shown, decoder.decode(topic, read_records(kafka, wanted, timeout_s=patience_s(kafka))))
             read, failed = _write(topic, records, output)
             click.echo(f"{read} record(s) read, {failed} of them not decoded.", err=True)
     return ExitCode.FINDINGS if failed else ExitCode.OK

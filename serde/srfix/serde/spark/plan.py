@@ -11,7 +11,7 @@ a header above all, is resolved where it is met.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from srfix.serde._column_types import Columns
@@ -21,6 +21,7 @@ from srfix.serde._half import Half, half_of
 from srfix.serde._plans import decode_plan
 from srfix.serde._resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.batches import reason_of
+from srfix.serde.bounds import PayloadBounds, payload_bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import print_columns, spark_schema
 from srfix.serde.deserializer import (
@@ -112,6 +113,8 @@ class ReadPlan:
     """Ids that the policy did not accept, ascending."""
     newest: NewestSchema | None = None
     """Where the columns are from, if they are `NEWEST`."""
+    bounds: PayloadBounds = field(default_factory=payload_bounds, compare=False)
+    """What a payload may take in a worker (`srfix.serde.bounds`): the driver's, when the plan was made."""
 
     def deserializer(self) -> Deserializer:
         """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
