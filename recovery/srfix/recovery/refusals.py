@@ -67,8 +67,9 @@ def _invalid(registry: RegistryClient, role: RoleFacts, registration: Membership
             for _found in schema_references(registry, registration.schema, subject=role.subject):
                 pass
         except (SubjectNotFoundError, VersionNotFoundError) as error:
+            said = foreign(error.registry_message.rstrip("."))
             reason = (
-                f"it refers to a schema that the registry does not have ({foreign(error.registry_message.rstrip('.'))}); register "
+                f"it refers to a schema that the registry does not have ({said}); register "
                 "that one first, under that version"
             )
     return Refusal(schema_id=registration.schema_id, reason=reason, is_overcome=False)

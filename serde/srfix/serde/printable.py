@@ -1,4 +1,4 @@
-r"""Text that others wrote, made harmless for a terminal, a log and a reader's eye: the one place that decides what is printable.
+r"""Text that others wrote, made harmless for a terminal, a log and a reader's eye: what is printable is decided here alone.
 
 What is not printable stands as Python spells it (`\x1b`, `\u202e`): control characters (C0 but the line break, DEL, C1),
 format characters (bidi controls, zero-width ones, BOM, tags), blanks other than the space, line and paragraph separators,
