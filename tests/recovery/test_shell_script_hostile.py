@@ -28,6 +28,7 @@ from srfix.serde.errors import PlanError, UsageError
 from srfix.serde.registry import RegistryClient, RetryPolicy, Schema
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, clock, plan_of
 from tests.serde.test_printable import HOSTILE, seen
 
@@ -57,7 +58,7 @@ CODE = (
 )
 TEXTS = st.lists(
     st.sampled_from([*CODE, *(text for text in HOSTILE if text != "\ud800")])
-    | st.text(st.characters(exclude_categories=("Cs",)), max_size=10),
+    | st.text(st.characters(codec="utf-8"), max_size=10),
     max_size=4,
 ).map("".join)
 """Without lone surrogates: no URL carries them."""
@@ -152,7 +153,6 @@ class TestNothingIsCode:
         with staged(schemas=schemas) as (registry, client, plan):
             done = run(shell_script(plan), shell=shell)
             assert done.returncode == 0, done.stderr
-            assert [version.deleted for version in plan.expects.values() for version in version.versions] == [False]
             assert client.config(PHANTOM) is None
             assert len(client.versions(PHANTOM, deleted=True)) == 3
             assert {request.status for request in registry.write_log} == {200}
@@ -168,7 +168,9 @@ class TestNothingIsCode:
             actions = (
                 replace(put, subject=subject, inherited={"defaultMetadata": {"properties": {doc: doc}}}),
                 SetMode(step=2, subject=subject, mode="IMPORT", previous=None),
-                Register(step=3, subject=subject, schema_id=1, schema=Schema(text=doc), holders=(), exact=True),
+                Register(
+                    step=3, subject=subject, schema_id=SchemaId(1), schema=Schema(text=doc), holders=(), exact=True
+                ),
                 RestoreMode(step=4, subject=subject, previous=None),
                 *(replace(action, step=action.step + 3) for action in others),
             )
