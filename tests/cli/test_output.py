@@ -19,9 +19,9 @@ from srfix.cli.output.interface import (
     Paragraph,
     Report,
     Table,
-    printable,
 )
 from srfix.cli.output.rendering import write_report
+from srfix.serde.printable import printable
 
 SUBJECT = "_confluent-ksql-default_query_CSAS_J_0-" + "KafkaTopic_Right-" * 20 + "Reduce-changelog-value"
 REPORT = Report(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import sys
@@ -14,6 +15,7 @@ import click
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.lazy_group import LazyGroup
+from srfix.cli.output.speaking import PrintableFormatter, say
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import SrfixError
 
@@ -37,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     redactor = Redactor()
     redactor.note_properties(arguments)
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(PrintableFormatter())
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -57,7 +61,7 @@ def _run(arguments: list[str], redactor: Redactor) -> int:
     try:
         outcome = cli.main(arguments, prog_name="srfix", standalone_mode=False, obj=redactor)
     except click.Abort:
-        click.echo("Stopped; nothing more is done.", err=True)
+        say("Stopped; nothing more is done.", err=True)
         return ExitCode.INTERRUPTED
     except click.UsageError as error:
         _show_usage_error(error, redactor)
@@ -92,7 +96,7 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
 
 
 def _say(message: str, redactor: Redactor) -> None:
-    click.echo(f"srfix: {redactor.scrub(message)}", err=True)
+    say(f"srfix: {redactor.scrub(message)}", err=True)
 
 
 def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
@@ -101,14 +105,14 @@ def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
         # They may be the pieces of a property with blanks around its "=", and then one is a secret.
         message = "There are more arguments than the command takes. A property is one word: key=value."
     if error.ctx is not None and not isinstance(error, click.exceptions.NoArgsIsHelpError):
-        click.echo(error.ctx.get_usage(), err=True)
+        say(error.ctx.get_usage(), err=True)
         message = f"srfix: {message}\nTry '{error.ctx.command_path} --help' for help."
-    click.echo(redactor.scrub(message), err=True)
+    say(redactor.scrub(message), err=True)
 
 
 def _report_bug(error: BaseException, redactor: Redactor) -> ExitCode:
     trace = "".join(traceback.format_exception(error))
-    click.echo(redactor.scrub(trace), err=True)
+    say(redactor.scrub(trace), err=True)
     _say(
         f"This is a bug of srfix ({type(error).__name__}), not of your cluster. Please file it with the text "
         f"above, after a look that it holds nothing private, and with this line: srfix {version('srfix')}, "

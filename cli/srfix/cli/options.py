@@ -343,7 +343,7 @@ def _note_secrets(ctx: click.Context, *layers: Mapping[str, str]) -> None:
 def _sources(texts: Iterable[str]) -> dict[str, Topic]:
     sources: dict[str, Topic] = {}
     for text in texts:
-        store, _, topic = text.partition("=")
+        store, _, topic = text.rpartition("=")  # a topic's name holds none; an application's may
         if not store or not topic:
             raise UsageError(f"--source takes STORE=TOPIC or APPLICATION/STORE=TOPIC, not {text!r}.")
         if sources.get(store, topic) != topic:

@@ -20,6 +20,7 @@ from srfix.recovery.circumstances import (
 )
 from srfix.recovery.subject_state import SubjectState, subject_state_document, subject_state_from
 from srfix.serde.errors import PlanError
+from srfix.serde.printable import printable_json
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
@@ -122,7 +123,9 @@ class Plan:
 def plan_digest(document: Mapping[str, Json]) -> str:
     """SHA-256 over the canonical JSON (sorted keys, no white space) of all keys but `digest`, as `sha256:` + hex."""
     rest = {key: value for key, value in document.items() if key != "digest"}
-    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
+        errors="surrogatepass"
+    )
     return "sha256:" + hashlib.sha256(canonical).hexdigest()
 
 
@@ -212,7 +215,7 @@ def save_plan(plan: Plan, path: Path) -> None:
 
     :raises PlanError: if the disk does not take it.
     """
-    content = json.dumps(plan_document(plan), indent=2, ensure_ascii=False).encode() + b"\n"
+    content = printable_json(json.dumps(plan_document(plan), indent=2, ensure_ascii=False)).encode() + b"\n"
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
             try:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from srfix.recovery import evidence
+from srfix.recovery.commands import shell_words
 from srfix.recovery.evidence import committed_offsets, schema_similarity, state_directory, store_name
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.rules import (
@@ -248,9 +249,10 @@ def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequ
     for key, topic in survey.sources.items():
         meant = sorted({split.application for splits in established.values() for split in splits if split.name == key})
         if len(meant) > 1:
-            several = ", ".join(f"--source {application}/{key}={topic}" for application in meant)
+            said = shell_words("--source", f"{key}={topic}")
+            several = ", ".join(shell_words("--source", f"{application}/{key}={topic}") for application in meant)
             raise UsageError(
-                f"--source {key}={topic} is meant for a store of one application, and {len(meant)} have one of that name. "
+                f"{said} is meant for a store of one application, and {len(meant)} have one of that name. "
                 f"Say which: {several}."
             )
 

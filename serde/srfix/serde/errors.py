@@ -46,7 +46,8 @@
     └── UsageError                    what was asked for makes no sense as it stands
         └── NoSubjectError            a subject strategy makes no subject of this schema
 
-A message says what, where and what to do next, and never holds a secret.
+A message says what, where and what to do next, and never holds a secret. It is printable and of bounded length, whatever
+others wrote into it (`srfix.serde.printable`).
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from srfix.serde import printable
 
 if TYPE_CHECKING:
     from srfix.serde.batches import Reason
@@ -107,7 +110,7 @@ class SrfixError(Exception):
     """
 
     def __init__(self, message: str, **attributes: object) -> None:
-        super().__init__(message)
+        super().__init__(printable.message(message))
         for name, value in attributes.items():
             setattr(self, name, value)
 

@@ -27,6 +27,7 @@ from srfix.cli.output.interface import (
     Report,
 )
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import confirm, say
 from srfix.recovery.action_document import action_document, describe
 from srfix.recovery.actions import Action, Register
 from srfix.recovery.apply import (
@@ -101,12 +102,12 @@ def apply(
                 match event:
                     case StepDone(action=action):
                         done.append((action, "done"))
-                        click.echo(f"Step {action.step} of {len(plan.actions)}: {describe(action)}.", err=True)
+                        say(f"Step {action.step} of {len(plan.actions)}: {describe(action)}.", err=True)
                     case StepFound(action=action):
                         done.append((action, "found done"))
-                        click.echo(f"Step {action.step} was found done: {describe(action)}.", err=True)
+                        say(f"Step {action.step} was found done: {describe(action)}.", err=True)
                     case Reopened(missing=missing):
-                        click.echo(
+                        say(
                             "This plan was carried out before, and somebody has deleted for good since: "
                             f"{_listed(missing)}. It is registered again.",
                             err=True,
@@ -114,12 +115,12 @@ def apply(
                     case AlreadyApplied():
                         title = "Applied before; nothing was written now"
                     case JournalSetAside(path=aside):
-                        click.echo(f"The journal of an earlier repair, which is over, is now {aside}.", err=True)
+                        say(f"The journal of an earlier repair, which is over, is now {aside}.", err=True)
     except AppliedInPartError as error:
         complain(error)
         title, code = "Applied in part", ExitCode.PARTIAL
     except KeyboardInterrupt:
-        click.echo(
+        say(
             f"Interrupted. The journal {journal_path} says what is done: run the same srfix apply again, or undo it with "
             f"{given.quoted('rollback', *positional(str(journal_path)))}.",
             err=True,
@@ -193,7 +194,7 @@ def _ask(plan: Plan, path: Path) -> None:
             "srfix apply asks before it writes, and nobody can answer here. Read the plan, then pass --yes."
         )
     write_report(plan_report(plan, path=path, given=given_options()), OutputFormat.TABLE, sys.stderr)
-    click.confirm(f"Carry out these {len(plan.actions)} steps on {plan.registry}?", abort=True, err=True)
+    confirm(f"Carry out these {len(plan.actions)} steps on {plan.registry}?")
 
 
 def _document(

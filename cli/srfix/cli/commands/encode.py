@@ -13,6 +13,7 @@ from srfix.cli.commands._half import Half, SchemaChoice, case_rule_option, half_
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options
+from srfix.cli.output.speaking import say, show, show_json
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Encode
 from srfix.serde.errors import DecodeError, EncodeError, UsageError
@@ -88,13 +89,14 @@ def encode(
             value = _value(row, half, case_rule)
             payload = None if _is_null(value, half) else write(value, prefix)
         except (DecodeError, EncodeError) as error:
-            click.echo(f"Error: {error.message}", err=True)
+            say(f"Error: {error.message}", err=True)
             failed = True
             continue
         if payload is not None and window is not None:
             kind = WindowKind.TIME if window_end is None else WindowKind.SESSION
             payload = join(payload, Window(start_ms=window, end_ms=window_end), kind)
-        click.echo(_shown(payload, text_of or ("text" if half.format is Format.JSON and window is None else "hex")))
+        text = _shown(payload, text_of or ("text" if half.format is Format.JSON and window is None else "hex"))
+        (show_json if half.format is Format.JSON else show)(text)
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
 

@@ -24,6 +24,7 @@ from srfix.cli.output.interface import (
     Table,
 )
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.recovery.catalogue import CATALOGUE, CatalogueEntry, entry
 from srfix.recovery.stack_trace import StackTraceReading, read
 from srfix.serde.errors import UsageError
@@ -62,7 +63,7 @@ def _text_of(what: str) -> str:
     if what == "-":
         stdin = sys.stdin.buffer
         if stdin.isatty():
-            click.echo("Paste the stack trace, then press Ctrl-D on a line of its own.", err=True)
+            say("Paste the stack trace, then press Ctrl-D on a line of its own.", err=True)
         return _decode(_tail(stdin))
     path = Path(what)
     try:

@@ -14,6 +14,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option, yes_option
 from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import confirm, say
 from srfix.recovery.journal import journal_of, read_journal
 from srfix.recovery.rollback import AlreadyRolledBack, Left, RolledBackInPartError, Undone, roll_back
 from srfix.serde.registry.models import Json
@@ -35,7 +36,7 @@ def rollback(path: Path, yes: bool, connection: Connection, output: OutputFormat
     journal_path = journal_of(path)
     plan = read_journal(journal_path).plan
     if not yes and sys.stdin.isatty():
-        click.confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?", abort=True, err=True)
+        confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?")
     undone: list[str] = []
     left: list[str] = []
     already = stopped = False
@@ -45,10 +46,10 @@ def rollback(path: Path, yes: bool, connection: Connection, output: OutputFormat
                 match event:
                     case Undone(action=action, what=what):
                         undone.append(f"step {action.step}: {what}")
-                        click.echo(f"Step {action.step} undone.", err=True)
+                        say(f"Step {action.step} undone.", err=True)
                     case Left(action=action, why=why):
                         left.append(f"step {action.step}: {why}")
-                        click.echo(f"Step {action.step} left as it is.", err=True)
+                        say(f"Step {action.step} left as it is.", err=True)
                     case AlreadyRolledBack():
                         already = True
     except RolledBackInPartError as error:

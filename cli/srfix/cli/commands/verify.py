@@ -19,6 +19,7 @@ from srfix.cli.given import given_options
 from srfix.cli.options import Hurry, connection_options, hurry_options, output_option
 from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.findings import ApplicationAdvice, advice_document
 from srfix.recovery.journal import read_plan_or_journal
@@ -62,7 +63,7 @@ def verify(
     supplied = evidence.read(application=applications[0] if len(applications) == 1 else None)
     for answers in supplied.ksqldb:
         for problem in answers.problems:
-            click.echo(f"ksqlDB ({answers.origin}): {problem}", err=True)
+            say(f"ksqlDB ({answers.origin}): {problem}", err=True)
     with open_cluster(connection, engine) as (cluster, counting), connection.registry_client() as registry:
         events = list(
             verify_plan(
@@ -101,11 +102,11 @@ def verify(
     counts = tally(events)
     for looked in counts:
         whose = f"{looked.subject}: " if len(counts) > 1 else ""  # the only one stands in the report
-        click.echo(f"{whose}{_counted(looked)}.", err=True)
+        say(f"{whose}{_counted(looked)}.", err=True)
     for event in unseen:
-        click.echo(f"Not looked at: {event.what} (subject {event.subject}).", err=True)
+        say(f"Not looked at: {event.what} (subject {event.subject}).", err=True)
     not_seen = f", {len(unseen)} thing(s) not looked at" if unseen else ""
-    click.echo(f"{len(confirmed)} confirmed, {len(problems)} problem(s){not_seen}.", err=True)
+    say(f"{len(confirmed)} confirmed, {len(problems)} problem(s){not_seen}.", err=True)
     return code
 
 

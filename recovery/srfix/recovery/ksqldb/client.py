@@ -19,6 +19,7 @@ from srfix.recovery.ksqldb.answers import merge, read_answer
 from srfix.recovery.ksqldb.models import KsqldbAnswers
 from srfix.serde.errors import KsqldbError, UsageError
 from srfix.serde.forking import PerProcess
+from srfix.serde.printable import foreign
 from srfix.serde.registry import BasicAuth, Secret
 from srfix.serde.registry.auth import NO_CREDENTIALS, Credentials
 from srfix.serde.registry.models import Json
@@ -164,7 +165,7 @@ class KsqldbClient:
 def _said(document: Json, credentials: Credentials) -> str:
     message = document.get("message") if isinstance(document, dict) else None
     text = " ".join(str(message).split()) if message else "without a message"
-    return credentials.scrub(text)[:_SHOWN]
+    return foreign(credentials.scrub(text), _SHOWN)
 
 
 def _reason(error: requests.RequestException) -> str:

@@ -35,6 +35,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from srfix.serde.errors import RegistryError
+from srfix.serde.printable import foreign
 
 __all__ = [
     "AssociationConflictError",
@@ -77,11 +78,6 @@ __all__ = [
     "answer_error_class",
 ]
 
-_LONGEST_REGISTRY_MESSAGE = 600
-"""Characters of the registry's own words in our message: a 409 quotes whole schemas. The attribute keeps them
-all.
-"""
-
 
 class EndpointNotSupportedError(RegistryError):
     """This registry has no such endpoint, or one whose answer lacks what is needed: go another way."""
@@ -110,7 +106,7 @@ class RegistryUnreachableError(RegistryError):
         outcome_unknown: bool = False,
         write: bool = False,
     ) -> None:
-        reasons = "; ".join(f"{url}: {reason}" for url, reason in failures)
+        reasons = "; ".join(f"{foreign(url)}: {foreign(reason)}" for url, reason in failures)
         times = "" if rounds == 1 else f" in {rounds} attempts"
         super().__init__(
             f"No schema registry answered {request}{times}: {reasons}. "
@@ -137,9 +133,9 @@ class RegistryProtocolError(RegistryError):
         self, *, status: int, content_type: str, beginning: str, url: str, method: str = "GET", problem: str
     ) -> None:
         body = f"It begins {beginning!r}." if beginning else "Its body is empty."
-        kind = content_type or "without a content type"
+        kind = foreign(content_type) or "without a content type"
         super().__init__(
-            f"The answer to {method} {url} is not a schema registry's: {problem} (HTTP {status}, {kind}). "
+            f"The answer to {method} {foreign(url)} is not a schema registry's: {problem} (HTTP {status}, {kind}). "
             f"{body} Check that the URL is the registry's REST address, base path included, and that no "
             "proxy, log-in page or web console answers in its place.",
             status=status,
@@ -180,13 +176,11 @@ class RegistryAnswerError(RegistryError):
         method: str = "",
         earlier_attempt_lost: bool = False,
     ) -> None:
-        words = registry_message.strip()
-        if len(words) > _LONGEST_REGISTRY_MESSAGE:
-            words = f"{words[:_LONGEST_REGISTRY_MESSAGE]}…"
+        words = foreign(registry_message.strip())
         said = f": {words}" if words else ""
         end = "" if said.endswith((".", "…", "!", "?")) else "."
         super().__init__(
-            f"{method} {url} was answered with error {error_code} (HTTP {status}){said}{end} {self.advice}".strip(),
+            f"{method} {foreign(url)} was answered with error {error_code} (HTTP {status}){said}{end} {self.advice}".strip(),
             status=status,
             error_code=error_code,
             registry_message=registry_message,
