@@ -22,7 +22,7 @@ from srfix.recovery.subject_state import SubjectState, subject_state_document, s
 from srfix.serde.errors import PlanError
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Role, Subject, Topic
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, given_schema_id
 
 __all__ = ["Omission", "Plan", "PlannedFinding", "load_plan", "plan_digest", "plan_document", "plan_from", "save_plan"]
 
@@ -310,7 +310,7 @@ def _omission(document: Json) -> Omission:
 
 
 def _ids(document: list[Json]) -> tuple[SchemaId, ...]:
-    return tuple(SchemaId(schema_id) for schema_id in document if isinstance(schema_id, int))
+    return tuple(given_schema_id(schema_id) for schema_id in document if isinstance(schema_id, int))
 
 
 def _lines(document: Json) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from srfix.serde.errors import (
     DecodeError,
     DualSubjectError,
     EncodeError,
+    ImpossibleSchemaIdError,
     IncompatibleTypeError,
     NoSubjectError,
     OutOfRangeError,
@@ -67,6 +68,7 @@ class Reason(Enum):
     TOMBSTONE = "TOMBSTONE"
     TOO_SHORT = "TOO_SHORT"
     BAD_MAGIC = "BAD_MAGIC"
+    BAD_ID = "BAD_ID"
     BAD_FRAMING = "BAD_FRAMING"
     UNKNOWN_ID = "UNKNOWN_ID"
     NOT_UNDER_SUBJECT = "NOT_UNDER_SUBJECT"
@@ -90,6 +92,7 @@ class Reason(Enum):
 _REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
     (PayloadTooShortError, Reason.TOO_SHORT),
     (UnknownMagicByteError, Reason.BAD_MAGIC),
+    (ImpossibleSchemaIdError, Reason.BAD_ID),
     (WireError, Reason.BAD_FRAMING),
     (SubjectVersionError, Reason.NOT_UNDER_SUBJECT),
     (DualSubjectError, Reason.NOT_UNDER_SUBJECT),

@@ -417,6 +417,8 @@ class TestIncompleteAnswers:
             ({}, "its subject is missing or not a text"),
             ({"subject": "s", "version": "1"}, "its version is missing or not a number"),
             ({"subject": "s", "version": 1, "id": True}, "its id is missing or not a number"),
+            ({"subject": "s", "version": 1, "id": 0}, "its id is 0, which no registry gives"),
+            ({"subject": "s", "version": 1, "id": 2**31}, "its id is 2147483648, which no registry gives"),
             ({"subject": "s", "version": 1, "id": 1}, "its schema is missing or not a text"),
             ({"subject": "s", "version": 1, "id": 1, "schema": {}}, "its schema is missing or not a text"),
             (

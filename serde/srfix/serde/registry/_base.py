@@ -13,13 +13,19 @@ from srfix.serde.registry._answer import Answer
 from srfix.serde.registry._transport import Settings, Transport
 from srfix.serde.registry._urls import parse_proxy, parse_urls, path_of
 from srfix.serde.registry.auth import Auth
-from srfix.serde.registry.errors import EndpointNotSupportedError, RegistryAnswerError, RegistryProtocolError
+from srfix.serde.registry.errors import (
+    AddressNotFoundError,
+    EndpointNotSupportedError,
+    RegistryAnswerError,
+    RegistryProtocolError,
+    SchemaNotFoundError,
+)
 from srfix.serde.registry.models import Json, RegisteredSchema, Schema
 from srfix.serde.registry.retry import RetryPolicy
 from srfix.serde.registry.tls import ClientCertificate, check_ca_file, client_context
 from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
 
-__all__ = ["ClientBase", "flags", "schema_body"]
+__all__ = ["ClientBase", "ask_by_id", "flags", "schema_body"]
 
 
 class ClientBase:
@@ -161,7 +167,24 @@ def schema_body(schema: Schema) -> dict[str, Json]:
 
 
 def _fetch_schema(transport: Transport, schema_id: int, context: Subject | None) -> RegisteredSchema:
-    query = None if context is None else {"subject": context}
-    return _parse.registered_schema(
-        transport.request("GET", path_of("schemas", "ids", schema_id), query=query), schema_id
-    )
+    return _parse.registered_schema(ask_by_id(transport, schema_id, context), schema_id)
+
+
+def ask_by_id(transport: Transport, schema_id: int, subject: Subject | None) -> Answer:
+    """`GET /schemas/ids/{id}`. That there is no such address (404, not 40403) says that there is no such schema, too: so
+    answer registries that take the id for no number of theirs.
+
+    :raises SchemaNotFoundError: if the registry does not know the id.
+    """
+    query = None if subject is None else {"subject": subject}
+    try:
+        return transport.request("GET", path_of("schemas", "ids", schema_id), query=query)
+    except AddressNotFoundError as error:
+        raise SchemaNotFoundError(
+            error.status,
+            error.error_code,
+            f"{error.registry_message} No code of a schema registry's: is the URL's base path right?".strip(),
+            error.url,
+            method="GET",
+            earlier_attempt_lost=error.earlier_attempt_lost,
+        ) from error

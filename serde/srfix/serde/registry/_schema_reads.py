@@ -8,7 +8,7 @@ from typing import Literal
 
 from srfix.serde.registry import _parse
 from srfix.serde.registry._answer import Answer
-from srfix.serde.registry._base import ClientBase, flags, schema_body
+from srfix.serde.registry._base import ClientBase, ask_by_id, flags, schema_body
 from srfix.serde.registry._paging import paged
 from srfix.serde.registry._urls import path_of
 from srfix.serde.registry.errors import (
@@ -19,7 +19,7 @@ from srfix.serde.registry.errors import (
 )
 from srfix.serde.registry.models import CompatibilityCheck, RegisteredSchema, Schema, SchemaVersion, SubjectVersion
 from srfix.serde.subjects import Role, Subject, context_alone, has_prefix
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, given_schema_id
 
 __all__ = ["SchemaReads"]
 
@@ -34,8 +34,9 @@ class SchemaReads(ClientBase):
         Readers send the whole subject, and in a named context fail where it does not hold the id (`gives_id_to`).
 
         :raises SchemaNotFoundError: if the context does not know the id.
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
-        return self._schema_by_id(schema_id, context_alone(subject))
+        return self._schema_by_id(given_schema_id(schema_id), context_alone(subject))
 
     def gives_id_to(self, subject: str, schema_id: int) -> bool:
         """Whether the registry answers for an id to a reader that names its subject (`GET /schemas/ids/{id}?subject=`), as
@@ -43,9 +44,11 @@ class SchemaReads(ClientBase):
 
         In a named context it does for a subject that holds the id, be it soft-deleted, and for no other. In the default
         one it answers for any id, though not always with the default context's schema, so that this says little there.
+
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
         try:
-            self._transport.request("GET", path_of("schemas", "ids", schema_id), query={"subject": subject})
+            ask_by_id(self._transport, given_schema_id(schema_id), Subject(subject))
         except SchemaNotFoundError:
             return False
         return True
@@ -179,6 +182,7 @@ class SchemaReads(ClientBase):
         8.2.1). Ask `lookup`. `subject` only picks the context.
 
         :raises SchemaNotFoundError: if the registry does not know the id (Karapace answers nothing instead).
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
         answer = self._of_id(schema_id, "subjects", deleted=deleted, subject=subject)
         return None if answer is None else _parse.subjects(answer)
@@ -191,11 +195,13 @@ class SchemaReads(ClientBase):
         A hint, no membership test, as `subjects_of_id`.
 
         :raises SchemaNotFoundError: if the registry does not know the id (Karapace answers nothing instead).
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
         answer = self._of_id(schema_id, "versions", deleted=deleted, subject=subject)
         return None if answer is None else _parse.subject_versions(answer)
 
     def _of_id(self, schema_id: int, what: str, *, deleted: bool, subject: str | None) -> Answer | None:
+        given_schema_id(schema_id)
         context = context_alone(subject)
         query = {**(flags(deleted=deleted) or {}), **({} if context is None else {"subject": context})}
         try:
