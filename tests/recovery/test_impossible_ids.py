@@ -15,8 +15,6 @@ from srfix.recovery.subject_state import subject_state_from
 from srfix.recovery.verify_events import Problem
 from srfix.serde.errors import PlanError
 from srfix.serde.registry import RegistryClient
-
-
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R, plan_of
 from tests.recovery.world import World, value, world_of
 

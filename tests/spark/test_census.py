@@ -202,14 +202,14 @@ class TestPeekSql:
 class TestTheSameNumbers:
     @pytest.mark.parametrize(
         "committed",
-        [None, {0: 17, 1: 0, 2: 328}, {0: None, 1: 5, 2: 40}, {0: 10_000, 1: None, 2: 0}],
+        [None, {0: 17, 1: 0, 2: 330}, {0: None, 1: 5, 2: 40}, {0: 10_000, 1: None, 2: 0}],
         ids=["global table", "in the middle", "one without", "beyond the end"],
     )
     def test_of_all_that_a_producer_may_do(self, engines: Engines, committed: Mapping[int, int | None] | None) -> None:
         census = engines.agree(asked(ODD, 3, committed))
-        assert [partition.records for partition in census.partitions] == [328, 0, 328]
+        assert [partition.records for partition in census.partitions] == [330, 0, 330]
         assert census.ids(Role.KEY) == (7, 8)
-        assert census.ids(Role.VALUE) == (1, 2, 3, 4, 5, 2**31 - 1, 2**32 - 1)
+        assert census.ids(Role.VALUE) == (1, 2, 3, 4, 5, 2**31 - 1)
         values = census.partitions[0].values
         assert min(values.guids, values.unframed, values.nulls) > 0
 
