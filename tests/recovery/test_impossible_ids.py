@@ -15,6 +15,7 @@ from srfix.recovery.subject_state import subject_state_from
 from srfix.recovery.verify_events import Problem
 from srfix.serde.errors import PlanError
 from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.models import Json
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R, plan_of
 from tests.recovery.world import World, value, world_of
 
@@ -86,7 +87,7 @@ class TestDocumentsThatNameOne:
 
     @pytest.mark.parametrize("schema_id", [-1, *IMPOSSIBLE])
     def test_the_state_of_a_subject_is_refused(self, schema_id: int) -> None:
-        version = {"version": 1, "id": schema_id, "deleted": False}
+        version: Json = {"version": 1, "id": schema_id, "deleted": False}
         with pytest.raises(PlanError, match=rf"There is no schema id {schema_id}\b"):
             subject_state_from({"subject": "s", "versions": [version], "config": None, "mode": None})
 

@@ -454,13 +454,6 @@ class TestSchemaCache:
         assert client.schema_by_id(7) is client.schema_by_id(7)
         assert len(server.seen) == 1
 
-    def test_an_unknown_id_is_asked_again(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.fails(404, 40403)
-        server.answers({"schema": TEXT})
-        with pytest.raises(SchemaNotFoundError):
-            client.schema_by_id(7)
-        assert client.schema_by_id(7).schema == AVRO
-
     def test_an_id_under_another_subject_may_be_another_contexts(
         self, server: ScriptedRegistry, client: RegistryClient
     ) -> None:

@@ -9,7 +9,6 @@ from typing import Literal
 from srfix.serde.registry import _parse
 from srfix.serde.registry._answer import Answer
 from srfix.serde.registry._base import ClientBase, ask_by_id, flags, schema_body
-from srfix.serde.registry._paging import paged
 from srfix.serde.registry._urls import path_of
 from srfix.serde.registry.errors import (
     EndpointNotSupportedError,
@@ -33,10 +32,14 @@ class SchemaReads(ClientBase):
         `subject` only picks the context (7.0 on), and only that is sent: whether the subject holds the id is no matter.
         Readers send the whole subject, and in a named context fail where it does not hold the id (`gives_id_to`).
 
+        That the registry does not know an id is remembered too, for half a minute (`UnknownIdBounds`), or until a client
+        of this process writes.
+
         :raises SchemaNotFoundError: if the context does not know the id.
         :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
-        return self._schema_by_id(given_schema_id(schema_id), context_alone(subject))
+        asked = (given_schema_id(schema_id), context_alone(subject))
+        return self._unknown_ids.unless_known(asked, lambda: self._schema_by_id(*asked))
 
     def gives_id_to(self, subject: str, schema_id: int) -> bool:
         """Whether the registry answers for an id to a reader that names its subject (`GET /schemas/ids/{id}?subject=`), as
@@ -54,12 +57,14 @@ class SchemaReads(ClientBase):
         return True
 
     def schema_by_guid(self, guid: str) -> Schema:
-        """The schema behind a GUID, which framings other than the id's carry (Confluent 8.0 on). Not cached.
+        """The schema behind a GUID, which framings other than the id's carry (Confluent 8.0 on). Not cached, but that it is
+        unknown is remembered as an id's is.
 
         :raises SchemaNotFoundError: if the registry does not know the GUID.
         :raises EndpointNotSupportedError: if the registry knows no GUIDs.
         """
-        return _parse.schema(self._request_if_there("GET", path_of("schemas", "guids", guid)))
+        path = path_of("schemas", "guids", guid)
+        return self._unknown_ids.unless_known(guid, lambda: _parse.schema(self._request_if_there("GET", path)))
 
     def schemas(
         self, *, deleted: bool = False, prefix: str | None = None, latest_only: bool = False
@@ -82,7 +87,7 @@ class SchemaReads(ClientBase):
                 )
             return _parse.schema_versions(answer)
 
-        listing = paged(fetch, key=lambda found: (found.subject, found.version))
+        listing = self._listed(fetch, key=lambda found: (found.subject, found.version))
         first = list(_next(listing))
         return (found for found in chain(first, listing) if prefix is None or has_prefix(found.subject, prefix))
 
@@ -116,7 +121,7 @@ class SchemaReads(ClientBase):
         def fetch(offset: int) -> tuple[Subject, ...]:
             return _parse.subjects(self._transport.request("GET", "/subjects", query={**query, **_from(offset)}))
 
-        listing = paged(fetch, key=lambda subject: subject)
+        listing = self._listed(fetch, key=lambda subject: subject)
         return tuple(subject for subject in listing if prefix is None or has_prefix(subject, prefix))
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
@@ -129,7 +134,7 @@ class SchemaReads(ClientBase):
         def fetch(offset: int) -> tuple[int, ...]:
             return _parse.versions(self._transport.request("GET", path, query={**query, **_from(offset)}))
 
-        return tuple(paged(fetch, key=lambda version: version))
+        return tuple(self._listed(fetch, key=lambda version: version))
 
     def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
         """One version of a subject; with `deleted` also a soft-deleted one.
