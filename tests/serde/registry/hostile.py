@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,12 +16,21 @@ __all__ = ["HostileServer", "answer", "hostile_server", "without_end"]
 class HostileServer:
     """Reads a request's head, then sends the pieces, until there are no more or the client has hung up."""
 
-    def __init__(self, pieces: Callable[[], Iterable[bytes]], *, pause_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        pieces: Callable[[], Iterable[bytes]],
+        *,
+        pause_s: float = 0.0,
+        tls: ssl.SSLContext | None = None,
+        waits: bool = True,
+    ) -> None:
         self._pieces = pieces
+        self._tls = tls
+        self._waits = waits
         self._pause_s = pause_s
         self._stopped = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self._listener.getsockname()[1]}"
         self.requests = 0
         """How many heads arrived."""
         self.sent = 0
@@ -47,12 +57,15 @@ class HostileServer:
             self._threads.append(thread)
             thread.start()
 
+    def _wrapped(self, connection: socket.socket) -> socket.socket:
+        return connection if self._tls is None else self._tls.wrap_socket(connection, server_side=True)
+
     def _serve(self, connection: socket.socket) -> None:
         connection.settimeout(10)
-        with connection, contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), self._wrapped(connection) as connection:
             while not self._stopped.is_set():
                 head = b""
-                while b"\r\n\r\n" not in head:
+                while self._waits and b"\r\n\r\n" not in head:
                     received = connection.recv(65_536)
                     if not received:
                         return
@@ -66,12 +79,19 @@ class HostileServer:
 
 
 @contextmanager
-def hostile_server(pieces: Callable[[], Iterable[bytes]], *, pause_s: float = 0.0) -> Iterator[HostileServer]:
+def hostile_server(
+    pieces: Callable[[], Iterable[bytes]],
+    *,
+    pause_s: float = 0.0,
+    tls: ssl.SSLContext | None = None,
+    waits: bool = True,
+) -> Iterator[HostileServer]:
     """A running one.
 
     :param pause_s: seconds before each piece.
+    :param waits: False to send without having been asked.
     """
-    server = HostileServer(pieces, pause_s=pause_s)
+    server = HostileServer(pieces, pause_s=pause_s, tls=tls, waits=waits)
     try:
         yield server
     finally:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import re
 import resource
+import ssl
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import pytest
+import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,6 +104,18 @@ class TestTooBig:
         assert "(http.answer.max.head.bytes)" in said(server)
         assert server.requests == 1
 
+    @pytest.mark.parametrize(
+        ("head", "words"),
+        [
+            (b"X: y\r\n" * 101, "more than 100 headers, which Python does not read"),
+            (b"X: " + b"y" * 70_000, "a header of more than 65,536 bytes, which Python does not read"),
+        ],
+    )
+    def test_a_head_that_python_itself_does_not_read(self, head: bytes, words: str) -> None:
+        server = asked(once(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n"), AnswerBounds())
+        assert f"its answer has {words}" in said(server)
+        assert server.requests == 1
+
     @pytest.mark.parametrize("codings", ["gzip, gzip", "gzip,deflate", "br", "gzip, identity, gzip", "nonsense"])
     def test_what_was_not_asked_for_is_not_decompressed(self, codings: str) -> None:
         body = gzip.compress(gzip.compress(b" " * 10**7))
@@ -113,9 +129,9 @@ class TestTooBig:
         assert "(http.answer.max.parts)" in said(asked(once(answer(body)), SMALL))
 
     def test_memory_stays(self) -> None:
-        """A gigabyte, compressed to one megabyte."""
-        pieces = [zlib.compressobj(9, zlib.DEFLATED, 31)]
-        body = b"".join(pieces[0].compress(b" " * 2**24) for _ in range(64)) + pieces[0].flush()
+        """A gigabyte, compressed to a few megabytes."""
+        gigabyte = zlib.compressobj(1, zlib.DEFLATED, 31)
+        body = b"".join(gigabyte.compress(b" " * 2**24) for _ in range(64)) + gigabyte.flush()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         asked(once(answer(body, "Content-Encoding: gzip")), AnswerBounds())
         grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -161,6 +177,81 @@ class TestTooSlow:
     def test_silence_up_to_the_deadline_is_the_deadlines(self) -> None:
         server = asked(without_end(b"", b"H"), QUICK, pause_s=2.0)
         assert "(http.answer.deadline.ms)" in said(server)
+
+
+class TestOverTls:
+    @pytest.fixture
+    def ca_file(self, authority: trustme.CA, tmp_path: Path) -> str:
+        path = tmp_path / "ca.pem"
+        authority.cert_pem.write_to_path(path)
+        return str(path)
+
+    @pytest.fixture
+    def tls(self, authority: trustme.CA) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("127.0.0.1").configure_cert(context)
+        return context
+
+    @pytest.mark.parametrize(
+        ("pieces", "bounds", "pause_s", "property_"),
+        [
+            (TOO_BIG["chunks without end"], SMALL, 0.0, "http.answer.max.bytes"),
+            (without_end(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100), SMALL, 0.0, "http.answer.max.head.bytes"),
+            (SLOW["a body"], QUICK, 0.05, "http.answer.deadline.ms"),
+            (SLOW["headers"], QUICK, 0.05, "http.answer.deadline.ms"),
+        ],
+    )
+    def test_the_bounds_hold(
+        self, pieces: Pieces, bounds: AnswerBounds, pause_s: float, property_: str, tls: ssl.SSLContext, ca_file: str
+    ) -> None:
+        with (
+            hostile_server(pieces, pause_s=pause_s, tls=tls) as server,
+            RegistryClient(server.url, ca_file=ca_file, bounds=bounds) as client,
+            pytest.raises(RegistryUnreachableError, match=rf"\({re.escape(property_)}\)"),
+        ):
+            client.subjects()
+
+    def test_a_handshake_that_drips_ends_with_the_time_out_of_the_connection(self, ca_file: str) -> None:
+        record = b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc"
+        with hostile_server(without_end(record, b"\0"), pause_s=0.05, waits=False) as server:
+            url = server.url.replace("http://", "https://")
+            with (
+                RegistryClient(
+                    url,
+                    ca_file=ca_file,
+                    connect_timeout_s=0.3,
+                    retry=RetryPolicy(max_attempts=1),
+                    bounds=AnswerBounds(),
+                ) as client,
+                pytest.raises(RegistryUnreachableError, match=r"no connection within 0\.3 s|no answer within"),
+            ):
+                client.subjects()
+            assert server.sent < 1000
+
+
+class TestThroughAProxy:
+    @pytest.mark.parametrize("url", ["http://registry.test", "https://registry.test"])
+    @pytest.mark.parametrize(
+        ("pieces", "bounds", "pause_s", "property_"),
+        [
+            (
+                without_end(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 999 + b"\r\n"),
+                SMALL,
+                0.0,
+                "http.answer.max.head.bytes",
+            ),
+            (without_end(b"HTTP/1.1 200 OK\r\nX: ", b"y"), QUICK, 0.05, "http.answer.deadline.ms"),
+        ],
+    )
+    def test_the_bounds_hold_for_its_own_answers_too(
+        self, pieces: Pieces, bounds: AnswerBounds, pause_s: float, property_: str, url: str
+    ) -> None:
+        with (
+            hostile_server(pieces, pause_s=pause_s) as proxy,
+            RegistryClient(url, proxy=proxy.url, bounds=bounds, retry=RetryPolicy(max_attempts=1)) as client,
+            pytest.raises(RegistryUnreachableError, match=rf"\({re.escape(property_)}\)"),
+        ):
+            client.subjects()
 
 
 class TestListings:
@@ -309,8 +400,6 @@ class TestBounds:
 
 
 def _source() -> str:
-    from pathlib import Path
-
     from srfix.serde import bounds
 
     return Path(bounds.__file__).read_text(encoding="utf-8")

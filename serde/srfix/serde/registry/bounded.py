@@ -115,7 +115,16 @@ class _Response(http.client.HTTPResponse):
         self.fp = io.BufferedReader(self._received)
 
     def begin(self) -> None:
-        super().begin()
+        try:
+            super().begin()
+        except http.client.LineTooLong:
+            raise AnswerBoundError(
+                "its answer has a header of more than 65,536 bytes, which Python does not read"
+            ) from None
+        except http.client.HTTPException as error:
+            if not str(error).startswith("got more than"):
+                raise
+            raise AnswerBoundError("its answer has more than 100 headers, which Python does not read") from None
         bounds = _current.bounds
         self._received.most += _FRAMING * bounds.body_bytes + bounds.head_bytes
         self._received.beyond = _too_big(bounds)
