@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
@@ -13,6 +14,7 @@ from srfix.recovery.ksqldb import KsqldbClient, ksqldb_bounds
 from srfix.recovery.ksqldb.answers import read_answer
 from srfix.serde.bounds import AnswerBounds
 from srfix.serde.errors import KsqldbError, UsageError
+from tests.recovery.ksqldb.server import ksqldb_server
 from tests.serde.registry.hostile import answer, hostile_server, without_end
 
 SMALL = AnswerBounds(body_bytes=100_000, head_bytes=10_000, json_parts=5_000, deadline_s=20.0)
@@ -87,6 +89,34 @@ class TestSurvey:
             pytest.raises(KsqldbError, match=r"with HTTP 200 and no JSON"),
         ):
             client.survey()
+
+
+class TestAll:
+    def test_a_question_asked_late_has_what_is_left_of_the_time(self) -> None:
+        """Version and queries come at once; the description of the first source drips."""
+        with ksqldb_server() as good:
+            times = iter([0.0, 59.7])
+
+            def pieces() -> Iterator[bytes]:
+                number = server.requests
+                if number == 1:
+                    yield answer(json.dumps(good.info).encode())
+                elif number == 2:
+                    yield answer(json.dumps(good.answers["SHOW QUERIES EXTENDED;"]).encode())
+                else:
+                    yield answer(b"[", length=10**6)
+                    while True:
+                        time.sleep(0.02)  # a server that drips: nothing is waited for here
+                        yield b" "
+
+            with (
+                hostile_server(pieces) as server,
+                KsqldbClient(server.url, deadline_s=60, clock=lambda: next(times, 61.0)) as client,
+            ):
+                answers = client.survey()
+        assert server.requests == 3
+        assert "was not complete after 0.3 s" in answers.problems[0]
+        assert answers.problems[1] == "not everything was asked within 60 s: some topologies or topics are not known"
 
 
 class TestReadAnswer:

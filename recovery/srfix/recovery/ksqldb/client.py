@@ -135,19 +135,20 @@ class KsqldbClient:
             return merge(short, KsqldbAnswers(origin=self.url, problems=(error.message,)))
 
     def _tell(self, statement: str, ends: float) -> KsqldbAnswers:
-        if self._clock() >= ends:
+        left_s = ends - self._clock()
+        if left_s <= 0:
             late = f"not everything was asked within {self._deadline_s:g} s: some topologies or topics are not known"
             return KsqldbAnswers(origin=self.url, problems=(late,))
         try:
-            return self._ask(statement)
+            return self._ask(statement, left_s)
         except KsqldbError as error:
             return KsqldbAnswers(origin=self.url, problems=(f"{statement} {error.message}",))
 
-    def _ask(self, statement: str) -> KsqldbAnswers:
-        document = self._send("POST", "/ksql", {"ksql": statement, "streamsProperties": {}})
+    def _ask(self, statement: str, left_s: float | None = None) -> KsqldbAnswers:
+        document = self._send("POST", "/ksql", {"ksql": statement, "streamsProperties": {}}, left_s)
         return read_answer(document, origin=self.url)
 
-    def _send(self, method: str, path: str, body: dict[str, Json] | None = None) -> Json:
+    def _send(self, method: str, path: str, body: dict[str, Json] | None = None, left_s: float | None = None) -> Json:
         credentials = self._auth.credentials() if self._auth is not None else NO_CREDENTIALS
         headers = {"Accept": _JSON, "Content-Type": _JSON, **credentials.headers}
         try:
@@ -158,6 +159,7 @@ class KsqldbClient:
                 bounds=self._bounds,
                 connect_timeout_s=self._connect_timeout_s,
                 read_timeout_s=self._read_timeout_s,
+                deadline_s=left_s,
                 verify=self._ca_file or True,
             )
             check_json_parts(received, self._bounds)
