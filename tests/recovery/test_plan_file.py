@@ -32,7 +32,7 @@ from tests.recovery.test_circumstances import known
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 subjects = texts.map(Subject)
-ids = st.integers(0, 2**31 - 1).map(SchemaId)
+ids = st.integers(1, 2**31 - 1).map(SchemaId)
 steps = st.integers(1, 99)
 configs = st.none() | st.dictionaries(texts, texts | st.booleans() | st.none(), max_size=3)
 references = st.builds(SchemaReference, name=texts, subject=texts, version=steps)

@@ -39,6 +39,7 @@ SHARED_KEYS: Final = (
     "ignore",
     "kafka-config",
     "ksqldb",
+    "ksqldb-config",
     "ksqldb-text",
     "ksqldb-user",
     "master",
@@ -52,7 +53,7 @@ SHARED_KEYS: Final = (
     "streams-version",
     "topology",
 )
-_REPEATABLE: Final = ("ignore", "ksqldb", "ksqldb-text", "spark-conf", "state-dir", "topology")
+_REPEATABLE: Final = ("ignore", "ksqldb", "ksqldb-config", "ksqldb-text", "spark-conf", "state-dir", "topology")
 _TABLES: Final = ("kafka", "registry-client", "source")
 
 

@@ -103,6 +103,7 @@ def apply_plan(
     :raises RegistryError: if the registry did not answer before the first write, or refused that one; nothing was
         written then.
     """
+    registry.forget_unknown_ids()
     while True:
         with open_journal(journal_path, clock) as (journal, state):
             if state is None or not _is_done_with(plan, state, journal_path):

@@ -23,7 +23,9 @@ __all__ = ["Given", "GivenOption", "KNOWN_OPTIONS", "in_pieces", "positional", "
 
 _CONNECTION: Final = frozenset({"--bootstrap-servers", "-X", "--kafka-config", "--registry", "-R", "--config"})
 _SELECTION: Final = frozenset({"--application", "--store", "--source", "--reader", "--streams-version", "--ignore"})
-_EVIDENCE: Final = frozenset({"--state-dir", "--topology", "--ksqldb", "--ksqldb-user", "--ksqldb-text"})
+_EVIDENCE: Final = frozenset(
+    {"--state-dir", "--topology", "--ksqldb", "--ksqldb-config", "--ksqldb-user", "--ksqldb-text"}
+)
 _HURRY: Final = frozenset({"--deadline", "--max-records"})
 _ENGINE: Final = frozenset({"--engine", "--master", "--spark-conf"})
 

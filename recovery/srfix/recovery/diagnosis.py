@@ -70,6 +70,7 @@ def diagnose(
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
+    survey.registry.forget_unknown_ids()
     found = find_candidates(survey, application=application, store=store, given=said.given)
     counter = _Counter(survey, engine, on_progress, deadline_s, max_records, decode_values)
     verdicts = weigh_all(found.suspects, survey, found.applications)

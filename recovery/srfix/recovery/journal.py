@@ -22,7 +22,7 @@ from srfix.recovery.subject_state import SubjectState, subject_state_document, s
 from srfix.serde.errors import PlanError
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Subject
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, is_schema_id
 
 __all__ = [
     "Journal",
@@ -265,8 +265,10 @@ def _replay(path: Path, content: bytes) -> JournalState:
             case {"event": "after", "step": int(step), "state": document, **rest}:
                 state.after[step] = subject_state_from(document)
                 match rest.get("answer"):
-                    case {"id": int(schema_id)}:
+                    case {"id": int(schema_id)} if is_schema_id(schema_id):
                         state.given[step] = SchemaId(schema_id)
+                    case {"id": int()}:
+                        raise _unreadable(path, number)
             case {"event": "finished"}:
                 state.finished = True
             case {"event": "reopened", "steps": list(steps), "expects": dict(expects)}:

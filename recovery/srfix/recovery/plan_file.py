@@ -23,7 +23,7 @@ from srfix.serde.errors import PlanError
 from srfix.serde.printable import printable_json
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Role, Subject, Topic
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, given_schema_id
 
 __all__ = ["Omission", "Plan", "PlannedFinding", "load_plan", "plan_digest", "plan_document", "plan_from", "save_plan"]
 
@@ -313,7 +313,7 @@ def _omission(document: Json) -> Omission:
 
 
 def _ids(document: list[Json]) -> tuple[SchemaId, ...]:
-    return tuple(SchemaId(schema_id) for schema_id in document if isinstance(schema_id, int))
+    return tuple(given_schema_id(schema_id) for schema_id in document if isinstance(schema_id, int))
 
 
 def _lines(document: Json) -> tuple[str, ...]:

@@ -80,6 +80,7 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
     """
     if not journal_path.exists():
         raise PlanError(f"There is no journal {journal_path}: no repair was begun there, so there is nothing to undo.")
+    registry.forget_unknown_ids()
     with open_journal(journal_path, clock) as (journal, state):
         if state is None:
             raise PlanError(f"The journal {journal_path} is empty: no repair was begun, so there is nothing to undo.")

@@ -15,6 +15,7 @@ from srfix.serde.errors import (
     DecodeError,
     DualSubjectError,
     EncodeError,
+    ImpossibleSchemaIdError,
     IncompatibleTypeError,
     NoSubjectError,
     OutOfRangeError,
@@ -69,6 +70,7 @@ class Reason(Enum):
     TOMBSTONE = "TOMBSTONE"
     TOO_SHORT = "TOO_SHORT"
     BAD_MAGIC = "BAD_MAGIC"
+    BAD_ID = "BAD_ID"
     BAD_FRAMING = "BAD_FRAMING"
     UNKNOWN_ID = "UNKNOWN_ID"
     NOT_UNDER_SUBJECT = "NOT_UNDER_SUBJECT"
@@ -93,6 +95,7 @@ class Reason(Enum):
 _REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
     (PayloadTooShortError, Reason.TOO_SHORT),
     (UnknownMagicByteError, Reason.BAD_MAGIC),
+    (ImpossibleSchemaIdError, Reason.BAD_ID),
     (WireError, Reason.BAD_FRAMING),
     (SubjectVersionError, Reason.NOT_UNDER_SUBJECT),
     (DualSubjectError, Reason.NOT_UNDER_SUBJECT),

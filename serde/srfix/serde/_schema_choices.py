@@ -24,7 +24,7 @@ from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundErro
 from srfix.serde.registry.models import Schema
 from srfix.serde.registry.references import reference_texts
 from srfix.serde.subjects import Role, Subject, SubjectStrategy, needs_record, subject_of
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, given_schema_id
 
 __all__ = ["ExistingSchema", "OwnSchema", "Published", "SchemaChoice", "SettledSchema"]
 
@@ -197,7 +197,7 @@ class ExistingSchema:
 
     def _found(self, topic: str, role: Role) -> WrittenSchema:
         if self._schema_id is not None:
-            return self._by_id(Question(identity=SchemaId(self._schema_id), topic=topic, role=role))
+            return self._by_id(Question(identity=given_schema_id(self._schema_id), topic=topic, role=role))
         assert self._version is not None
         return self._by_version(self._subjects(topic, role), self._version, role)
 

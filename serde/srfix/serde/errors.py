@@ -4,6 +4,7 @@
     ├── WireError                     a payload's framing
     │   ├── PayloadTooShortError      fewer bytes than the framing needs
     │   ├── UnknownMagicByteError     the first byte is neither 0 nor 1
+    │   ├── ImpossibleSchemaIdError   a schema id that no registry gives: below 1, or beyond Java's ints
     │   └── MalformedHeaderError      a schema id header that is not 0x01 + GUID
     ├── SchemaError                   a schema text that is not one, or not of the kind asked for
     ├── ColumnError                   a column list that cannot be read, or is not allowed
@@ -75,6 +76,7 @@ __all__ = [
     "DualSubjectError",
     "EncodeError",
     "EngineRefusedError",
+    "ImpossibleSchemaIdError",
     "IncompatibleTypeError",
     "JarMissingError",
     "KsqldbError",
@@ -139,6 +141,13 @@ class PayloadTooShortError(WireError):
 
 class UnknownMagicByteError(WireError):
     """The first byte is neither 0 (schema id) nor 1 (schema GUID): the payload is not framed."""
+
+
+class ImpossibleSchemaIdError(WireError):
+    """A schema id that no registry gives: below 1, or of 2^31 and more, which Java takes for negative."""
+
+    schema_id: int
+    """The id, as four unsigned bytes or a person say it."""
 
 
 class MalformedHeaderError(WireError):

@@ -6,15 +6,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     from srfix.serde.registry import Auth, BasicAuth, ClientCertificate, RegistryClient, RetryPolicy
 
-__all__ = ["RegistrySettings", "is_registry_property", "open_registry", "registry_settings", "short_names"]
+__all__ = [
+    "RegistrySettings",
+    "answer_bounds",
+    "is_registry_property",
+    "open_registry",
+    "registry_settings",
+    "short_names",
+]
 
 _PREFIX: Final = "schema.registry."
 _SOURCES: Final = ("USER_INFO", "URL", "SASL_INHERIT")
@@ -25,9 +33,17 @@ _KNOWN: Final = (
     "bearer.auth.identity.pool.id",
     "bearer.auth.logical.cluster",
     "bearer.auth.token",
+    "http.answer.deadline.ms",
+    "http.answer.max.bytes",
+    "http.answer.max.head.bytes",
+    "http.answer.max.parts",
     "http.connect.timeout.ms",
+    "http.listing.deadline.ms",
+    "http.listing.max.pages",
     "http.read.timeout.ms",
     "max.retries",
+    "missing.cache.size",
+    "missing.id.cache.ttl.sec",
     "proxy",
     "retries.max.wait.ms",
     "retries.wait.ms",
@@ -37,6 +53,15 @@ _KNOWN: Final = (
     "ssl.key.password",
     "url",
 )
+ANSWER_BOUNDS: Final = {
+    "body_bytes": "http.answer.max.bytes",
+    "head_bytes": "http.answer.max.head.bytes",
+    "json_parts": "http.answer.max.parts",
+    "deadline_s": "http.answer.deadline.ms",
+    "pages": "http.listing.max.pages",
+    "listing_deadline_s": "http.listing.deadline.ms",
+}
+"""The property that changes each field of `AnswerBounds`."""
 _FETCH_IT_YOURSELF: Final = (
     "srfix fetches no tokens: let something else write one to a file, and give bearer.auth.token=file:PATH; "
     "the file is read anew for each request."
@@ -89,6 +114,10 @@ class RegistrySettings:
     """Upper end of the first wait between attempts, in seconds; None for the client's default."""
     retry_max_wait_s: float | None = None
     """No wait between attempts is longer, in seconds; None for the client's default."""
+    bounds: AnswerBounds = AnswerBounds()  # noqa: RUF009  (frozen)
+    """What an answer may take."""
+    unknown_ids: UnknownIdBounds = UnknownIdBounds()  # noqa: RUF009  (frozen)
+    """How long it is remembered that the registry does not know an id."""
 
 
 def is_registry_property(name: str) -> bool:
@@ -136,6 +165,31 @@ def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
         max_retries=_number(given, "max.retries"),
         retry_wait_s=_seconds(given, "retries.wait.ms"),
         retry_max_wait_s=_seconds(given, "retries.max.wait.ms"),
+        bounds=answer_bounds(given),
+        unknown_ids=_unknown_ids(given),
+    )
+
+
+def answer_bounds(given: Mapping[str, str], *, default: AnswerBounds = AnswerBounds()) -> AnswerBounds:  # noqa: B008
+    """What an answer may take, as the properties say, under their short names; others are passed over.
+
+    :raises UsageError: if one is no number, or not more than 0.
+    """
+    changed: dict[str, float] = {}
+    for bound, name in ANSWER_BOUNDS.items():
+        number = _number(given, name)
+        if number == 0:
+            raise UsageError(f"The property {name} must be more than 0.")
+        if number is not None:
+            changed[bound] = number / 1000 if name.endswith(".ms") else number
+    return replace(default, **changed)  # type: ignore[arg-type]
+
+
+def _unknown_ids(given: Mapping[str, str]) -> UnknownIdBounds:
+    default = UnknownIdBounds()
+    remember_s, most = _number(given, "missing.id.cache.ttl.sec"), _number(given, "missing.cache.size")
+    return UnknownIdBounds(
+        remember_s=default.remember_s if remember_s is None else remember_s, most=default.most if most is None else most
     )
 
 
@@ -201,6 +255,8 @@ def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, 
         connect_timeout_s=settings.connect_timeout_s,
         read_timeout_s=settings.read_timeout_s,
         retry=_retry_policy(settings),
+        bounds=settings.bounds,
+        unknown_ids=settings.unknown_ids,
     )
 
 

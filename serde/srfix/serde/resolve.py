@@ -71,6 +71,7 @@ class Resolver(Protocol):
         """The writer schema of a payload that carries the id.
 
         :raises ResolveError: if the policy does not accept the id.
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         :raises RegistryError: if the registry could not be asked.
         :raises UsageError: if a subject strategy has no subject for it.
         """

@@ -24,11 +24,12 @@ from srfix.serde.json_values import from_json
 from srfix.serde.registry import reference_texts
 from srfix.serde.registry.models import Schema
 from srfix.serde.windowed import Window, WindowKind, join
-from srfix.serde.wire import prefix_id_bytes
+from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID, prefix_id_bytes
 
 __all__ = ["encode"]
 
 _TEXTS: Final = ("hex", "base64", "text")
+_SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 
 
 @click.command()
@@ -41,9 +42,9 @@ _TEXTS: Final = ("hex", "base64", "text")
     metavar="TEXT|@FILE",
     help="Write under this schema; with columns as under VALUE_SCHEMA_ID: exact names, defaults for what is missing.",
 )
-@click.option("--schema-id", type=click.IntRange(min=1), help="Likewise, under the registry's schema with this id.")
+@click.option("--schema-id", type=_SCHEMA_ID, help="Likewise, under the registry's schema with this id.")
 @schema_options
-@click.option("--frame", type=click.IntRange(min=1), metavar="ID", help="Put this schema id before the body.")
+@click.option("--frame", type=_SCHEMA_ID, metavar="ID", help="Put this schema id before the body.")
 @click.option("--window", type=click.IntRange(min=0), metavar="MS", help="Around a key: the start of its window.")
 @click.option("--window-end", type=click.IntRange(min=0), metavar="MS", help="Of a session window: its end, inclusive.")
 @click.option(

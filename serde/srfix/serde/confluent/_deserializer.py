@@ -32,7 +32,16 @@ from srfix.serde.formats.table import check_schema_type, format_of
 from srfix.serde.interface import Context, Value
 from srfix.serde.registry.errors import RegistryAnswerError
 from srfix.serde.subjects import Role
-from srfix.serde.wire import PREFIX_ID_SIZE, Framing, header_guid, parse, prefix_of, schema_id_header, schema_id_of
+from srfix.serde.wire import (
+    PREFIX_ID_SIZE,
+    Framing,
+    given_schema_id,
+    header_guid,
+    parse,
+    prefix_of,
+    schema_id_header,
+    schema_id_of,
+)
 
 __all__ = ["CompileDecoder", "ConfluentDeserializer", "FromDict", "Readable"]
 
@@ -246,7 +255,7 @@ class ConfluentDeserializer:
                 if isinstance(identity, UUID):
                     known = self._registry.by_guid(identity)
                 else:
-                    known = self._registry.by_id(identity, subject)
+                    known = self._registry.by_id(given_schema_id(identity), subject)
             except RegistryAnswerError as error:
                 if error.status != 404:
                     raise

@@ -7,6 +7,7 @@
     └── RegistryAnswerError           an error answer; the class says which
         ├── 401   UnauthorizedError
         ├── 403   ForbiddenError
+        ├── 404   AddressNotFoundError
         ├── 40401 SubjectNotFoundError              40402 VersionNotFoundError
         ├── 40403 SchemaNotFoundError               40404 SubjectSoftDeletedError
         ├── 40405 SubjectNotSoftDeletedError        40406 VersionSoftDeletedError
@@ -38,6 +39,7 @@ from srfix.serde.errors import RegistryError
 from srfix.serde.printable import foreign
 
 __all__ = [
+    "AddressNotFoundError",
     "AssociationConflictError",
     "AssociationExistsError",
     "AssociationNotFoundError",
@@ -201,6 +203,12 @@ class ForbiddenError(RegistryAnswerError):
     """HTTP 403: known, but not allowed to."""
 
     advice = "Ask the registry's administrator for the permission, or use other credentials."
+
+
+class AddressNotFoundError(RegistryAnswerError):
+    """HTTP 404 without a code of the registry's own: it knows no such address (or takes a number in it for none)."""
+
+    advice = "Check the URL's base path, and whether this registry has that endpoint."
 
 
 class SubjectNotFoundError(RegistryAnswerError):
@@ -396,6 +404,7 @@ ERRORS_BY_CODE: Final[Mapping[int, type[RegistryAnswerError]]] = MappingProxyTyp
     {
         401: UnauthorizedError,
         403: ForbiddenError,
+        404: AddressNotFoundError,
         409: IncompatibleSchemaError,
         40401: SubjectNotFoundError,
         40402: VersionNotFoundError,
@@ -441,4 +450,5 @@ def answer_error_class(status: int, error_code: int) -> type[RegistryAnswerError
     The body's code decides (Apicurio sends 40405 to 40407 with HTTP 409), then the HTTP status: 401 and 403
     come with codes of all kinds (Confluent Cloud's 40101, 40301).
     """
-    return ERRORS_BY_CODE.get(error_code) or ERRORS_BY_CODE.get(status, RegistryAnswerError)
+    by_status = None if status == 404 else ERRORS_BY_CODE.get(status)  # 404xx that are unknown are codes of their own
+    return ERRORS_BY_CODE.get(error_code) or by_status or RegistryAnswerError

@@ -30,7 +30,7 @@ from srfix.serde.resolve import Resolver
 from srfix.serde.spark._worker_parts import contexts_with, words_of
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import given_schema_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +66,7 @@ class RememberedRefusals:
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
         """See `Resolver.resolve`."""
-        identity = SchemaId(schema_id)
+        identity = given_schema_id(schema_id)
         question = (identity, topic, role)
         return self._ask(question, lambda: self._policy.resolve(identity, topic=topic, role=role))
 

@@ -34,6 +34,7 @@ from srfix.serde.deserializer import (
 from srfix.serde.errors import (
     CasingError,
     ColumnError,
+    ImpossibleSchemaIdError,
     NoSubjectError,
     ResolveError,
     SchemaError,
@@ -53,7 +54,7 @@ from srfix.serde.spark._newest import given_columns, newest_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
 from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, TopicSubject, join_context, split_context
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, given_schema_id
 
 __all__ = ["NEWEST", "Newest", "PlanRegistry", "ReadPlan", "plan_read"]
 
@@ -209,13 +210,17 @@ def plan_read(
     :param ids: ids beside those of the subjects.
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
     :raises UsageError: if a registry or a newest schema is needed, and there is none; if a subject strategy has no subject
-        for the topic.
+        for the topic; if there can be no schema with one of the ids.
     :raises RegistryError: if the registry could not be asked.
     """
     if format in _SCHEMALESS:
         return _schemaless(topic, columns, role=role, format_=format, case_rule=case_rule, wrap=wrap)
     if registry is None:
         raise UsageError("Avro and JSON_SR need a schema registry. Give one, or plan the format JSON or KAFKA.")
+    try:
+        wanted = tuple(map(given_schema_id, ids))
+    except ImpossibleSchemaIdError as error:
+        raise UsageError(f"ids: {error.message} Leave it out.") from error
     extra = tuple(map(Subject, subjects))
     policy = ById(registry, context=_context_of(extra)) if policy is None else policy
     asked = Asked(registry)
@@ -237,7 +242,7 @@ def plan_read(
         subjects=tuple(dict.fromkeys((*own, *extra))),
         newest=newest,
     )
-    return _filled(plan, asked, map(SchemaId, ids))
+    return _filled(plan, asked, wanted)
 
 
 def _schemaless(
