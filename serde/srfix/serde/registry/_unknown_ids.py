@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
 from srfix.serde.bounds import UnknownIdBounds
+from srfix.serde.forking import ForkLock
 from srfix.serde.registry.errors import SchemaNotFoundError
 
 __all__ = ["UnknownIds", "note_write"]
@@ -32,7 +32,7 @@ class UnknownIds:
     def __init__(self, bounds: UnknownIdBounds, clock: Callable[[], float]) -> None:
         self._bounds = bounds
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._refused: dict[Hashable, tuple[float, int, SchemaNotFoundError]] = {}
 
     def unless_known(self, asked: Hashable, ask: Callable[[], T]) -> T:
