@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line; without arguments, that of the process. Returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     redactor = Redactor()
-    redactor.note_properties(arguments)
+    redactor.note_arguments(arguments, os.environ)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -100,6 +100,12 @@ def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
     if message.startswith("Got unexpected extra argument"):
         # They may be the pieces of a property with blanks around its "=", and then one is a secret.
         message = "There are more arguments than the command takes. A property is one word: key=value."
+    if isinstance(error, click.NoSuchOption) and redactor.has_properties:
+        # A secret may begin with a dash, and stand behind the blank that took it off its property.
+        near = f" Did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        message = (
+            f"There is no such option; it is not shown, as it may be a secret.{near} A property is one word: key=value."
+        )
     if error.ctx is not None and not isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.ctx.get_usage(), err=True)
         message = f"srfix: {message}\nTry '{error.ctx.command_path} --help' for help."
