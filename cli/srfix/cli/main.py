@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if reconfigure is not None:
             # A terminal that cannot show a character must not turn a report into a crash.
             reconfigure(errors="backslashreplace")
+    _sweep_views()
     code = _run(list(arguments), redactor)
     try:
         sys.stdout.flush()
@@ -51,6 +53,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Else the interpreter complains once more when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
+
+
+def _sweep_views() -> None:
+    """What a kill left of views of state directories, links and copies, goes; a look costs next to nothing."""
+    try:
+        found = any(name.startswith("srfix-views-") for name in os.listdir(tempfile.gettempdir()))
+    except OSError:
+        return
+    if found:
+        from srfix.recovery.state.views import sweep_views
+
+        sweep_views()
 
 
 def _run(arguments: list[str], redactor: Redactor) -> int:
