@@ -6,6 +6,7 @@ import logging
 import os
 import platform
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line; without arguments, that of the process. Returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     redactor = Redactor()
-    redactor.note_properties(arguments)
+    redactor.note_arguments(arguments, os.environ)
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(PrintableFormatter())
     for stream in (sys.stdout, sys.stderr):
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if reconfigure is not None:
             # A terminal that cannot show a character must not turn a report into a crash.
             reconfigure(errors="backslashreplace")
+    _sweep_views()
     code = _run(list(arguments), redactor)
     try:
         sys.stdout.flush()
@@ -55,6 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Else the interpreter complains once more when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
+
+
+def _sweep_views() -> None:
+    """What a kill left of views of state directories, links and copies, goes; a look costs next to nothing."""
+    try:
+        found = any(name.startswith("srfix-views-") for name in os.listdir(tempfile.gettempdir()))
+    except OSError:
+        return
+    if found:
+        from srfix.recovery.state.views import sweep_views
+
+        sweep_views()
 
 
 def _run(arguments: list[str], redactor: Redactor) -> int:
@@ -104,6 +118,12 @@ def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
     if message.startswith("Got unexpected extra argument"):
         # They may be the pieces of a property with blanks around its "=", and then one is a secret.
         message = "There are more arguments than the command takes. A property is one word: key=value."
+    if isinstance(error, click.NoSuchOption) and redactor.has_properties:
+        # A secret may begin with a dash, and stand behind the blank that took it off its property.
+        near = f" Did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        message = (
+            f"There is no such option; it is not shown, as it may be a secret.{near} A property is one word: key=value."
+        )
     if error.ctx is not None and not isinstance(error, click.exceptions.NoArgsIsHelpError):
         say(error.ctx.get_usage(), err=True)
         message = f"srfix: {message}\nTry '{error.ctx.command_path} --help' for help."

@@ -337,7 +337,9 @@ def _properties(texts: Iterable[str] | None, *, option: str) -> dict[str, str]:
 def _note_secrets(ctx: click.Context, *layers: Mapping[str, str]) -> None:
     redactor = ctx.find_object(Redactor)
     if redactor is not None:
-        redactor.note_properties(f"{name}={value}" for layer in layers for name, value in layer.items())
+        for layer in layers:
+            for name, value in layer.items():
+                redactor.note_text(f"{name}={value}")
 
 
 def _sources(texts: Iterable[str]) -> dict[str, Topic]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from srfix.serde.errors import UsageError
 
 __all__ = ["parse_property", "read_properties"]
+
+
+_NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
+"""Anything else, a blank or a colon in it, say, is a name and a part of a value."""
 
 
 def parse_property(text: str, *, option: str) -> tuple[str, str]:
@@ -19,6 +25,10 @@ def parse_property(text: str, *, option: str) -> tuple[str, str]:
     if not equals or not key.strip():
         # The text is not shown: it may be a secret alone.
         raise UsageError(f"{option} takes key=value, one word; what was given has no key or no '='.")
+    if not _NAME.fullmatch(key.strip()):
+        raise UsageError(
+            f"{option} takes key=value, one word; what stands before the first '=' is no name of a property, and is not shown."
+        )
     return key.strip(), value.strip()
 
 
@@ -40,7 +50,7 @@ def read_properties(path: str) -> dict[str, str]:
         key, separator, value = line.partition("=")
         if not separator:
             key, separator, value = line.partition(":")
-        if not separator or not key.strip():
+        if not separator or not _NAME.fullmatch(key.strip()):
             raise UsageError(f"Line {number} of the properties file {path!r} is not key=value.")
         properties[key.strip()] = value.strip()
     return properties

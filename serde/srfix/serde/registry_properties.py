@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.errors import UsageError
+from srfix.serde.property_names import shown
 
 if TYPE_CHECKING:
     from srfix.serde.registry import Auth, BasicAuth, ClientCertificate, RegistryClient, RetryPolicy
@@ -217,8 +218,8 @@ def _known_name(name: str) -> str:
         return name
     for pattern, advice in _REFUSED:
         if pattern.fullmatch(name):
-            raise UsageError(f"The registry property {name} is not supported. {advice}")
-    raise UsageError(f"There is no registry property {name}. Known are: {', '.join(_KNOWN)}.")
+            raise UsageError(f"The registry property {shown(name)} is not supported. {advice}")
+    raise UsageError(f"There is no registry property {shown(name)}. Known are: {', '.join(_KNOWN)}.")
 
 
 def _seconds(given: Mapping[str, str], name: str) -> float | None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Final, Self
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 import requests
 import urllib3
@@ -78,9 +78,12 @@ class KsqldbClient:
         clock: Callable[[], float] = time.monotonic,
         bounds: AnswerBounds = KSQLDB_BOUNDS,
     ) -> None:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError("The URL of ksqlDB is http://HOST:PORT or https://HOST:PORT; what was given is none.")
+        parts = _parts(url if "://" in url else f"http://{url}")
+        if parts is None:
+            raise UsageError(
+                "The URL of ksqlDB is http://HOST:PORT or https://HOST:PORT; what was given is none. It is not shown, for it "
+                "may hold a password, in which what is special must be percent-encoded."
+            )
         if parts.username and auth is None:
             auth = BasicAuth(unquote(parts.username), Secret(unquote(parts.password or "")))
         bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
@@ -196,6 +199,17 @@ class KsqldbClient:
                 f"{self.url} refused {method} {path}: HTTP {answer.status_code}, {_said(document, credentials)}"
             )
         return document
+
+
+def _parts(url: str) -> SplitResult | None:
+    """None for what is no URL of a server: no exception of the parser, whose message would hold it."""
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port is not None or not parts.netloc.endswith(":")
+    except ValueError:
+        return None
+    is_one = parts.scheme in ("http", "https") and parts.hostname and has_port and "@" not in parts.path
+    return parts if is_one else None
 
 
 def _said(document: Json, credentials: Credentials) -> str:

@@ -116,7 +116,10 @@ def load(text: str, references: tuple[str, ...] = ()) -> AvroNode:
     named: dict[str, object] = {}
     for reference in references:
         _parse(reference, named)
-    root = _Builder(named).node(_parse(text, named))
+    try:
+        root = _Builder(named).node(_parse(text, named))
+    except RecursionError:
+        raise SchemaError("The schema's types nest too deep to be read, references followed.") from None
     analyse(root)
     return root
 
@@ -126,7 +129,8 @@ def _parse(text: str, named: dict[str, object]) -> object:
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"The schema text is not JSON ({error}): {_excerpt(text)}") from error
+        what = "it nests too deep" if isinstance(error, RecursionError) else str(error)
+        raise SchemaError(f"The schema text is not JSON ({what}): {_excerpt(text)}") from error
     _check_text_depth(raw, text)
     try:
         # Registries keep schemas whose defaults do not fit, and Java reads under them.
@@ -135,7 +139,7 @@ def _parse(text: str, named: dict[str, object]) -> object:
         )
     except Exception as error:
         raise SchemaError(
-            f"The schema text is not an Avro schema ({type(error).__name__}: {error}): {_excerpt(text)}"
+            f"The schema text is not an Avro schema ({type(error).__name__}: {_excerpt(str(error))}): {_excerpt(text)}"
         ) from error
 
 

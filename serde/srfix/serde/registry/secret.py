@@ -48,7 +48,7 @@ class Secret:
                 secret = cls(text.removeprefix(source.value))
                 secret._source = source
                 if not secret._text:
-                    raise UsageError(f"The secret {text!r} names nothing: write env:NAME or file:PATH.")
+                    raise UsageError(f"The secret {source.value!r} names nothing: write env:NAME or file:PATH.")
                 return secret
         return cls(text)
 
