@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from urllib.parse import unquote
+
+from srfix.serde import bounds
+from srfix.serde.files import read_file
 
 __all__ = ["Redactor", "is_secret_property", "is_secret_text"]
 
@@ -78,7 +80,8 @@ def _values(secret: str) -> tuple[str, ...]:
         return (os.environ.get(secret.removeprefix("env:"), ""),)
     if secret.startswith("file:"):
         try:
-            return (Path(secret.removeprefix("file:")).read_text(encoding="utf-8").strip(),)
+            content = read_file(secret.removeprefix("file:"), most_bytes=bounds.MOST_SECRET_BYTES)
+            return (content.decode("utf-8").strip(),)
         except (OSError, UnicodeDecodeError):
             return ()
     return (secret,)

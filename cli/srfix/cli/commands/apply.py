@@ -44,6 +44,7 @@ from srfix.recovery.plan_file import Plan, load_plan
 from srfix.recovery.playbook import afterwards
 from srfix.recovery.preflight import denied_permissions, preflight
 from srfix.serde.errors import UsageError
+from srfix.serde.files import is_there
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import Json
 
@@ -95,7 +96,7 @@ def apply(
     title, code = "Applied", ExitCode.OK
     try:
         with connection_of_plan(connection, plan).registry_client() as registry:
-            if not journal_path.exists():
+            if not is_there(journal_path):
                 _refuse_if_obstructed(plan, registry, journal_path, probe_permissions=probe_permissions)
             for event in apply_plan(plan, registry, journal_path, clock=now):
                 match event:
@@ -114,7 +115,10 @@ def apply(
                     case AlreadyApplied():
                         title = "Applied before; nothing was written now"
                     case JournalSetAside(path=aside):
-                        click.echo(f"The journal of an earlier repair, which is over, is now {aside}.", err=True)
+                        click.echo(
+                            f"The journal of an earlier repair, which is over or was never begun, is now {aside}.",
+                            err=True,
+                        )
     except AppliedInPartError as error:
         complain(error)
         title, code = "Applied in part", ExitCode.PARTIAL

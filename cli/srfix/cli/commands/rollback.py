@@ -21,6 +21,10 @@ from srfix.serde.registry.models import Json
 __all__ = ["rollback"]
 
 
+_NOTHING_DONE = "No step had been carried out; there was nothing to undo."
+_NOTHING_LEFT = "Nothing stands any more of what the repair did: it had put that back itself, or it was undone before."
+
+
 @click.command()
 @click.argument("path", metavar="JOURNAL", type=click.Path(path_type=Path))
 @yes_option
@@ -58,7 +62,7 @@ def rollback(path: Path, yes: bool, connection: Connection, output: OutputFormat
     if already:
         blocks.append(Paragraph("Rolled back before; nothing was written now."))
     elif not undone and not left and not stopped:
-        blocks.append(Paragraph("No step had been carried out; there was nothing to undo."))
+        blocks.append(Paragraph(_NOTHING_LEFT if read_journal(journal_path).after else _NOTHING_DONE))
     if undone:
         blocks += [Heading("Undone"), Items(tuple(undone))]
     if left:
