@@ -23,7 +23,7 @@ from srfix.recovery.plan_file import Plan, load_plan, plan_document
 from srfix.recovery.subject_state import SubjectState, subject_state_document
 from srfix.serde import bounds
 from srfix.serde.errors import PlanError
-from srfix.serde.files import is_there, parse_json, read_file, refuse_what_is_no_file
+from srfix.serde.files import is_there, open_file, parse_json, read_file, refuse_what_is_no_file
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Subject
 
@@ -31,6 +31,7 @@ __all__ = [
     "Journal",
     "JournalState",
     "default_journal_path",
+    "is_journal",
     "journal_of",
     "open_journal",
     "read_journal",
@@ -320,6 +321,15 @@ def read_plan_or_journal(path: Path) -> Plan:
 def journal_of(path: Path) -> Path:
     """The journal beside a plan file; any other path is the journal itself."""
     return default_journal_path(path) if _is_plan(path) else path
+
+
+def is_journal(path: Path) -> bool:
+    """True if the file begins as a journal does, damaged or not."""
+    try:
+        with open_file(path) as file:
+            return is_cut_first_line(file.read(1024))
+    except OSError:
+        return False
 
 
 def _is_plan(path: Path) -> bool:

@@ -26,7 +26,17 @@ from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
-__all__ = ["Omission", "Plan", "PlannedFinding", "load_plan", "plan_digest", "plan_document", "plan_from", "save_plan"]
+__all__ = [
+    "Omission",
+    "Plan",
+    "PlannedFinding",
+    "load_plan",
+    "plan_digest",
+    "plan_document",
+    "plan_from",
+    "plan_in",
+    "save_plan",
+]
 
 SCHEMA = "srfix.plan/1"
 
@@ -199,11 +209,22 @@ def load_plan(path: Path) -> Plan:
     :raises PlanError: if it cannot be read, is no plan, or was edited.
     """
     try:
-        document = cast("Json", parse_json(read_file(path, most_bytes=bounds.MOST_PLAN_BYTES)))
+        content = read_file(path, most_bytes=bounds.MOST_PLAN_BYTES)
     except OSError as error:
         raise PlanError(
             f"The plan {path} cannot be read ({error.strerror}). Make one with srfix plan -o FILE."
         ) from error
+    return plan_in(content, path)
+
+
+def plan_in(content: bytes, path: Path) -> Plan:
+    """The plan in a file's content.
+
+    :param path: the file, for messages.
+    :raises PlanError: if it is no plan, or was edited.
+    """
+    try:
+        document = cast("Json", parse_json(content))
     except ValueError as error:
         raise PlanError(f"The plan {path} is not JSON ({error}). Make one with srfix plan -o FILE.") from error
     return plan_from(document, where=f"the plan {path}")

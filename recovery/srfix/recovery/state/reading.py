@@ -42,9 +42,10 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
     """
     try:
         folders = [path] if _is_application(path) else [p for p in sorted(path.iterdir()) if _is_application(p)]
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a null character, or half a surrogate pair
+        why = error.strerror if isinstance(error, OSError) else "no directory can have this name"
         raise UsageError(
-            f"The state directory {str(path)!r} cannot be read: {error.strerror}. Give the application's state.dir, or "
+            f"The state directory {str(path)!r} cannot be read: {why}. Give the application's state.dir, or "
             "the folder named after the application.id in it; a copy will do."
         ) from error
     if not folders:
