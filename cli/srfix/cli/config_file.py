@@ -26,10 +26,11 @@ import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
+from srfix.serde import bounds
 from srfix.serde.errors import UsageError
+from srfix.serde.files import read_file
 from srfix.serde.property_names import shown
 
 __all__ = ["ConfigFile", "SHARED_KEYS", "read_config"]
@@ -79,13 +80,15 @@ def read_config(path: str, *, command: str, commands: Collection[str]) -> Config
     :raises UsageError: if it cannot be read, is not TOML, or holds a key that nothing reads.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        document = tomllib.loads(text)
+        text = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES).decode("utf-8")
+        document = _parsed(text)
     except OSError as error:
         raise UsageError(f"The configuration file {path!r} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         # Not as cause: an error may carry the whole document.
-        where = _place(error) if isinstance(error, tomllib.TOMLDecodeError) else "it is not UTF-8 text"
+        where = _place(error) if isinstance(error, tomllib.TOMLDecodeError) else str(error)
+        if isinstance(error, UnicodeDecodeError):
+            where = "it is not UTF-8 text"
         raise UsageError(f"The configuration file {path!r} is not TOML: {where}.") from None
     options: dict[str, object] = {}
     for key, value in document.items():
@@ -107,6 +110,16 @@ def read_config(path: str, *, command: str, commands: Collection[str]) -> Config
         kafka=_table(path, document, "kafka"),
         registry=_table(path, document, "registry-client"),
     )
+
+
+def _parsed(text: str) -> dict[str, object]:
+    """:raises ValueError: if it is not TOML, or more deeply nested than any configuration is."""
+    if any(piece.count(".") > bounds.MOST_KEY_PARTS for line in text.splitlines() for piece in line.split("=")):
+        raise ValueError(f"a line has more than {bounds.MOST_KEY_PARTS} dots in one key or value")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def _parameter(key: str) -> str:

@@ -18,7 +18,9 @@ import click
 from srfix.cli.lines import Lines
 from srfix.cli.properties import parse_property
 from srfix.cli.redaction import Redactor
+from srfix.serde import bounds
 from srfix.serde.errors import KsqldbError, UsageError
+from srfix.serde.files import read_file
 
 if TYPE_CHECKING:
     from srfix.recovery.ksqldb import KsqldbAnswers
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["EvidenceOptions", "evidence_options"]
 
 R = TypeVar("R")
-
-_MOST_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,8 +174,7 @@ def _topologies(path: str, application: str | None) -> tuple[GivenTopology, ...]
 
 def _content(path: str, option: str) -> str:
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(_MOST_BYTES)
+        content = read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES)
     except OSError as error:
         raise UsageError(f"The file {path!r} of {option} cannot be read: {error.strerror}.") from error
     try:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
+from srfix.serde import bounds
 from srfix.serde.errors import UsageError
+from srfix.serde.files import read_file
 
 __all__ = ["parse_property", "read_properties"]
 
@@ -40,7 +41,7 @@ def read_properties(path: str) -> dict[str, str]:
     :raises UsageError: if the file cannot be read, or a line is not `key=value`.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"The properties file {path!r} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError:

@@ -10,10 +10,11 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
 
+from srfix.serde import bounds
+from srfix.serde.files import read_file
 from srfix.serde.property_names import is_known, is_plain, names_servers, pieces
 
 __all__ = ["Redactor", "is_secret_property", "is_secret_text"]
@@ -142,7 +143,8 @@ def _values(secret: str) -> tuple[str, ...]:
         return (os.environ.get(secret.removeprefix("env:"), ""),)
     if secret.startswith("file:"):
         try:
-            return (Path(secret.removeprefix("file:")).read_text(encoding="utf-8").strip(),)
+            content = read_file(secret.removeprefix("file:"), most_bytes=bounds.MOST_SECRET_BYTES)
+            return (content.decode("utf-8").strip(),)
         except (OSError, UnicodeDecodeError):
             return ()
     return (secret,)

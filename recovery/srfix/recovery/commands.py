@@ -26,6 +26,7 @@ _SELECTION: Final = frozenset({"--application", "--store", "--source", "--reader
 _EVIDENCE: Final = frozenset(
     {"--state-dir", "--topology", "--ksqldb", "--ksqldb-config", "--ksqldb-user", "--ksqldb-text"}
 )
+_SIGN_OFF: Final = frozenset({"--expect-digest"})
 _HURRY: Final = frozenset({"--deadline", "--max-records"})
 _ENGINE: Final = frozenset({"--engine", "--master", "--spark-conf"})
 
@@ -37,10 +38,10 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     | _HURRY
     | _ENGINE
     | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also"},
-    "apply": _CONNECTION,
+    "apply": _CONNECTION | _SIGN_OFF | {"--signature", "--signer-key"},
     # Without the limits of a hurry: what they leave unread is not verified.
-    "verify": _CONNECTION | _EVIDENCE | _ENGINE,
-    "rollback": _CONNECTION,
+    "verify": _CONNECTION | _EVIDENCE | _ENGINE | _SIGN_OFF,
+    "rollback": _CONNECTION | _SIGN_OFF,
     "scan": _CONNECTION | _HURRY | _ENGINE | {"--application"},
     "decode": _CONNECTION,
     "subjects": _CONNECTION | {"--application"},

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
+from srfix.serde import bounds
 from srfix.serde.errors import SecretError, UsageError
+from srfix.serde.files import read_file
 from srfix.serde.kafka_client import DECIDED_HERE
 from srfix.serde.property_names import NOT_SHOWN, shown
 
@@ -148,7 +149,7 @@ def _text(config: Mapping[str, str], names: tuple[str, str]) -> str | None:
         return None
     path = config[location]
     try:
-        return Path(path).read_text(encoding="ascii")
+        return read_file(path, most_bytes=bounds.MOST_SECRET_BYTES).decode("ascii")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not PEM text"
         raise SecretError(

@@ -12,6 +12,7 @@ import click
 from srfix.cli.commands._advice import secrets_to_add
 from srfix.cli.commands._plan_report import plan_report
 from srfix.cli.commands._plan_target import complain, connection_of_plan, now
+from srfix.cli.commands._sign_off import expect_digest_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.given import given_options
@@ -44,7 +45,9 @@ from srfix.recovery.journal import default_journal_path
 from srfix.recovery.plan_file import Plan, load_plan
 from srfix.recovery.playbook import afterwards
 from srfix.recovery.preflight import denied_permissions, preflight
+from srfix.recovery.sign_off import NAMESPACE, load_signed_plan, require_digest
 from srfix.serde.errors import UsageError
+from srfix.serde.files import is_there
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import Json
 
@@ -65,6 +68,19 @@ __all__ = ["apply"]
     is_flag=True,
     help="First send each kind of write in a form that every registry refuses, to learn whether this user may write.",
 )
+@expect_digest_option
+@click.option(
+    "--signature",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=f"Refuse the plan unless this is its signature, made with ssh-keygen -Y sign -n {NAMESPACE}; with --signer-key.",
+)
+@click.option(
+    "--signer-key",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The public key (.pub) of who signed the plan.",
+)
 @yes_option
 @connection_options
 @output_option
@@ -72,6 +88,9 @@ def apply(
     path: Path,
     journal_path: Path | None,
     probe_permissions: bool,
+    expect_digest: str | None,
+    signature: Path | None,
+    signer_key: Path | None,
     yes: bool,
     connection: Connection,
     output: OutputFormat,
@@ -81,7 +100,15 @@ def apply(
     The registry is the plan's own unless --registry names it otherwise.
     """
     given = given_options()
-    plan = load_plan(path)
+    if (signature is None) != (signer_key is None):
+        raise UsageError(
+            "--signature and --signer-key belong together: give the signature and the public key of who made it."
+        )
+    if signature is None or signer_key is None:
+        plan = load_plan(path)
+    else:
+        plan = load_signed_plan(path, signature=signature, signer_key=signer_key)
+    require_digest(plan, expect_digest, where=path)
     again = () if journal_path is None else ("--journal", str(journal_path))
     journal_path = journal_path or default_journal_path(path)
     if not plan.actions:
@@ -96,7 +123,7 @@ def apply(
     title, code = "Applied", ExitCode.OK
     try:
         with connection_of_plan(connection, plan).registry_client() as registry:
-            if not journal_path.exists():
+            if not is_there(journal_path):
                 _refuse_if_obstructed(plan, registry, journal_path, probe_permissions=probe_permissions)
             for event in apply_plan(plan, registry, journal_path, clock=now):
                 match event:
@@ -115,7 +142,10 @@ def apply(
                     case AlreadyApplied():
                         title = "Applied before; nothing was written now"
                     case JournalSetAside(path=aside):
-                        say(f"The journal of an earlier repair, which is over, is now {aside}.", err=True)
+                        say(
+                            f"The journal of an earlier repair, which is over or was never begun, is now {aside}.",
+                            err=True,
+                        )
     except AppliedInPartError as error:
         complain(error)
         title, code = "Applied in part", ExitCode.PARTIAL

@@ -21,6 +21,7 @@ from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.recovery.commands import shell_words
 from srfix.serde.errors import UsageError
+from srfix.serde.files import write_whole
 from srfix.serde.registry import RegistryClient
 
 __all__ = ["demo"]
@@ -122,10 +123,6 @@ def _keep(
 def _write_whole(path: Path, document: dict[str, object]) -> None:
     """Writes a file that is either not there or complete: whoever waits for it reads it at once."""
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
-        ) as stream:
-            stream.write(json.dumps(document, indent=2) + "\n")
-        os.replace(stream.name, path)
+        write_whole(path, (json.dumps(document, indent=2) + "\n").encode())
     except OSError as error:
         raise UsageError(f"The ready file {path} cannot be written ({error.strerror}).") from error

@@ -30,6 +30,7 @@ from srfix.cli.output.speaking import say, show
 from srfix.recovery.census.uncounted import NOT_READ, NoCensus
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Severity
+from srfix.recovery.journal import is_journal
 from srfix.recovery.plan import make_plan
 from srfix.recovery.plan_file import Plan, save_plan
 from srfix.recovery.repairs import Keep
@@ -123,6 +124,10 @@ def plan(
             bootstrap_servers=connection.kafka.get("bootstrap.servers"),
         )
     if path is not None and made.actions:
+        if is_journal(path):
+            raise UsageError(
+                f"{path} is the journal of a repair, without which that cannot be undone; write the plan to another file."
+            )
         save_plan(made, path)
     if as_shell:
         show(shell_script(made), end="")
@@ -136,6 +141,7 @@ def plan(
     if made.actions:
         if path is not None:
             say(f"Plan written to {path}.", err=True)
+            say(f"Its digest, for apply --expect-digest: {made.digest}", err=True)
         return ExitCode.FINDINGS if detailed_exitcode else ExitCode.OK
     if path is not None:
         say(f"{path} was not written: there is nothing to carry out.", err=True)

@@ -11,6 +11,7 @@ import click
 from srfix.cli.commands._advice import advice_blocks
 from srfix.cli.commands._plan_target import connection_of_plan
 from srfix.cli.commands._session import open_cluster, show_progress
+from srfix.cli.commands._sign_off import expect_digest_option
 from srfix.cli.connection import Connection
 from srfix.cli.engine_options import EngineChoice, engine_options
 from srfix.cli.evidence_options import EvidenceOptions, evidence_options
@@ -25,6 +26,7 @@ from srfix.recovery.findings import ApplicationAdvice, advice_document
 from srfix.recovery.journal import read_plan_or_journal
 from srfix.recovery.plan_file import Plan
 from srfix.recovery.playbook import upon_verification
+from srfix.recovery.sign_off import require_digest
 from srfix.recovery.verify import Confirmed, Event, Looked, NotLookedAt, Problem, circumstances_now, outcome_of, tally
 from srfix.recovery.verify import verify as verify_plan
 from srfix.serde.registry.models import Json
@@ -34,6 +36,7 @@ __all__ = ["verify"]
 
 @click.command()
 @click.argument("path", metavar="PLAN|JOURNAL", type=click.Path(path_type=Path))
+@expect_digest_option
 @connection_options
 @evidence_options
 @hurry_options
@@ -41,6 +44,7 @@ __all__ = ["verify"]
 @output_option
 def verify(
     path: Path,
+    expect_digest: str | None,
     connection: Connection,
     evidence: EvidenceOptions,
     hurry: Hurry,
@@ -58,6 +62,7 @@ def verify(
     """
     given = given_options()
     plan = read_plan_or_journal(path)
+    require_digest(plan, expect_digest, where=path)
     connection = connection_of_plan(connection, plan)
     applications = sorted({finding.application for finding in plan.findings})
     supplied = evidence.read(application=applications[0] if len(applications) == 1 else None)
