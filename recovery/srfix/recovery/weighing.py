@@ -284,17 +284,15 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
         if piece.topic is not None:
             by_topic[piece.topic].append(piece)
     _named_otherwise(split, by_topic)
-    reads_exact = any(_fits_exactly(of_topic) for topic, of_topic in by_topic.items() if topic in read)
+    of_read = [of_topic for topic, of_topic in by_topic.items() if topic in read]
     found = False
     for topic, of_topic in by_topic.items():
         is_gone = topic not in survey.topics()
         if is_gone and not _fits(of_topic):
             continue
-        if is_gone and reads_exact:
+        if is_gone and any(_fits_as_well(other, of_topic) for other in of_read):
             of_topic.append(
-                GONE.of_topic(
-                    topic, "it does not exist any more, and a topic that the group reads has exactly the fields"
-                )
+                GONE.of_topic(topic, "it does not exist any more, and a topic that the group reads fits as well")
             )
         if any(not piece.against for piece in of_topic) or any(piece.kind == ALL_FIELDS.kind for piece in of_topic):
             found = True
@@ -331,7 +329,13 @@ def _fits(pieces: Iterable[Evidence]) -> bool:
     return any(not piece.against and piece.weight is not Weight.WEAK for piece in pieces)
 
 
-def _fits_exactly(pieces: Iterable[Evidence]) -> bool:
+def _fits_as_well(pieces: Iterable[Evidence], others: Iterable[Evidence]) -> bool:
+    """True if a topic has all the fields, and none that it has too many where the other one has none too many."""
+    mine = tuple(pieces)
+    return _fits(mine) and (_has_no_other(mine) or not _has_no_other(others))
+
+
+def _has_no_other(pieces: Iterable[Evidence]) -> bool:
     return any(piece.kind == SAME_FIELDS.kind for piece in pieces)
 
 
