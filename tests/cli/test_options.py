@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from srfix.cli.connection import Connection
 from srfix.cli.options import Selection, connection_options, output_option, selection_options, yes_option
 from srfix.cli.output.interface import OutputFormat
+from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.registry import BasicAuth, RegistryClient
 from srfix.serde.subjects import Topic
@@ -260,6 +261,7 @@ class TestRegistryProperties:
             "--registry", "http://h", "-R", "basic.auth.credentials.source=USER_INFO",
             "-R", "schema.registry.basic.auth.user.info=u:p:q", "-R", "schema.registry.ssl.ca.location=/ca.pem",
             "-R", "http.connect.timeout.ms=1500", "-R", "schema.registry.http.read.timeout.ms=250", "-R", "max.retries=0",
+            "-R", "http.answer.max.bytes=1000", "-R", "schema.registry.missing.id.cache.ttl.sec=7",
         ).registry_client()  # fmt: skip
         auth, retry = made.pop("auth"), made.pop("retry")
         assert isinstance(auth, BasicAuth)
@@ -272,6 +274,8 @@ class TestRegistryProperties:
             "proxy": None,
             "connect_timeout_s": 1.5,
             "read_timeout_s": 0.25,
+            "bounds": AnswerBounds(body_bytes=1000),
+            "unknown_ids": UnknownIdBounds(remember_s=7),
         }
 
     @pytest.mark.parametrize("given", ["u:env:RP", "env:UI"])

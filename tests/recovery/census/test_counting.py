@@ -42,7 +42,8 @@ keys = (
 )
 values = (
     st.none()
-    | st.builds(frame_id, st.integers(0, 9), st.sampled_from([b"", b"row"]))
+    | st.builds(frame_id, st.integers(1, 9), st.sampled_from([b"", b"row"]))
+    | st.sampled_from([b"\x00" * 5, b"\x00\x7f\xff\xff\xffrow", b"\x00\x80\x00\x00\x00row", b"\x00\xff\xff\xff\xff"])
     | st.sampled_from([b"", b"{}", b"\x00\x00", b"\x01", frame_guid(GUID), frame_guid(GUID, b"row")])
 )
 headers = st.just(()) | st.lists(
