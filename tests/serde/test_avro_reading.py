@@ -10,7 +10,6 @@ from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibi
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srfix.recovery import own_schemas
 from srfix.recovery.own_schemas import OwnVersion, leaves_room
 from srfix.recovery.subject_state import VersionState
 from srfix.serde import _avro_reading as module
@@ -172,13 +171,13 @@ class TestSteps:
                 taken.append(text)
                 return real(text, **options)
 
-            monkeypatch.setattr(own_schemas.json, "loads", counting)
+            monkeypatch.setattr("srfix.recovery.own_schemas.json.loads", counting)
             for number in range(5):
                 other = Schema(
                     text=json.dumps(record("R", field("a", "int"), field("b", "int"), doc=f"{count}-{number}"))
                 )
                 assert leaves_room(own, other, "BACKWARD")
-            monkeypatch.setattr(own_schemas.json, "loads", real)
+            monkeypatch.setattr("srfix.recovery.own_schemas.json.loads", real)
             calls[count] = len(taken)
         assert calls[600] <= 2.1 * calls[300]
         assert calls[600] <= 4 * 605
