@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
+from srfix.recovery._log_reader import GaveUp
 from srfix.recovery.census.interface import Census, CensusProgress, IdCount, PartitionCensus
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.decoding import Deserializer, RecordDecoder
@@ -235,19 +236,23 @@ class _WholeReading:
             return
         # per role and key: None where its latest record decodes, else what is wrong with it
         latest: dict[Role, dict[bytes, _Wrong | None]] = {role: {} for role in self._misfits}
-        for record in cluster.read(self._census.topic, partition.partition, partition.start_offset, limit):
-            elapsed_s = time.monotonic() - self._began
-            if self._deadline_s is not None and elapsed_s >= self._deadline_s:
-                where = f"partition {partition.partition}, offsets {record.offset} to {limit - 1}"
-                for left_out in self._left_out.values():
-                    left_out[f"{where}: the deadline of {self._deadline_s:g} s (--deadline) was reached"] = None
-                break
-            self._done += 1
-            if record.key is not None:
-                for role in latest:
-                    self._look(role, record.key, record, latest[role])
-            if self._on_progress is not None and self._done % 500 == 0:
-                self._report(elapsed_s)
+        next_offset = partition.start_offset
+        give_up_at = None if self._deadline_s is None else self._began + self._deadline_s
+        try:
+            for record in cluster.read(
+                self._census.topic, partition.partition, next_offset, limit, give_up_at=give_up_at
+            ):
+                self._done += 1
+                if record.key is not None:
+                    for role in latest:
+                        self._look(role, record.key, record, latest[role])
+                next_offset = record.offset + 1
+                if self._on_progress is not None and self._done % 500 == 0:
+                    self._report(time.monotonic() - self._began)
+        except GaveUp:
+            where = f"partition {partition.partition}, offsets {next_offset} to {limit - 1}"
+            for left_out in self._left_out.values():
+                left_out[f"{where}: the deadline of {self._deadline_s:g} s (--deadline) was reached"] = None
         for role, keys in latest.items():
             self._decoded[role] += len(keys)
             for wrong in sorted((w for w in keys.values() if w is not None), key=lambda w: w.offset):
