@@ -28,7 +28,7 @@ __all__ = ["render"]
 
 _UNLIMITED = 1_000_000
 """Columns of a pipe: a line is as long as it needs to be."""
-_TRAILING_BLANKS = re.compile(r"(?m)[ ]+((?:\x1b\[[0-9;]*m[ ]*)*)$")
+_TRAILING_BLANKS = re.compile(r"(?m)(?<! )[ ]++((?:\x1b\[[0-9;]*m[ ]*)*)$")
 """What rich fills a line with to the width of a table; styles may end among the blanks."""
 
 
