@@ -17,6 +17,7 @@ import click
 
 from srfix.cli.lines import Lines
 from srfix.cli.redaction import Redactor
+from srfix.serde.bounds import EVIDENCE_BYTES as _MOST_BYTES
 from srfix.serde.errors import KsqldbError, UsageError
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["EvidenceOptions", "evidence_options"]
 
 R = TypeVar("R")
-
-_MOST_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

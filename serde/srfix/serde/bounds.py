@@ -26,12 +26,17 @@ __all__ = [
     "COMPATIBILITY_PAIRS",
     "COMPATIBILITY_REASONS",
     "CONNECT_COLUMNS",
+    "CONNECT_SECONDS",
     "DIGITS",
+    "EVIDENCE_BYTES",
     "JSON_LEVELS",
     "JSON_SCHEMA_LEVELS",
     "JSON_SCHEMA_NODES",
     "JSON_TEXT_LEVELS",
+    "KSQLDB_SECONDS",
+    "LOG_CHARACTERS",
     "PATTERN_STEPS",
+    "REGISTRY_READ_SECONDS",
     "SCHEMA_CACHE",
     "as_markdown",
 ]
@@ -94,6 +99,18 @@ PATTERN_STEPS: Final = 100_000
 DIGITS: Final = 100_000
 """Of a value, whatever its column allows: a number of 2³¹ digits takes gigabytes, and its bound hours."""
 
+# --- what a person hands over, and servers
+EVIDENCE_BYTES: Final = 64 << 20
+"""Bytes of one file with topologies, saved answers of ksqlDB or a stack trace."""
+LOG_CHARACTERS: Final = 8 * 2**20
+"""Characters of a log; of a longer one only the end is read, as the last failure is the one that matters."""
+KSQLDB_SECONDS: Final = 60.0
+"""How long a survey of a ksqlDB server may take altogether."""
+CONNECT_SECONDS: Final = 5.0
+"""How long a connection to a registry or to ksqlDB may take."""
+REGISTRY_READ_SECONDS: Final = 30.0
+"""How long a registry may be silent."""
+
 BOUNDS: Final = (
     Bound(name="AVRO_SCHEMA_LEVELS", unit="levels", protects_from="the stack's end in schemas that nest"),
     Bound(name="AVRO_SCHEMA_VISITS", unit="types", protects_from="schemas that double at each name, up to 2⁴⁰ types"),
@@ -119,6 +136,30 @@ BOUNDS: Final = (
     Bound(name="JSON_TEXT_LEVELS", unit="levels", protects_from="the stack's end in the validation of a row"),
     Bound(name="PATTERN_STEPS", unit="steps", protects_from="patterns that take exponential time"),
     Bound(name="DIGITS", unit="digits", protects_from="numbers that take hours, a few bytes of exponent long"),
+    Bound(
+        name="EVIDENCE_BYTES",
+        unit="bytes",
+        protects_from="a device or a heap dump given as a topology",
+    ),
+    Bound(name="LOG_CHARACTERS", unit="characters", protects_from="hours over a log of gigabytes"),
+    Bound(
+        name="KSQLDB_SECONDS",
+        unit="s",
+        protects_from="a server with thousands of queries, or one that is slow at each",
+        how_to_change="`deadline_s` of `KsqldbClient`",
+    ),
+    Bound(
+        name="CONNECT_SECONDS",
+        unit="s",
+        protects_from="addresses that swallow what is sent to them",
+        how_to_change="`-R http.connect.timeout.ms=…`, `connect_timeout_s`",
+    ),
+    Bound(
+        name="REGISTRY_READ_SECONDS",
+        unit="s",
+        protects_from="registries that take a request and say nothing",
+        how_to_change="`-R http.read.timeout.ms=…`, `read_timeout_s`",
+    ),
 )
 """The table's rows, in its order."""
 
@@ -126,7 +167,7 @@ BOUNDS: Final = (
 def as_markdown() -> str:
     """The table, as SECURITY.md shows it."""
     rows = [
-        f"| `{bound.name}` | {bound.default:,} {bound.unit} | {bound.protects_from} | {bound.how_to_change} |"
+        f"| `{bound.name}` | {bound.default:,.0f} {bound.unit} | {bound.protects_from} | {bound.how_to_change} |"
         for bound in BOUNDS
     ]
     return "\n".join(["| bound | default | protects from | how to change it |", "|---|---|---|---|", *rows])
