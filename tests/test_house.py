@@ -39,10 +39,11 @@ INNOCENT = (
     "logical.lower()",
     "node.kind.upper()",
     '"Transfer-Encoding", "").lower()',
+    "branch.type.upper()",
     "[0].lower()",
     "coding.strip().lower()",
 )
-"""What looks like a decision on letter case and is none: the word of a logical type, a word in a path, an HTTP header, a
+"""What looks like a decision on letter case and is none: the word of a type, a word in a path, an HTTP header, a
 sentence's first letter."""
 
 

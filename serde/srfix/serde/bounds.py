@@ -26,6 +26,7 @@ __all__ = [
     "COMPATIBILITY_PAIRS",
     "COMPATIBILITY_REASONS",
     "CONNECT_COLUMNS",
+    "CONNECT_SECONDS",
     "DEEPEST_DOCUMENT",
     "DIGITS",
     "FOREIGN_TEXT",
@@ -33,6 +34,8 @@ __all__ = [
     "JSON_SCHEMA_LEVELS",
     "JSON_SCHEMA_NODES",
     "JSON_TEXT_LEVELS",
+    "KSQLDB_SECONDS",
+    "LOG_CHARACTERS",
     "MESSAGE",
     "MOST_EVIDENCE_BYTES",
     "MOST_JOURNAL_BYTES",
@@ -43,6 +46,7 @@ __all__ = [
     "MOST_SETTINGS_BYTES",
     "PATTERN_STEPS",
     "PayloadBounds",
+    "REGISTRY_READ_SECONDS",
     "SCHEMA_CACHE",
     "UnknownIdBounds",
     "as_markdown",
@@ -287,6 +291,16 @@ def _unknown(name: str, unit: str, protects_from: str, of_client: str) -> Bound:
     )
 
 
+# --- what a person hands over, and servers
+LOG_CHARACTERS: Final = 8 * 2**20
+"""Characters of a log; of a longer one only the end is read, as the last failure is the one that matters."""
+KSQLDB_SECONDS: Final = 60.0
+"""How long a survey of a ksqlDB server may take altogether."""
+CONNECT_SECONDS: Final = 5.0
+"""How long a connection to a registry or to ksqlDB may take."""
+REGISTRY_READ_SECONDS: Final = 30.0
+"""How long a registry may be silent."""
+
 BOUNDS: Final = (
     Bound(name="AVRO_SCHEMA_LEVELS", unit="levels", protects_from="the stack's end in schemas that nest"),
     Bound(name="JSON_SCHEMA_LEVELS", unit="levels", protects_from="the stack's end in schemas that nest or refer"),
@@ -346,6 +360,25 @@ BOUNDS: Final = (
     _answer("listing_deadline_s", "seconds", "listings that drip", "http.listing.deadline.ms"),
     _unknown("remember_s", "seconds", "a question for each record of an unknown id", "missing.id.cache.ttl.sec"),
     _unknown("most", "ids", "memory for each of them", "missing.cache.size"),
+    Bound(name="LOG_CHARACTERS", unit="characters", protects_from="hours over a log of gigabytes"),
+    Bound(
+        name="KSQLDB_SECONDS",
+        unit="s",
+        protects_from="a server with thousands of queries, or one that is slow at each",
+        how_to_change="`deadline_s` of `KsqldbClient`",
+    ),
+    Bound(
+        name="CONNECT_SECONDS",
+        unit="s",
+        protects_from="addresses that swallow what is sent to them",
+        how_to_change="`-R http.connect.timeout.ms=…`, `connect_timeout_s`",
+    ),
+    Bound(
+        name="REGISTRY_READ_SECONDS",
+        unit="s",
+        protects_from="registries that take a request and say nothing",
+        how_to_change="`-R http.read.timeout.ms=…`, `read_timeout_s`",
+    ),
 )
 """The table's rows, in its order."""
 
@@ -353,7 +386,7 @@ BOUNDS: Final = (
 def as_markdown() -> str:
     """The table, as SECURITY.md shows it."""
     rows = [
-        f"| `{bound.name}` | {bound.default:,} {bound.unit} | {bound.protects_from} | {bound.how_to_change} |"
+        f"| `{bound.name}` | {bound.default:,.0f} {bound.unit} | {bound.protects_from} | {bound.how_to_change} |"
         for bound in BOUNDS
     ]
     return "\n".join(["| bound | default | protects from | how to change it |", "|---|---|---|---|", *rows])

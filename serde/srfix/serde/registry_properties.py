@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
+from srfix.serde.bounds import CONNECT_SECONDS, REGISTRY_READ_SECONDS, AnswerBounds, UnknownIdBounds
 from srfix.serde.errors import UsageError
 from srfix.serde.property_names import shown
 
@@ -105,9 +105,9 @@ class RegistrySettings:
     """The key's password, or `env:NAME` or `file:PATH`."""
     proxy: str | None = field(default=None, repr=False)
     """`http://[USER:PASSWORD@]HOST:PORT`, or `env:NAME` or `file:PATH` for the whole."""
-    connect_timeout_s: float = 5.0
+    connect_timeout_s: float = CONNECT_SECONDS
     """Seconds to wait for a connection."""
-    read_timeout_s: float = 30.0
+    read_timeout_s: float = REGISTRY_READ_SECONDS
     """Seconds to wait for an answer."""
     max_retries: int | None = None
     """How often a request is repeated; None for the client's default."""
@@ -161,8 +161,8 @@ def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
         key_file=given.get("ssl.key.location"),
         key_password=given.get("ssl.key.password"),
         proxy=given.get("proxy"),
-        connect_timeout_s=_seconds(given, "http.connect.timeout.ms") or 5.0,
-        read_timeout_s=_seconds(given, "http.read.timeout.ms") or 30.0,
+        connect_timeout_s=_seconds(given, "http.connect.timeout.ms") or CONNECT_SECONDS,
+        read_timeout_s=_seconds(given, "http.read.timeout.ms") or REGISTRY_READ_SECONDS,
         max_retries=_number(given, "max.retries"),
         retry_wait_s=_seconds(given, "retries.wait.ms"),
         retry_max_wait_s=_seconds(given, "retries.max.wait.ms"),

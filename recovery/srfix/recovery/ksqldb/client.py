@@ -19,7 +19,7 @@ import urllib3
 
 from srfix.recovery.ksqldb.answers import merge, read_answer
 from srfix.recovery.ksqldb.models import KsqldbAnswers
-from srfix.serde.bounds import AnswerBounds
+from srfix.serde.bounds import CONNECT_SECONDS, KSQLDB_SECONDS, AnswerBounds
 from srfix.serde.errors import KsqldbError, UsageError
 from srfix.serde.forking import PerProcess
 from srfix.serde.printable import foreign
@@ -72,9 +72,9 @@ class KsqldbClient:
         *,
         auth: BasicAuth | None = None,
         ca_file: str | None = None,
-        connect_timeout_s: float = 5.0,
+        connect_timeout_s: float = CONNECT_SECONDS,
         read_timeout_s: float = 15.0,
-        deadline_s: float = 60.0,
+        deadline_s: float = KSQLDB_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         bounds: AnswerBounds = KSQLDB_BOUNDS,
     ) -> None:

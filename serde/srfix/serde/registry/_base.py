@@ -8,7 +8,13 @@ from functools import lru_cache, partial
 from types import TracebackType
 from typing import Self, TypeVar
 
-from srfix.serde.bounds import SCHEMA_CACHE, AnswerBounds, UnknownIdBounds
+from srfix.serde.bounds import (
+    CONNECT_SECONDS,
+    REGISTRY_READ_SECONDS,
+    SCHEMA_CACHE,
+    AnswerBounds,
+    UnknownIdBounds,
+)
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import _parse
 from srfix.serde.registry._answer import Answer
@@ -45,8 +51,8 @@ class ClientBase:
         ca_file: str | None = None,
         client_certificate: ClientCertificate | None = None,
         proxy: str | None = None,
-        connect_timeout_s: float = 5.0,
-        read_timeout_s: float = 30.0,
+        connect_timeout_s: float = CONNECT_SECONDS,
+        read_timeout_s: float = REGISTRY_READ_SECONDS,
         retry: RetryPolicy = RetryPolicy(),  # noqa: B008  (frozen)
         cache_capacity: int = SCHEMA_CACHE,
         bounds: AnswerBounds = AnswerBounds(),  # noqa: B008  (frozen)
