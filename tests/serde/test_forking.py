@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,11 +23,14 @@ import pytest
 
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.recovery.ksqldb.client import KsqldbClient
+from srfix.serde.bounds import UnknownIdBounds
 from srfix.serde.columns import parse_columns
 from srfix.serde.confluent import AvroSerializer as DropIn
 from srfix.serde.forking import ForkLock, PerProcess
+from srfix.serde.formats._json_budget import Shapes
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry import RegistryClient
+from srfix.serde.registry._unknown_ids import UnknownIds
 from srfix.serde.resolve import ById
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.subjects import Role
@@ -49,6 +53,7 @@ ON_THE_DRIVER = {("serde/srfix/serde/spark/progress.py", "watch_jobs")}
 """A bar in a notebook: its event ends with the call that made it, whose thread is gone in a child."""
 CONNECTIONS = {
     "Session",
+    "BoundedSession",
     "Client",
     "AsyncClient",
     "HTTPConnection",
@@ -142,17 +147,49 @@ class Asking:
         self._client.close()
 
 
+class Forgetting:
+    """`UnknownIds`: a client forgets what the registry did not know."""
+
+    def __init__(self) -> None:
+        self._unknown = UnknownIds(UnknownIdBounds(), time.monotonic)
+        self.lock = self._unknown._lock
+
+    def work(self) -> None:
+        self._unknown.forget()
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Shaping:
+    """`Shapes`: a reader of JSON remembers a set of keys."""
+
+    def __init__(self) -> None:
+        self._shapes: Shapes[int] = Shapes()
+        self.lock = self._shapes._lock
+
+    def work(self) -> None:
+        known: dict[tuple[str, ...], int] = {}
+        self._shapes.put(known, ("a",), 1)
+        assert known == {("a",): 1}
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
 SCENES: dict[tuple[str, str], Callable[[], Scene]] = {
     ("serde/srfix/serde/resolve.py", "_Remembered"): Resolving,
     ("serde/srfix/serde/_schema_choices.py", "OwnSchema"): Serializing,
     ("serde/srfix/serde/confluent/_serializer.py", "ConfluentSerializer"): DroppingIn,
     ("serde/srfix/serde/registry/_transport.py", "Transport"): Asking,
+    ("serde/srfix/serde/registry/_unknown_ids.py", "UnknownIds"): Forgetting,
+    ("serde/srfix/serde/formats/_json_budget.py", "Shapes"): Shaping,
 }
 """Where a lock is made → its scene."""
 
 SESSIONS = {
     ("serde/srfix/serde/registry/_transport.py", "Transport"): "RegistryClient",
-    ("recovery/srfix/recovery/ksqldb/client.py", "KsqldbClient"): "KsqldbClient",
+    ("recovery/srfix/recovery/ksqldb/client.py", "_open"): "KsqldbClient",
 }
 """Where connections are made → the client of `TestConnections` that makes them."""
 

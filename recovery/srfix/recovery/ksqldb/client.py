@@ -55,6 +55,10 @@ def ksqldb_bounds(properties: Mapping[str, str]) -> AnswerBounds:
     return answer_bounds(properties, default=KSQLDB_BOUNDS)
 
 
+def _open() -> BoundedSession:
+    return BoundedSession()
+
+
 class KsqldbClient:
     """One server.
 
@@ -94,7 +98,7 @@ class KsqldbClient:
         self._clock = clock
         self._bounds = bounds
         self._ca_file = ca_file
-        self._session = PerProcess(BoundedSession)
+        self._session = PerProcess(_open)
 
     def __enter__(self) -> Self:
         return self

@@ -9,11 +9,12 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Iterable
-from threading import Lock, local
+from threading import local
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.errors import PayloadBoundError
+from srfix.serde.forking import ForkLock
 
 __all__ = ["Budget", "Shapes", "cost_of_default"]
 
@@ -94,7 +95,7 @@ class Shapes(Generic[_Steps]):
         self._most, self._most_bytes = bounds.shapes, bounds.shape_bytes
         self._bytes = 0
         self._remembered: deque[tuple[_Known[_Steps], tuple[str, ...], int]] = deque()
-        self._lock = Lock()
+        self._lock = ForkLock()
 
     def put(self, known: _Known[_Steps], keys: tuple[str, ...], steps: _Steps) -> None:
         """Remembers what is done for a set of keys, in a reader's own table."""
