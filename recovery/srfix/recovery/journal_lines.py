@@ -24,7 +24,7 @@ from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
 
-__all__ = ["SCHEMA", "JournalState", "chained", "is_cut_first_line", "replay"]
+__all__ = ["JournalState", "SCHEMA", "chained", "is_cut_first_line", "replay"]
 
 SCHEMA: Final = "srfix.journal/1"
 _CHAIN: Final = re.compile(rb', "chain": "([0-9a-f]{64})"\}\Z')
