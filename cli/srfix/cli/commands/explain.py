@@ -69,6 +69,8 @@ def _text_of(what: str) -> str:
         with open_file(what) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST_INPUT))
             return _decode(_tail(file))
+    except IsADirectoryError:
+        pass
     except OSError as error:
         if is_there(what):  # else it is a message, which may be longer than any path, or hold what none can
             raise UsageError(
