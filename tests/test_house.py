@@ -35,8 +35,15 @@ DECISIONS = {
 """What is decided → how it looks in code → the only modules that may."""
 
 
-INNOCENT = ("logical.lower()", "node.kind.upper()", '"Transfer-Encoding", "").lower()', "[0].lower()")
-"""What looks like a decision on letter case and is none: the word of a logical type, a word in a path, an HTTP header, a
+INNOCENT = (
+    "logical.lower()",
+    "node.kind.upper()",
+    '"Transfer-Encoding", "").lower()',
+    "branch.type.upper()",
+    "[0].lower()",
+    "coding.strip().lower()",
+)
+"""What looks like a decision on letter case and is none: the word of a type, a word in a path, an HTTP header, a
 sentence's first letter."""
 
 

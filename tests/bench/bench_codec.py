@@ -22,11 +22,12 @@ import fastavro
 from confluent_kafka.schema_registry import avro as confluent_avro
 
 from srfix.serde import confluent as drop_in
+from srfix.serde.bounds import PayloadBounds, bound_payloads
 from srfix.serde.columns import Columns
-from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer
 from srfix.serde.formats.avro import internal_schema
 from srfix.serde.interface import Row
-from srfix.serde.serializer import AvroSerializer
+from srfix.serde.serializer import AvroSerializer, JsonSerializer
 from tests.bench.measuring import Route, arguments, gate, measure, table
 from tests.bench.peers import BY_TOPIC, CTX, MemoryRegistry, by_id, confluent_client, versions
 from tests.bench.shapes import MAPS, SHAPES, Shape, lower_names, upper_keys
@@ -34,6 +35,10 @@ from tests.bench.shapes import MAPS, SHAPES, Shape, lower_names, upper_keys
 _HEAD: Final = Struct(">bI")
 _NOISE: Final = 1.1
 """What "no dearer" is held against: on a busy machine two runs of the very same work differ by as much."""
+
+
+_BOUNDS_COST: Final = 1.03
+"""What the bounds of `srfix.serde.bounds` may cost, beside the same reading with all of them lifted."""
 
 
 def _parsed(schema: str) -> dict[object, object]:
@@ -161,12 +166,42 @@ def _of_shape(shape: Shape, *, records: int, rounds: int, gated: bool = True) ->
         gate(f"{name} encode, columns folded / as is", figures.ratio(folded, as_is), at_most=_NOISE)
 
 
+def bounds_routes(shape: Shape) -> dict[str, Route]:
+    """The same payload under the bounds and with all of them lifted, in turns, with columns and without."""
+    payload = cast("bytes", _bare_encoder(shape.avro_row, shape.schema)())
+    document = cast("bytes", JsonSerializer(shape.columns)(shape.row, CTX))
+    routes: dict[str, Route] = {}
+    for label, bounds in (("bounded", PayloadBounds()), ("lifted", PayloadBounds.lifted())):
+        before = bound_payloads(bounds)
+        for columns, how in ((None, "as written"), (shape.upper_columns, "columns")):
+            route = partial(AvroDeserializer(by_id(shape.schema), columns=columns), payload, CTX)
+            route()  # makes the plan under these bounds
+            routes[f"{label}, {how}"] = route
+        json_route = partial(JsonDeserializer(shape.columns), document, CTX)
+        json_route()
+        routes[f"{label}, JSON"] = json_route
+        bound_payloads(before)
+    return routes
+
+
+def _of_bounds(shape: Shape, *, records: int, rounds: int) -> None:
+    figures = measure(bounds_routes(shape), records=records, rounds=rounds)
+    table(f"{shape.name} decode, bounds", figures, "lifted, as written", "lifted, columns", "lifted, JSON")
+    for how in ("as written", "columns", "JSON"):
+        gate(
+            f"{shape.name} decode, {how}, bounds / none",
+            figures.ratio(f"bounded, {how}", f"lifted, {how}"),
+            at_most=_BOUNDS_COST,
+        )
+
+
 def main() -> None:
     """Prints the tables and the gates."""
     given = arguments(__doc__, records=500, rounds=21)
     print(f"Avro: CPU ns a record, medians of {given.rounds} rounds of {given.records:,} records. {versions()}.")
     for shape in SHAPES:
         _of_shape(shape, records=given.records, rounds=given.rounds)
+        _of_bounds(shape, records=given.records, rounds=given.rounds)
     _of_shape(MAPS, records=given.records, rounds=given.rounds, gated=False)
 
 

@@ -189,7 +189,8 @@ class TestPlan:
             "restore-compatibility",
         ]
         assert {action["subject"] for action in plan["actions"]} == {demo.ready["phantom_subject"]}
-        assert done.stderr == f"Plan written to {tmp_path / 'p.json'}.\n"
+        assert done.stderr.startswith(f"Plan written to {tmp_path / 'p.json'}.\n")
+        assert done.stderr.endswith(f"\n{plan['digest']}\n")
 
     def test_a_plan_for_a_person_ends_in_the_commands_that_carry_it_out(self, demo: KeptDemo, tmp_path: Path) -> None:
         path = tmp_path / "a plan.json"

@@ -179,12 +179,24 @@ class TestRules:
         assert "->A" in done.stderr
 
 
+class TestAnIdThatNoRegistryGives:
+    def test_it_is_one_bad_row_and_no_registry_is_asked(self) -> None:
+        done = srfix("decode", "--registry", "http://127.0.0.1:1", "--payload", "008000000002")
+        assert done.returncode == 1
+        assert "the schema id in it would be 2147483648 (-2147483648 to Java)" in done.stdout + done.stderr
+
+
 class TestWhatMakesNoSense:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
             (("encode", "{}"), "needs --columns, --schema or --schema-id"),
             (("encode", "--columns", "A INT", "{"), "is not JSON"),
+            (
+                ("encode", "--columns", "A INT", "--schema-id", "2147483648", "{}"),
+                "is not in the range 1<=x<=2147483647",
+            ),
+            (("encode", "--columns", "A INT", "--frame", "4294967295", "{}"), "is not in the range 1<=x<=2147483647"),
             (("encode", "--columns", "A INT", "--window-end", "1", "{}"), "give its start too"),
             (("encode", "--format", "json", "--schema", "{}", "{}"), "has no schemas"),
             (("encode", "--columns", "A INT KEY", "{}"), "All columns are marked as KEY"),

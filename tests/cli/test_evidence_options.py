@@ -109,6 +109,18 @@ class TestKsqldb:
         assert "no connection" in skipped["reason"]
         assert "tr0ub4dor" not in json.dumps(document)
 
+    def test_the_bounds_of_its_answers_can_be_changed(self, parts: Parts) -> None:
+        with ksqldb_server() as server:
+            document = diagnosis(parts, "--ksqldb", server.url, "--ksqldb-config", "http.answer.max.bytes=10")
+            (skipped,) = [s for s in document["skipped"] if s["what"] == f"ksqlDB ({server.url})"]
+            assert (
+                "its answer has more than 10 bytes, decompressed, and was not read on (http.answer.max.bytes)"
+                in (skipped["reason"])
+            )
+            done = parts.srfix("diagnose", "--ksqldb", server.url, "--ksqldb-config", "max.bytes=10")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "There is no property max.bytes of ksqlDB's client." in done.stderr
+
     def test_a_saved_text_that_is_none_is_refused_in_a_sentence(self, parts: Parts, tmp_path: Path) -> None:
         (tmp_path / "ksql.txt").write_text("hello\n")
         done = parts.srfix("diagnose", "--ksqldb-text", tmp_path / "ksql.txt")

@@ -119,7 +119,7 @@ class TestNoRoomForTheJournal:
             assert NO_ROOM in done.stderr
             stopped.append(done.returncode)
             assert registry.dump() == repaired or done.returncode == 3
-            room += 150
+            room += 330  # more than the line by which each run says that it goes on
             assert room < 100_000
         assert registry.dump() == before
         assert {2, 3} == set(stopped)

@@ -1,15 +1,24 @@
-"""Every answer of the registry comes at the edge of the client's patience: the repair is done, or can be gone on with."""
+"""Answers of the registry come when the client has given up on them: the repair is done, or can be gone on with.
+
+No test hangs on how fast the machine is: a late answer is one that the registry holds back until the client has given up on
+it, and on any other the client waits for a minute.
+"""
 
 from __future__ import annotations
 
 import json
 import random
 import threading
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
+from unittest.mock import patch
 
 import pytest
+from requests import PreparedRequest, Response
 
 from srfix.fixtures.registry import CutBefore, Fault, FixtureRegistry
 from srfix.fixtures.registry.intercept import Answer
@@ -20,22 +29,33 @@ from srfix.recovery.plan_file import Plan, load_plan
 from srfix.recovery.rollback import roll_back
 from srfix.serde.errors import PlanError, RegistryError
 from srfix.serde.registry import RegistryClient, RetryPolicy
+from srfix.serde.registry._session import Session
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import Parts, srfix, wait_for
 from tests.cli.test_kill import WRITES
 
-PATIENCE_S = 0.05
-"""The client's read time-out, where it runs in this process."""
+Moment: TypeAlias = Literal["before", "after"]
+"""Whether a late answer is held back before the request takes effect, or after it has."""
+Picks: TypeAlias = Callable[[int], Moment | None]
+"""From a request's number, from 1, to how its answer is late; None if it is not."""
+
+PATIENT_S = 60.0
+HASTY_S = 0.05
+"""The client's read time-out for an answer that comes, and for one that is held back until then."""
+_HEADER = "Srfix-Test-Late"
 
 
 class EdgyRegistry(FixtureRegistry):
-    """Lets the requests that `picks` chooses wait, before they take effect or before they are answered."""
+    """Holds back what a `HastySession` asks late for until that has given up, before it takes effect or after."""
 
-    def __init__(self, picks: Callable[[int], tuple[Literal["before", "after"], float] | None]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._picks = picks
         self._number = 0
         self._numbering = threading.Lock()
+        self.given_up: dict[str, threading.Event] = defaultdict(threading.Event)
+        """By the number of a request, set when its client waits no longer."""
+        self.carried_out: dict[str, threading.Event] = defaultdict(threading.Event)
+        """By the number of a late request, set when it has taken effect and its answer is ready."""
 
     def wait_until_idle(self) -> None:
         """Returns when every request that has come in has been carried out."""
@@ -51,13 +71,101 @@ class EdgyRegistry(FixtureRegistry):
     ) -> Answer | None:
         with self._numbering:
             self._number += 1
-            moment, delay_s = self._picks(self._number) or ("after", 0.0)
-        if moment == "before" and delay_s:
-            self._stopping.wait(delay_s)
+        number, _, moment = (headers or {}).get(_HEADER, "").partition(" ")
+        if moment == "before":
+            self.given_up[number].wait(PATIENT_S)
         answer = super()._answer(method, target, body, authorization, headers)
-        if moment == "after" and delay_s:
-            self._stopping.wait(delay_s)
+        if moment == "after":
+            self.given_up[number].wait(PATIENT_S)
+        if moment:
+            self.carried_out[number].set()
         return answer
+
+
+class HeldRegistry(EdgyRegistry):
+    """Holds the first request of a kind back before it takes effect, until the test lets go of it."""
+
+    def __init__(self, method: str, path: str) -> None:
+        super().__init__()
+        self._kind: tuple[str, str] | None = method, path
+        self.released = threading.Event()
+
+    def _answer(
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        authorization: str | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer | None:
+        if self._kind is not None and method == self._kind[0] and self._kind[1] in target:
+            self._kind = None
+            self.released.wait(PATIENT_S)
+        return super()._answer(method, target, body, authorization, headers)
+
+    def close(self) -> None:
+        """As the others; lets go first."""
+        self.released.set()
+        super().close()
+
+
+class SilentRegistry(EdgyRegistry):
+    """Carries writes out and does not say so until the test says that who asked has ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = threading.Event()
+
+    def _answer(
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        authorization: str | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer | None:
+        writes = self.writes
+        answer = super()._answer(method, target, body, authorization, headers)
+        if self.writes > writes:
+            self.ended.wait(PATIENT_S)
+        return answer
+
+    def close(self) -> None:
+        """As the others; lets go first."""
+        self.ended.set()
+        super().close()
+
+
+class HastySession(Session):
+    """Asks for late answers, and gives up on them at once; waits for all others.
+
+    What was given up on is carried out before anything else is asked; what happens otherwise the classes below show.
+    """
+
+    picks: Picks
+    registry: EdgyRegistry
+    numbers: Iterator[int]
+
+    def send(self, request: PreparedRequest, **options: Any) -> Response:
+        """The answer, if it is not late."""
+        number = next(self.numbers)
+        moment = self.picks(number)
+        if moment is None:
+            return super().send(request, **options)
+        request.headers[_HEADER] = f"{number} {moment}"
+        try:
+            return super().send(request, **{**options, "timeout": (PATIENT_S, HASTY_S)})
+        finally:
+            self.registry.given_up[str(number)].set()
+            assert self.registry.carried_out[str(number)].wait(PATIENT_S)
+
+
+@contextmanager
+def edgy(registry: EdgyRegistry, picks: Picks, *, attempts: int) -> Iterator[RegistryClient]:
+    """A client to which some answers come too late."""
+    kind = type("Hasty", (HastySession,), {"picks": staticmethod(picks), "registry": registry, "numbers": count(1)})
+    with patch("srfix.serde.registry._transport.Session", kind), client(registry, attempts=attempts) as hasty:
+        yield hasty
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +198,10 @@ def seeded(copy: FixtureRegistry, original: FixtureRegistry) -> FixtureRegistry:
     return copy
 
 
-def client(registry: FixtureRegistry, *, attempts: int, patience_s: float = PATIENCE_S) -> RegistryClient:
+def client(registry: FixtureRegistry, *, attempts: int) -> RegistryClient:
     """One that waits no longer between its attempts than it must."""
     retry = RetryPolicy(max_attempts=attempts, sleep=lambda _seconds: None)
-    return RegistryClient(registry.url, read_timeout_s=patience_s, retry=retry)
+    return RegistryClient(registry.url, read_timeout_s=PATIENT_S, retry=retry)
 
 
 def clock() -> str:
@@ -124,15 +232,11 @@ def until_done(run: Callable[[], object], *, most: int) -> list[str]:
     pytest.fail(f"not done after {most} runs: {said}")
 
 
-@pytest.fixture(params=range(2))
-def picks(request: pytest.FixtureRequest) -> Callable[[int], tuple[Literal["before", "after"], float]]:
-    """Every answer close to the end of the patience, on this side or that."""
+@pytest.fixture(params=range(3))
+def picks(request: pytest.FixtureRequest) -> Picks:
+    """One answer in three is late, in this way or that."""
     chance = random.Random(request.param)
-
-    def pick(_number: int) -> tuple[Literal["before", "after"], float]:
-        return chance.choice(("before", "after")), PATIENCE_S * chance.uniform(0.7, 1.1)
-
-    return pick
+    return lambda _number: chance.choice(("before", "after", None, None, None, None))
 
 
 class TestEveryAnswerAtTheEdge:
@@ -142,12 +246,13 @@ class TestEveryAnswerAtTheEdge:
         plan: Plan,
         undisturbed: tuple[dict[str, Json], int],
         tmp_path: Path,
-        picks: Callable[[int], tuple[Literal["before", "after"], float]],
+        picks: Picks,
     ) -> None:
         journal = tmp_path / "journal"
-        with seeded(EdgyRegistry(picks), shared_parts.registry) as registry:
+        with seeded(EdgyRegistry(), shared_parts.registry) as registry:
+            assert isinstance(registry, EdgyRegistry)
             before = registry.dump()
-            with client(registry, attempts=3) as hasty:
+            with edgy(registry, picks, attempts=3) as hasty:
                 until_done(lambda: list(apply_plan(plan, hasty, journal, clock=clock)), most=60)
                 assert registry.dump() == undisturbed[0]
                 assert read_journal(journal).finished
@@ -163,7 +268,7 @@ class TestOneAnswerBehindTheEdge:
         plan: Plan,
         undisturbed: tuple[dict[str, Json], int],
         tmp_path: Path,
-        moment: Literal["before", "after"],
+        moment: Moment,
     ) -> None:
         repaired, requests = undisturbed
         assert requests > 30
@@ -171,25 +276,23 @@ class TestOneAnswerBehindTheEdge:
         for number in range(1, requests + 1):
             journal = tmp_path / f"journal-{number}"
 
-            def pick(asked: int, late: int = number) -> tuple[Literal["before", "after"], float] | None:
-                return (moment, 1.5 * PATIENCE_S) if asked == late else None
+            def pick(asked: int, late: int = number) -> Moment | None:
+                return moment if asked == late else None
 
-            registry = EdgyRegistry(pick)
+            registry = EdgyRegistry()
             with seeded(registry, shared_parts.registry):
                 before = registry.dump()
-                with client(registry, attempts=1) as hasty:
+                with edgy(registry, pick, attempts=1) as hasty:
                     try:
                         list(apply_plan(plan, hasty, journal, clock=clock))
                     except (PlanError, RegistryError) as error:
                         stopped.append(str(error))
-                # What was given up on is carried out first; what happens otherwise the classes below show.
-                registry.wait_until_idle()
                 if not journal.exists():
                     assert registry.dump() == before, number
-                with client(registry, attempts=1, patience_s=10) as patient:
+                with client(registry, attempts=1) as patient:
                     list(apply_plan(plan, patient, journal, clock=clock))
                 assert registry.dump() == repaired, (number, stopped[-1:])
-        assert len(stopped) > requests / 2  # on a busy machine some get through all the same
+        assert len(stopped) > 0.8 * requests  # what is asked for a hint alone stops nothing
 
 
 class TestAWriteThatArrivesAfterAll:
@@ -236,14 +339,15 @@ class TestAWriteThatArrivesAfterTheRepairIsOver:
     ) -> None:
         """No client can call a request back: the first PUT is given up on, sent again, and carried out much later."""
         (tmp_path / "p.json").write_text(plan_path.read_text())
-        with seeded(FixtureRegistry(), shared_parts.registry) as registry:
-            to = ("--registry", registry.url, "-R", "http.read.timeout.ms=500", "-R", "max.retries=0")
-            fault = Fault(method="PUT", path="/config/", times=1, delay_s=8.0)
-            with registry.intercept(fault):
-                assert srfix("apply", "p.json", "--yes", *to, cwd=tmp_path).returncode == 3
-                assert srfix("apply", "p.json", "--yes", *to, cwd=tmp_path).returncode == 0
+        held = HeldRegistry("PUT", "/config/")
+        with seeded(held, shared_parts.registry) as registry:
+            to = ("--registry", registry.url, "-R", "max.retries=0")
+            hasty = ("-R", "http.read.timeout.ms=2000")
+            assert srfix("apply", "p.json", "--yes", *to, *hasty, cwd=tmp_path).returncode == 3
+            assert srfix("apply", "p.json", "--yes", *to, cwd=tmp_path).returncode == 0
             assert registry.dump() == undisturbed[0]
             writes = registry.writes
+            held.released.set()
             wait_for(lambda: registry.writes == writes + 1)
             assert registry.dump() != undisturbed[0]
             seen = shared_parts.srfix("verify", "p.json", *to, cwd=tmp_path)
@@ -253,27 +357,30 @@ class TestAWriteThatArrivesAfterTheRepairIsOver:
 
 
 class TestTheCommand:
-    @pytest.mark.parametrize("late_by_ms", [-30, 30])
     def test_says_that_it_was_not_answered_in_time_and_goes_on(
-        self,
-        shared_parts: Parts,
-        plan_path: Path,
-        undisturbed: tuple[dict[str, Json], int],
-        tmp_path: Path,
-        late_by_ms: int,
+        self, shared_parts: Parts, plan_path: Path, undisturbed: tuple[dict[str, Json], int], tmp_path: Path
     ) -> None:
+        """Each write is carried out, and its answer held back until the process that asked has ended."""
         (tmp_path / "p.json").write_text(plan_path.read_text())
-        hasty = ("-R", "http.read.timeout.ms=400", "-R", "max.retries=0")
-        with seeded(FixtureRegistry(), shared_parts.registry) as registry:
-            registry.intercept(Fault(writes_only=True, delay_s=(400 + late_by_ms) / 1000))
-            for _run in range(13):
+        hasty = ("-R", "http.read.timeout.ms=1500", "-R", "max.retries=0")
+        silent = SilentRegistry()
+        unanswered = 0
+        with seeded(silent, shared_parts.registry) as registry:
+            for _run in range(40):
+                silent.ended.clear()
                 done = srfix("apply", "p.json", "--yes", "--registry", registry.url, *hasty, cwd=tmp_path)
+                silent.ended.set()
+                silent.wait_until_idle()
                 if done.returncode == 0:
                     break
-                assert (done.returncode, "run the same srfix apply again" in done.stderr) == (3, True), done.stderr
-                assert "no answer within 0.4 s" in done.stderr
+                assert "no answer within 1.5 s" in done.stderr
+                # 2: on a machine that is busy enough, a read before the first write
+                assert done.returncode == 3 or not unanswered, done.stderr
+                unanswered += done.returncode == 3
+                assert done.returncode == 2 or "run the same srfix apply again" in done.stderr, done.stderr
             else:
                 pytest.fail("never done")
+            assert unanswered
             assert registry.dump() == undisturbed[0]
             told = (tmp_path / "p.json.journal.jsonl").read_text().splitlines()
             assert json.loads(told[-1])["event"] == "finished"

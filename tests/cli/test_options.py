@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from srfix.cli.connection import Connection
 from srfix.cli.options import Selection, connection_options, output_option, selection_options, yes_option
 from srfix.cli.output.interface import OutputFormat
+from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.registry import BasicAuth, RegistryClient
 from srfix.serde.subjects import Topic
@@ -260,6 +261,7 @@ class TestRegistryProperties:
             "--registry", "http://h", "-R", "basic.auth.credentials.source=USER_INFO",
             "-R", "schema.registry.basic.auth.user.info=u:p:q", "-R", "schema.registry.ssl.ca.location=/ca.pem",
             "-R", "http.connect.timeout.ms=1500", "-R", "schema.registry.http.read.timeout.ms=250", "-R", "max.retries=0",
+            "-R", "http.answer.max.bytes=1000", "-R", "schema.registry.missing.id.cache.ttl.sec=7",
         ).registry_client()  # fmt: skip
         auth, retry = made.pop("auth"), made.pop("retry")
         assert isinstance(auth, BasicAuth)
@@ -272,6 +274,8 @@ class TestRegistryProperties:
             "proxy": None,
             "connect_timeout_s": 1.5,
             "read_timeout_s": 0.25,
+            "bounds": AnswerBounds(body_bytes=1000),
+            "unknown_ids": UnknownIdBounds(remember_s=7),
         }
 
     @pytest.mark.parametrize("given", ["u:env:RP", "env:UI"])
@@ -299,7 +303,10 @@ class TestRegistryProperties:
             ),
             ("bearer.auth.scope=x", r"^The registry property bearer\.auth\.scope is not supported\."),
             ("proxy.host=x", r"^The registry property proxy\.host is not supported\."),
-            ("nonsense=x", r"^There is no registry property nonsense\. Known are: basic\.auth"),
+            (
+                "nonsense=x",
+                r"^There is no registry property \(not shown, as it may hold a part of a secret\)\. Known are: basic\.auth",
+            ),
             (
                 "http.read.timeout.ms=soon",
                 r"^The registry property http\.read\.timeout\.ms must be a whole number\.$",
@@ -318,7 +325,7 @@ class TestConfigFile:
         ("text", "message"),
         [
             ("a = ", r"is not TOML: Invalid value \(at"),
-            ("nonsense = 1", r"^Nothing reads the key 'nonsense' of the configuration file"),
+            ("nonsense = 1", r"^Nothing reads the key in line 1 of the configuration file"),
             (
                 "[kafka]\nsecurity.protocol = 'x'",
                 r"'kafka\.security' .* A name with dots needs quotes there\.$",

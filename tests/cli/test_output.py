@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -19,9 +21,9 @@ from srfix.cli.output.interface import (
     Paragraph,
     Report,
     Table,
-    printable,
 )
 from srfix.cli.output.rendering import write_report
+from srfix.serde.printable import printable
 
 SUBJECT = "_confluent-ksql-default_query_CSAS_J_0-" + "KafkaTopic_Right-" * 20 + "Reduce-changelog-value"
 REPORT = Report(
@@ -153,3 +155,21 @@ class TestPrintable:
 
     def test_it_says_what_stood_there(self) -> None:
         assert printable("a\x1b[31mb\u202e") == "a\\x1b[31mb\\u202e"
+
+
+class TestALongName:
+    def test_a_table_takes_time_in_proportion_to_it(self) -> None:
+        """The blanks that pad the other rows to a name's width were looked at once for each of them: minutes."""
+        code = (
+            "import io, resource\n"
+            "from srfix.cli.output import table\n"
+            "from srfix.cli.output.interface import Report, Table\n"
+            "resource.setrlimit(resource.RLIMIT_CPU, (20, 20))\n"
+            "rows = (('n' * 50_000, 'b'), *(('a', 'b'),) * 20)\n"
+            "stream = io.StringIO()\n"
+            "table.render(Report(document={}, blocks=(Table(('name', 'x'), rows),)), stream)\n"
+            "assert 'n' * 50_000 in stream.getvalue()\n"
+            "assert not any(line.endswith(' ') for line in stream.getvalue().splitlines())\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, (done.returncode, done.stderr)

@@ -228,11 +228,11 @@ class TestFailures:
             Cluster({})
 
     def test_an_unknown_setting_is_refused_by_name(self) -> None:
-        with pytest.raises(UsageError, match=r'^librdkafka refuses .* "no\.such\.setting"'):
+        with pytest.raises(UsageError, match=r"^librdkafka refuses .* no property \(not shown, as it may "):
             Cluster({"bootstrap.servers": "x:1", "no.such.setting": "1"})
 
     def test_a_secret_in_what_librdkafka_says_is_hidden(self) -> None:
-        with pytest.raises(UsageError, match=r"\[hidden\]") as caught:
+        with pytest.raises(UsageError, match=r"it takes no such value for security\.protocol\.") as caught:
             Cluster({"bootstrap.servers": "x:1", "security.protocol": "hunter2", "sasl.password": "hunter2"})
         assert "hunter2" not in str(caught.value)
 

@@ -241,7 +241,7 @@ class TestNormalize:
 
     def test_as_shell_too(self, empty: World) -> None:
         self.stage(empty, SORTED)
-        assert """'{"normalize": true, "compatibility": "NONE"}'""" in shell_script(empty.plan())
+        assert """\n{"normalize": true, "compatibility": "NONE"}\n""" in shell_script(empty.plan())
 
     @pytest.mark.parametrize("scope", ["", PHANTOM])
     def test_a_text_that_is_written_anew_gets_any_id(self, empty: World, tmp_path: Path, scope: str) -> None:

@@ -59,6 +59,7 @@ class TestDiagnose:
             ("committed-offsets", "logins", Weight.WEAK),
             ("record-ids", "logins", Weight.STRONG),
             ("schema-similarity", "users", Weight.STRONG),
+            ("same-fields", "users", Weight.WEAK),
             ("streams-group", None, Weight.STRONG),
         }
         assert {(e.topic, e.kind) for e in finding.evidence if e.against} == {("logins", "record-ids")}

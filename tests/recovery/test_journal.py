@@ -46,6 +46,16 @@ class TestReadJournal:
         with pytest.raises(PlanError, match=r"^Line 4 of the journal .* cannot be read\. It was damaged or edited;"):
             read_journal(journal_path)
 
+    def test_an_answer_with_an_id_that_no_registry_gives_is_refused_by_its_line(
+        self, client: RegistryClient, journal_path: Path
+    ) -> None:
+        list(apply_plan(plan_of(client), client, journal_path, clock=clock))
+        journal_path.write_text(
+            journal_path.read_text().replace('"answer": {"id": 1', '"answer": {"id": 2147483648', 1)
+        )
+        with pytest.raises(PlanError, match=r"^Line \d+ of the journal .* cannot be read\. It was damaged or edited;"):
+            read_journal(journal_path)
+
     def test_an_edited_plan_in_the_first_line_is_refused(self, client: RegistryClient, journal_path: Path) -> None:
         list(apply_plan(plan_of(client), client, journal_path, clock=clock))
         journal_path.write_text(journal_path.read_text().replace('"level": "NONE"', '"level": "FULL"', 1))
@@ -55,13 +65,13 @@ class TestReadJournal:
     @pytest.mark.parametrize("content", [b"{}\n", b"[]\n", b'{"event":"after","step":1}\n'])
     def test_another_file_is_not_taken_for_a_journal(self, content: bytes, journal_path: Path) -> None:
         journal_path.write_bytes(content)
-        with pytest.raises(PlanError, match=r"is not a journal of srfix: its first line does not begin a repair\.$"):
+        with pytest.raises(PlanError, match=r"is not a journal of srfix: its first line does not begin a repair\. "):
             read_journal(journal_path)
 
     def test_an_event_of_a_later_version_is_passed_over(self, client: RegistryClient, journal_path: Path) -> None:
         list(apply_plan(plan_of(client), client, journal_path, clock=clock))
-        with journal_path.open("ab") as stream:
-            stream.write(b'{"event":"remarked","at":"x"}\n')
+        with open_journal(journal_path, clock) as (journal, _state):
+            journal.write("remarked")
         assert read_journal(journal_path).finished
 
 

@@ -32,7 +32,7 @@ from tests.recovery.test_circumstances import known
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 subjects = texts.map(Subject)
-ids = st.integers(0, 2**31 - 1).map(SchemaId)
+ids = st.integers(1, 2**31 - 1).map(SchemaId)
 steps = st.integers(1, 99)
 configs = st.none() | st.dictionaries(texts, texts | st.booleans() | st.none(), max_size=3)
 references = st.builds(SchemaReference, name=texts, subject=texts, version=steps)
@@ -84,7 +84,14 @@ plans = st.builds(
     omissions=st.lists(omissions, max_size=2).map(tuple),
     playbook=st.lists(texts, max_size=2).map(tuple),
     applications=st.lists(known, max_size=2).map(tuple),
-)
+).map(lambda plan: _in_order(plan))
+
+
+def _in_order(plan: Plan) -> Plan:
+    """The plan with its steps numbered, and a state for each subject that they write to."""
+    written = {a.subject: SubjectState(subject=a.subject, versions=(), config=None, mode=None) for a in plan.actions}
+    numbered = tuple(replace(action, step=number) for number, action in enumerate(plan.actions, start=1))
+    return replace(plan, actions=numbered, expects={**written, **plan.expects})
 
 
 class TestPlanFrom:

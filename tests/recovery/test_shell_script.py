@@ -49,7 +49,8 @@ class TestShellScript:
     ) -> None:
         registry.intercept(Fault(method="POST", path="/versions$", action=Answer(status=403, body="{}")))
         assert run(plan_of(client), tmp_path).returncode != 0
-        assert [seen.method for seen in registry.write_log] == ["PUT", "POST"]
+        assert [seen.method for seen in registry.write_log] == ["PUT", "POST", "DELETE"]
+        assert client.config(PHANTOM) is None
 
     def test_it_stops_when_another_id_comes_back(
         self, registry: FixtureRegistry, client: RegistryClient, tmp_path: Path
@@ -57,7 +58,7 @@ class TestShellScript:
         registry.intercept(Fault(method="POST", path="/versions$", action=Answer(status=200, body='{"id":99}')))
         ran = run(plan_of(client), tmp_path)
         assert ran.returncode == 1
-        assert ran.stderr == "expected 1, got '99': stopped\n"
+        assert ran.stderr == (f"expected 1, got '99': stopped\nThe compatibility of {PHANTOM} was put back.\n")
 
     def test_it_says_how_to_undo_it(self, client: RegistryClient) -> None:
         undo = shell_script(plan_of(client)).partition("# To undo it, last step first:")[2]

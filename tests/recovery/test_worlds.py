@@ -28,6 +28,8 @@ A_SHARD = 500
 """How many of them one test judges: tests run side by side."""
 UNDECIDED = 0.05
 """The share of the stores whose source a person would name that srfix may leave undecided."""
+A_CLUSTER = 10
+"""So many more in one shard: hypothesis varies a world that it has drawn, and what is left open comes in clusters."""
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +72,7 @@ class TestOverGeneratedWorlds:
             with subtests.test(sentence):
                 assert not tally.breaks[sentence], _told(tally, sentence, running, first)
         with subtests.test("nearly every source that a person would name is named"):
-            assert tally.undecided <= UNDECIDED * tally.decidable, str(tally)
+            assert tally.undecided <= UNDECIDED * tally.decidable + A_CLUSTER, str(tally)
 
 
 def _judge_all(running: FixtureRegistry, number: int) -> Tally:

@@ -86,6 +86,7 @@ class TestReasons:
         [
             ("PayloadTooShortError", "TOO_SHORT"),
             ("UnknownMagicByteError", "BAD_MAGIC"),
+            ("ImpossibleSchemaIdError", "BAD_ID"),
             ("MalformedHeaderError", "BAD_FRAMING"),
             ("WireError", "BAD_FRAMING"),
             ("ResolveError", "UNKNOWN_ID"),

@@ -9,12 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import wire
-from srfix.serde.errors import MalformedHeaderError, PayloadTooShortError, UnknownMagicByteError, WireError
+from srfix.serde.errors import (
+    ImpossibleSchemaIdError,
+    MalformedHeaderError,
+    PayloadTooShortError,
+    UnknownMagicByteError,
+    WireError,
+)
 from srfix.serde.subjects import Role
 from srfix.serde.wire import Framing
 
 GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
-ids = st.integers(0, wire.MAX_SCHEMA_ID)
+ids = st.integers(wire.MIN_SCHEMA_ID, wire.MAX_SCHEMA_ID)
+impossible = st.sampled_from([0, 2**31, 2**32 - 1]) | st.integers(2**31, 2**32 - 1)
 
 
 class TestParse:
@@ -74,6 +81,21 @@ class TestParse:
             wire.parse(b"\x02abc")
         assert "JSON" not in caught.value.message
 
+    @given(impossible, st.binary(max_size=3))
+    def test_an_id_that_no_registry_gives_is_an_error_of_its_own(self, schema_id: int, body: bytes) -> None:
+        with pytest.raises(ImpossibleSchemaIdError, match=rf"the schema id in it would be {schema_id}\b") as caught:
+            wire.parse(b"\x00" + schema_id.to_bytes(4, "big") + body)
+        assert caught.value.schema_id == schema_id
+
+    def test_it_says_what_java_makes_of_the_id(self) -> None:
+        with pytest.raises(
+            ImpossibleSchemaIdError,
+            match=r"^The payload begins as a framed one does, and the schema id in it would be 2147483653 \(-2147483643 to "
+            r"Java\); registries give 1 … 2147483647\. It is corrupt, or its producer uses no schema registry serializer "
+            r"\(a BIGINT key, say\)\.$",
+        ):
+            wire.parse((2**55 + 5 * 2**24).to_bytes(8, "big"))
+
     @given(st.binary(max_size=24))
     def test_any_bytes_are_a_frame_or_a_wire_error(self, payload: bytes) -> None:
         try:
@@ -103,9 +125,9 @@ class TestHeaderGuid:
 
 
 class TestPrefixIdBytes:
-    @pytest.mark.parametrize("schema_id", [-1, 2**31])
-    def test_an_id_that_is_no_java_int_is_refused(self, schema_id: int) -> None:
-        with pytest.raises(WireError, match=rf"^The schema id {schema_id} is outside"):
+    @pytest.mark.parametrize("schema_id", [-(2**31), -1, 0, 2**31, 2**32, 10**30])
+    def test_an_id_that_no_registry_gives_is_refused(self, schema_id: int) -> None:
+        with pytest.raises(ImpossibleSchemaIdError, match=rf"^There is no schema id {schema_id}\b"):
             wire.prefix_id_bytes(schema_id)
 
     @given(ids, st.binary(max_size=3))

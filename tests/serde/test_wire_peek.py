@@ -1,4 +1,4 @@
-"""The fast look at schema ids answers what `wire.parse` says, record by record, but for id 0, which is none."""
+"""The fast look at schema ids answers what `wire.parse` says, record by record."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId, Schem
 
 GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
 
-ids = st.integers(0, 2**31 - 1) | st.integers(0, 3)
+ids = st.integers(1, 2**31 - 1) | st.integers(1, 3)
+edges = st.sampled_from([0, 1, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1]).map(lambda number: number.to_bytes(4, "big"))
+beginnings = st.builds(bytes.__add__, st.sampled_from([b"\x00", b"\x01", b"\x02", b"{"]), edges | st.binary(max_size=4))
+"""What a payload may begin with: every magic byte, and ids on both sides of each edge."""
 alike = st.lists(st.builds(frame_id, st.sampled_from([1, 1, 1, 2]), st.binary(max_size=3)), max_size=6)
 payloads = (
     st.none()
     | st.binary(max_size=24)
     | st.builds(frame_id, ids, st.binary(max_size=8))
     | st.builds(frame_guid, st.uuids(), st.binary(max_size=4))
+    | st.builds(bytes.__add__, beginnings, st.binary(max_size=16))
     | st.binary(max_size=24).map(lambda rest: b"\x00" + rest)
     | st.binary(max_size=24).map(lambda rest: b"\x01" + rest)
 )
@@ -40,8 +44,6 @@ def slowly(payload: bytes | None, headers: Headers = None, role: Role = Role.VAL
         return UNFRAMED
     if frame is None:
         return NO_PAYLOAD
-    if frame.schema_id == 0:
-        return UNFRAMED
     return BY_GUID if frame.schema_id is None else frame.schema_id
 
 
@@ -51,6 +53,14 @@ class TestSchemaIdPeek:
         peek = SchemaIdPeek()
         for batch in batches:
             assert peek(batch) == [slowly(payload) for payload in batch]
+
+    @given(beginning=beginnings, bodies=st.lists(st.binary(max_size=16), min_size=1, max_size=4))
+    def test_one_by_one_together_and_all_alike_are_the_same(self, beginning: bytes, bodies: list[bytes]) -> None:
+        payloads = [beginning + body for body in bodies]
+        expected = [slowly(payload) for payload in payloads]
+        assert SchemaIdPeek()([*payloads]) == expected
+        assert [SchemaIdPeek()([payload]) for payload in payloads] == [[peeked] for peeked in expected]
+        assert SchemaIdPeek().alike(payloads) in (None, expected[0])
 
     def test_the_same_beginning_can_be_a_guid_or_not(self) -> None:
         whole = frame_guid(GUID, b"row")

@@ -36,6 +36,7 @@ def payloads(world: World) -> dict[Reason | None, bytes | None]:
         Reason.TOMBSTONE: None,
         Reason.TOO_SHORT: good[:3],
         Reason.BAD_MAGIC: b'{"ID": 1}',
+        Reason.BAD_ID: b"\x00\x80\x00\x00\x01" + good[5:],
         Reason.UNKNOWN_ID: frame_id(UNKNOWN, good[5:]),
         Reason.TRUNCATED: good[:-1],
         Reason.TRAILING_BYTES: good + b"\0",
@@ -79,11 +80,11 @@ class TestQuarantine:
             (offset, reason and reason.value, payload if reason is not None and reason.is_error else None)
             for offset, (reason, payload) in enumerate(zip(reasons, sent.values(), strict=True))
         ]
-        assert [row["value"] for row in rows] == [Row(ID=1, NAME="n1")] + 6 * [None]
-        assert [bool(row[names.message]) for row in rows] == 2 * [False] + 5 * [True]
+        assert [row["value"] for row in rows] == [Row(ID=1, NAME="n1")] + 7 * [None]
+        assert [bool(row[names.message]) for row in rows] == 2 * [False] + 6 * [True]
 
         counted = counts_of(observation.get)
-        assert (counted.rows, counted.tombstones, counted.bad) == (7, 1, 5)
+        assert (counted.rows, counted.tombstones, counted.bad) == (8, 1, 6)
         wanted = [reason for reason in reasons if reason is not None and reason.is_error]
         assert counted.by_reason == {reason: wanted.count(reason) for reason in wanted}
         assert counted.unknown_ids == (UNKNOWN,)
@@ -101,7 +102,7 @@ class TestGoodAndBadRows:
             Row(offset=1, value=None),
         ]
         bad = bad_rows(df).orderBy("offset").collect()
-        assert [row["offset"] for row in bad] == [2, 3, 4, 5, 6]
+        assert [row["offset"] for row in bad] == [2, 3, 4, 5, 6, 7]
         df.unpersist()
 
     def test_without_the_reasons_they_cannot_be_told(self, spark: SparkSession, world: World) -> None:
@@ -121,8 +122,8 @@ class TestNull:
         read = from_registry(world.plan(), on_error="null", engine="arrow", observe=observation)
         df = frame(spark, payloads(world).values()).transform(read)
         assert df.columns == ["topic", "partition", "offset", "key", "value", "headers"]
-        assert [row["value"] for row in df.collect()] == [Row(ID=1, NAME="n1")] + 6 * [None]
-        assert counts_of(observation.get).bad == 5
+        assert [row["value"] for row in df.collect()] == [Row(ID=1, NAME="n1")] + 7 * [None]
+        assert counts_of(observation.get).bad == 6
 
 
 class TestFail:

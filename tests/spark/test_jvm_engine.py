@@ -179,7 +179,8 @@ class TestFramesWithoutARow:
             b"\x7f",
             b"\xff" * 9,
         ]
-        payloads += [frame_id(schema_id, b"\2") for schema_id in (0, 1, 2, 3, 4, 5, 2**31 - 1)]
+        payloads += [frame_id(schema_id, b"\2") for schema_id in (1, 2, 3, 4, 5, 2**31 - 1)]
+        payloads += [b"\0" + number.to_bytes(4, "big") + b"\2" for number in (0, 2**31, 2**31 + 5, 2**32 - 1)]
         made = decoded(spark, plan, payloads)
         for payload, wanted, got in zip(payloads, expected(plan, payloads), made, strict=True):
             if payload == frame_id(3, b"\2"):
@@ -188,7 +189,7 @@ class TestFramesWithoutARow:
                 assert got["reason"] == "DECODE_FAILED"
             elif isinstance(wanted, BadRow):
                 assert got["reason"] == wanted.reason.value
-                if wanted.reason in (Reason.TOO_SHORT, Reason.BAD_MAGIC):
+                if wanted.reason in (Reason.TOO_SHORT, Reason.BAD_MAGIC, Reason.BAD_ID):
                     assert wanted.error.message.endswith(got["message"])
             else:
                 assert got["reason"] == (None if wanted else "TOMBSTONE")

@@ -104,7 +104,9 @@ class TestDiagnose:
     def test_without_describe_on_what_may_be_a_changelog_does_not_take_it_for_missing(self, site: Site) -> None:
         code, document = site.diagnose("changelog-describe")
         assert (code, document["findings"], document["summary"]["healthy"]) == (2, [], False)
-        assert f"The ACL to ask for is Describe on topic {CHANGELOG!r}" in hiding(document)[STORE]
+        reason = hiding(document)[f"the subjects of {CHANGELOG}"]
+        assert f"The ACL to ask for is Describe on topic {CHANGELOG!r}" in reason
+        assert f"--source {damage.APPLICATION}/" in reason
 
     def test_without_describe_configs_finds_the_damage_and_says_what_it_cannot_know(self, site: Site) -> None:
         code, document = site.diagnose("topic-configs")

@@ -21,13 +21,17 @@ keep = "auto"
 
 from __future__ import annotations
 
+import difflib
+import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
+from srfix.serde import bounds
 from srfix.serde.errors import UsageError
+from srfix.serde.files import read_file
+from srfix.serde.property_names import shown
 
 __all__ = ["ConfigFile", "SHARED_KEYS", "read_config"]
 
@@ -39,6 +43,7 @@ SHARED_KEYS: Final = (
     "ignore",
     "kafka-config",
     "ksqldb",
+    "ksqldb-config",
     "ksqldb-text",
     "ksqldb-user",
     "master",
@@ -52,7 +57,8 @@ SHARED_KEYS: Final = (
     "streams-version",
     "topology",
 )
-_REPEATABLE: Final = ("ignore", "ksqldb", "ksqldb-text", "spark-conf", "state-dir", "topology")
+_REPEATABLE: Final = ("ignore", "ksqldb", "ksqldb-config", "ksqldb-text", "spark-conf", "state-dir", "topology")
+_QUOTED: Final = re.compile(r"(?<=character )'.*'|\"[^\"]*\"", re.DOTALL)
 _TABLES: Final = ("kafka", "registry-client", "source")
 
 
@@ -74,12 +80,15 @@ def read_config(path: str, *, command: str, commands: Collection[str]) -> Config
     :raises UsageError: if it cannot be read, is not TOML, or holds a key that nothing reads.
     """
     try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        text = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES).decode("utf-8")
+        document = _parsed(text)
     except OSError as error:
         raise UsageError(f"The configuration file {path!r} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         # Not as cause: an error may carry the whole document.
-        where = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it is not UTF-8 text"
+        where = _place(error) if isinstance(error, tomllib.TOMLDecodeError) else str(error)
+        if isinstance(error, UnicodeDecodeError):
+            where = "it is not UTF-8 text"
         raise UsageError(f"The configuration file {path!r} is not TOML: {where}.") from None
     options: dict[str, object] = {}
     for key, value in document.items():
@@ -89,7 +98,7 @@ def read_config(path: str, *, command: str, commands: Collection[str]) -> Config
             options[_parameter(key)] = _joined(path, key, value)
         elif key not in _TABLES and key not in commands:
             raise UsageError(
-                f"Nothing reads the key {key!r} of the configuration file {path!r}. "
+                f"Nothing reads {_shown(key, text, (*SHARED_KEYS, *_TABLES, *commands))} of the configuration file {path!r}. "
                 f"Known are: {', '.join((*SHARED_KEYS, *_TABLES, *commands))}."
             )
     source = _table(path, document, "source")
@@ -101,6 +110,16 @@ def read_config(path: str, *, command: str, commands: Collection[str]) -> Config
         kafka=_table(path, document, "kafka"),
         registry=_table(path, document, "registry-client"),
     )
+
+
+def _parsed(text: str) -> dict[str, object]:
+    """:raises ValueError: if it is not TOML, or more deeply nested than any configuration is."""
+    if any(piece.count(".") > bounds.MOST_KEY_PARTS for line in text.splitlines() for piece in line.split("=")):
+        raise ValueError(f"a line has more than {bounds.MOST_KEY_PARTS} dots in one key or value")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def _parameter(key: str) -> str:
@@ -121,7 +140,25 @@ def _table(path: str, document: Mapping[str, object], key: str) -> dict[str, str
     table = document.get(key, {})
     if not isinstance(table, dict):
         raise UsageError(f"{key!r} in the configuration file {path!r} must be a table: [{key}].")
-    return {name: _text(path, f"{key}.{name}", value) for name, value in table.items()}
+    return {name: _text(path, f"{key}.{_name(key, name)}", value) for name, value in table.items()}
+
+
+def _name(table: str, name: str) -> str:
+    return name if table == "source" else shown(name)
+
+
+def _shown(key: str, text: str, known: Sequence[str]) -> str:
+    """A key that may be a secret, as `SECRET = "…"`: where it stands, and what it is like."""
+    lines = (number for number, line in enumerate(text.splitlines(), start=1) if key in line)
+    near = difflib.get_close_matches(key[:100], known, n=1, cutoff=0.75)
+    where = next((f" in line {number}" for number in lines), "")
+    return f"the key{where} (did you mean {near[0]}?)" if near else f"the key{where}"
+
+
+def _place(error: tomllib.TOMLDecodeError) -> str:
+    """The parser's words without what it quotes, which may be a character of a secret."""
+    words, at, place = str(error).rpartition(" (at ")
+    return f"{re.sub(_QUOTED, '…', words)}{at}{place}"
 
 
 def _text(path: str, key: str, value: object) -> str:

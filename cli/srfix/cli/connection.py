@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from srfix.serde.errors import UsageError
+from srfix.serde.files import refuse_what_is_no_file
 from srfix.serde.registry_properties import RegistrySettings, open_registry
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Connection:
     def kafka_config(self) -> dict[str, str]:
         """The configuration for a librdkafka client, secrets filled in.
 
-        :raises UsageError: if no cluster was named.
+        :raises UsageError: if no cluster was named, or a property names something as a file that is none.
         :raises SecretError: if a secret cannot be read.
         """
         if not self.kafka.get("bootstrap.servers"):
@@ -50,6 +51,9 @@ class Connection:
             )
         from srfix.serde.registry.secret import revealed
 
+        for name, value in self.kafka.items():
+            if name.endswith(".location"):
+                _refuse_what_librdkafka_would_wait_for(name, value)
         return {name: revealed(value) for name, value in self.kafka.items()}
 
     def registry_client(self) -> RegistryClient:
@@ -60,3 +64,12 @@ class Connection:
             read.
         """
         return open_registry(self.registry, self.registry_urls, kafka=self.kafka)
+
+
+def _refuse_what_librdkafka_would_wait_for(name: str, path: str) -> None:
+    try:
+        refuse_what_is_no_file(path)
+    except IsADirectoryError:
+        return  # of certificates
+    except OSError as error:
+        raise UsageError(f"The file {path!r} of the Kafka property {name} cannot be used: {error.strerror}.") from error

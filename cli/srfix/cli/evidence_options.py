@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from srfix.cli.lines import Lines
+from srfix.cli.properties import parse_property
 from srfix.cli.redaction import Redactor
+from srfix.serde import bounds
 from srfix.serde.errors import KsqldbError, UsageError
+from srfix.serde.files import read_file
 
 if TYPE_CHECKING:
     from srfix.recovery.ksqldb import KsqldbAnswers
@@ -26,8 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["EvidenceOptions", "evidence_options"]
 
 R = TypeVar("R")
-
-_MOST_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,8 @@ class EvidenceOptions:
     """URLs of ksqlDB servers; they may hold credentials."""
     ksqldb_user: str | None = field(default=None, repr=False)
     """USER:PASSWORD for ksqlDB, where PASSWORD or the whole may be `env:NAME` or `file:PATH`."""
+    ksqldb_config: tuple[str, ...] = ()
+    """What ksqlDB's client is told, each `key=value`."""
     ksqldb_texts: tuple[str, ...] = ()
     """Files with saved answers of ksqlDB."""
 
@@ -68,11 +71,12 @@ class EvidenceOptions:
         )
 
     def _ask(self, url: str) -> KsqldbAnswers:
-        from srfix.recovery.ksqldb import KsqldbAnswers, KsqldbClient
+        from srfix.recovery.ksqldb import KsqldbAnswers, KsqldbClient, ksqldb_bounds
         from srfix.serde.registry import BasicAuth, Secret
 
+        bounds = ksqldb_bounds(dict(parse_property(text, option="--ksqldb-config") for text in self.ksqldb_config))
         user = None if self.ksqldb_user is None else _whole(self.ksqldb_user, Secret.parse)
-        with KsqldbClient(url, auth=None if user is None else BasicAuth.parse(user)) as client:
+        with KsqldbClient(url, auth=None if user is None else BasicAuth.parse(user), bounds=bounds) as client:
             try:
                 return client.survey()
             except KsqldbError as error:  # an incident is no time to insist on every witness
@@ -89,6 +93,7 @@ def evidence_options(command: Callable[..., R]) -> Callable[..., R]:
             topologies=tuple(values.pop("topology")),
             ksqldb=tuple(values.pop("ksqldb")),
             ksqldb_user=values.pop("ksqldb_user"),
+            ksqldb_config=tuple(values.pop("ksqldb_config")),
             ksqldb_texts=tuple(values.pop("ksqldb_text")),
         )
         redactor = click.get_current_context().find_object(Redactor)
@@ -139,6 +144,13 @@ _OPTIONS: Final = (
         help="For ksqlDB; PASSWORD, or the whole, may be env:NAME or file:PATH.",
     ),
     _repeatable(
+        "--ksqldb-config",
+        envvar="KSQLDB_CONFIG",
+        metavar="KEY=VALUE",
+        help_="How much an answer of ksqlDB may take, and how long: http.answer.max.bytes, http.answer.deadline.ms, …; "
+        "repeatable.",
+    ),
+    _repeatable(
         "--ksqldb-text",
         envvar="KSQLDB_TEXT",
         metavar="FILE",
@@ -162,8 +174,7 @@ def _topologies(path: str, application: str | None) -> tuple[GivenTopology, ...]
 
 def _content(path: str, option: str) -> str:
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(_MOST_BYTES)
+        content = read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES)
     except OSError as error:
         raise UsageError(f"The file {path!r} of {option} cannot be read: {error.strerror}.") from error
     try:

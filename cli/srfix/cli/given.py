@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from srfix.cli.redaction import is_secret_property, is_secret_text
 from srfix.recovery.commands import KNOWN_OPTIONS, Given, GivenOption
+from srfix.serde.property_names import is_known, names_servers
 
 __all__ = ["CONFIG_PATH", "NOT_REPEATED", "given_options"]
 
@@ -22,7 +23,7 @@ NOT_REPEATED: Final = frozenset(
 """Options of the commands on the way of a repair that say nothing to the next one: how a report is written, and where."""
 
 _PROPERTIES: Final = frozenset({"-X", "-R", "--spark-conf"})
-_URLS: Final = frozenset({"--registry", "--ksqldb"})
+_URLS: Final = frozenset({"--registry", "--ksqldb", "--bootstrap-servers"})
 _USERS: Final = frozenset({"--ksqldb-user"})
 
 
@@ -46,8 +47,9 @@ def given_options() -> Given:
             continue
         for value in _values(ctx, param):
             if _is_secret(name, value):
-                key = value.partition("=")[0].strip() if name in _PROPERTIES else None
-                withheld.append(GivenOption(name=name, value=key))
+                key = value.partition("=")[0].strip()
+                shown = name in _PROPERTIES and is_known(key)
+                withheld.append(GivenOption(name=name, value=key if shown else None))
             else:
                 repeated.append(GivenOption(name=name, value=value))
     return Given(options=tuple(repeated), withheld=tuple(withheld))
@@ -66,4 +68,4 @@ def _is_secret(name: str, value: str) -> bool:
         return is_secret_property(value)
     if name in _USERS:
         return is_secret_text(value)
-    return name in _URLS and "@" in value
+    return name in _URLS and not names_servers(value)

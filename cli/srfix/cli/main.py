@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
@@ -14,6 +16,7 @@ import click
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.lazy_group import LazyGroup
+from srfix.cli.output.speaking import PrintableFormatter, say
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import SrfixError
 
@@ -36,12 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line; without arguments, that of the process. Returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     redactor = Redactor()
-    redactor.note_properties(arguments)
+    redactor.note_arguments(arguments, os.environ)
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(PrintableFormatter())
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             # A terminal that cannot show a character must not turn a report into a crash.
             reconfigure(errors="backslashreplace")
+    _sweep_views()
     code = _run(list(arguments), redactor)
     try:
         sys.stdout.flush()
@@ -53,11 +59,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+def _sweep_views() -> None:
+    """What a kill left of views of state directories, links and copies, goes; a look costs next to nothing."""
+    try:
+        found = any(name.startswith("srfix-views-") for name in os.listdir(tempfile.gettempdir()))
+    except OSError:
+        return
+    if found:
+        from srfix.recovery.state.views import sweep_views
+
+        sweep_views()
+
+
 def _run(arguments: list[str], redactor: Redactor) -> int:
     try:
         outcome = cli.main(arguments, prog_name="srfix", standalone_mode=False, obj=redactor)
     except click.Abort:
-        click.echo("Stopped; nothing more is done.", err=True)
+        say("Stopped; nothing more is done.", err=True)
         return ExitCode.INTERRUPTED
     except click.UsageError as error:
         _show_usage_error(error, redactor)
@@ -92,7 +110,7 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
 
 
 def _say(message: str, redactor: Redactor) -> None:
-    click.echo(f"srfix: {redactor.scrub(message)}", err=True)
+    say(f"srfix: {redactor.scrub(message)}", err=True)
 
 
 def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
@@ -100,15 +118,21 @@ def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
     if message.startswith("Got unexpected extra argument"):
         # They may be the pieces of a property with blanks around its "=", and then one is a secret.
         message = "There are more arguments than the command takes. A property is one word: key=value."
+    if isinstance(error, click.NoSuchOption) and redactor.has_properties:
+        # A secret may begin with a dash, and stand behind the blank that took it off its property.
+        near = f" Did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        message = (
+            f"There is no such option; it is not shown, as it may be a secret.{near} A property is one word: key=value."
+        )
     if error.ctx is not None and not isinstance(error, click.exceptions.NoArgsIsHelpError):
-        click.echo(error.ctx.get_usage(), err=True)
+        say(error.ctx.get_usage(), err=True)
         message = f"srfix: {message}\nTry '{error.ctx.command_path} --help' for help."
-    click.echo(redactor.scrub(message), err=True)
+    say(redactor.scrub(message), err=True)
 
 
 def _report_bug(error: BaseException, redactor: Redactor) -> ExitCode:
     trace = "".join(traceback.format_exception(error))
-    click.echo(redactor.scrub(trace), err=True)
+    say(redactor.scrub(trace), err=True)
     _say(
         f"This is a bug of srfix ({type(error).__name__}), not of your cluster. Please file it with the text "
         f"above, after a look that it holds nothing private, and with this line: srfix {version('srfix')}, "

@@ -337,13 +337,15 @@ def _properties(texts: Iterable[str] | None, *, option: str) -> dict[str, str]:
 def _note_secrets(ctx: click.Context, *layers: Mapping[str, str]) -> None:
     redactor = ctx.find_object(Redactor)
     if redactor is not None:
-        redactor.note_properties(f"{name}={value}" for layer in layers for name, value in layer.items())
+        for layer in layers:
+            for name, value in layer.items():
+                redactor.note_text(f"{name}={value}")
 
 
 def _sources(texts: Iterable[str]) -> dict[str, Topic]:
     sources: dict[str, Topic] = {}
     for text in texts:
-        store, _, topic = text.partition("=")
+        store, _, topic = text.rpartition("=")  # a topic's name holds none; an application's may
         if not store or not topic:
             raise UsageError(f"--source takes STORE=TOPIC or APPLICATION/STORE=TOPIC, not {text!r}.")
         if sources.get(store, topic) != topic:

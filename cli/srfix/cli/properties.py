@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Final
 
+from srfix.serde import bounds
 from srfix.serde.errors import UsageError
+from srfix.serde.files import read_file
 
 __all__ = ["parse_property", "read_properties"]
+
+
+_NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
+"""Anything else, a blank or a colon in it, say, is a name and a part of a value."""
 
 
 def parse_property(text: str, *, option: str) -> tuple[str, str]:
@@ -19,6 +26,10 @@ def parse_property(text: str, *, option: str) -> tuple[str, str]:
     if not equals or not key.strip():
         # The text is not shown: it may be a secret alone.
         raise UsageError(f"{option} takes key=value, one word; what was given has no key or no '='.")
+    if not _NAME.fullmatch(key.strip()):
+        raise UsageError(
+            f"{option} takes key=value, one word; what stands before the first '=' is no name of a property, and is not shown."
+        )
     return key.strip(), value.strip()
 
 
@@ -30,7 +41,7 @@ def read_properties(path: str) -> dict[str, str]:
     :raises UsageError: if the file cannot be read, or a line is not `key=value`.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"The properties file {path!r} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError:
@@ -40,7 +51,7 @@ def read_properties(path: str) -> dict[str, str]:
         key, separator, value = line.partition("=")
         if not separator:
             key, separator, value = line.partition(":")
-        if not separator or not key.strip():
+        if not separator or not _NAME.fullmatch(key.strip()):
             raise UsageError(f"Line {number} of the properties file {path!r} is not key=value.")
         properties[key.strip()] = value.strip()
     return properties

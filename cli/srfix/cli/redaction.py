@@ -6,11 +6,16 @@ tracebacks.
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable
-from pathlib import Path
-from urllib.parse import unquote
+from collections.abc import Iterable, Mapping
+from typing import Final
+from urllib.parse import quote, unquote
+
+from srfix.serde import bounds
+from srfix.serde.files import read_file
+from srfix.serde.property_names import is_known, is_plain, names_servers, pieces
 
 __all__ = ["Redactor", "is_secret_property", "is_secret_text"]
 
@@ -21,7 +26,14 @@ _NO_SECRET_NAME = re.compile(r"(?i)credentials\.source$|token\.endpoint")
 _PROPERTY = re.compile(r"(?:-[XR]|--[a-z-]+=)?\s*([A-Za-z][\w.-]*)\s*[=:]\s*(.+)", re.DOTALL)
 _USER_INFO = re.compile(r"(?<=//)[^/@\s'\"]+(?=@)")
 _URL_PASSWORD = re.compile(r"//[^/@\s:]*:([^/@\s]+)@")
+_SPARKS: Final = re.compile(r"spark\.[\w.-]+", re.ASCII)
 _REFERENCES = ("env:", "file:")
+_OPTIONS: Final = ("-X", "-R", "--kafka-property", "--registry-property", "--spark-conf")
+_URL_OPTIONS: Final = ("--registry", "--ksqldb", "--bootstrap-servers")
+_GIVES: Final = re.compile(r"-[XR]|--(?:kafka-property|registry-property|spark-conf)=")
+_VARIABLES: Final = ("SRFIX_KAFKA_PROPERTIES", "SRFIX_REGISTRY_PROPERTIES", "SRFIX_SPARK_CONF")
+_URL_VARIABLES: Final = ("SRFIX_REGISTRY", "SRFIX_KSQLDB", "SRFIX_BOOTSTRAP_SERVERS")
+_USER: Final = re.compile(r"^(https?://)[^/@\s:]*(?::[^/@\s]*)?@")
 _SHORTEST = 4
 """A shorter secret would blacken half of every message."""
 
@@ -29,9 +41,16 @@ _SHORTEST = 4
 def is_secret_property(text: str) -> bool:
     """True if `key=value` shows a secret: by the key's name or by credentials in a URL, and not as a reference."""
     key, _, value = text.partition("=")
-    if _USER_INFO.search(value):
+    name, value = key.strip(), value.strip()
+    if not (is_known(name) or _SPARKS.fullmatch(name)) or _USER_INFO.search(value):
         return True
+    if not (names_servers(value) if _names_servers(name) else is_plain(value)):
+        return is_secret_text(value)
     return bool(_SECRET_NAME.search(key)) and not _NO_SECRET_NAME.search(key) and is_secret_text(value.strip())
+
+
+def _names_servers(name: str) -> bool:
+    return name.endswith(("bootstrap.servers", "metadata.broker.list", "proxy", "url"))
 
 
 def is_secret_text(text: str) -> bool:
@@ -45,6 +64,8 @@ class Redactor:
 
     def __init__(self) -> None:
         self._secrets: set[str] = set()
+        self.has_properties = False
+        """True if a property was given on the command line: what else stands there may be a piece of one."""
 
     def note(self, secret: str) -> None:
         """Remembers a secret, a reference to one (`env:NAME`, `file:PATH`), or `USER:` and either of them."""
@@ -52,6 +73,44 @@ class Redactor:
         user, colon, password = secret.partition(":")
         if colon and user not in {"env", "file"}:
             self._secrets.add(password)
+
+    def note_text(self, text: str) -> None:
+        """Remembers what may be a secret in a text that was given as `key=value`: the value of a name that sounds like a
+        secret's, and all pieces of a text that cannot be taken apart.
+        """
+        self.note_properties([text])
+        key, equals, value = text.partition("=")
+        if not equals or not (is_known(key.strip()) or _SPARKS.fullmatch(key.strip())):
+            self._secrets.update(pieces(text))
+        elif _names_servers(key.strip()):
+            self.note_servers(value)
+        elif not is_plain(value.strip()):
+            self._secrets.update(piece for piece in pieces(value) if not piece.startswith(_REFERENCES))
+
+    def note_arguments(self, arguments: Iterable[str], environment: Mapping[str, str]) -> None:
+        """Remembers what may be a secret on a command line, or in the variables that stand in for it."""
+        follows = urls = False
+        for argument in arguments:
+            if follows or (_GIVES.match(argument) and argument not in _OPTIONS):
+                self.note_text(_GIVES.sub("", argument))
+            else:
+                self.note_properties([argument])
+                if urls:
+                    self.note_servers(argument)
+            self.has_properties |= _GIVES.match(argument) is not None or argument in _OPTIONS
+            urls = argument in _URL_OPTIONS
+            follows = argument in _OPTIONS or (follows and argument in ("=", ":"))
+        for name in _VARIABLES:
+            for line in environment.get(name, "").splitlines():
+                self.note_text(line)
+        for name in _URL_VARIABLES:
+            self.note_servers(environment.get(name, ""))
+
+    def note_servers(self, text: str) -> None:
+        """Remembers passwords in a list of URLs, and all pieces of one that cannot be taken apart."""
+        self.note_properties([text])
+        if not names_servers(",".join(_USER.sub(r"\1", one.strip()) for one in text.split(","))):
+            self._secrets.update(pieces(text))
 
     def note_properties(self, texts: Iterable[str]) -> None:
         """Remembers the value of each `key=value` whose key sounds like a secret's, and passwords in URLs."""
@@ -66,7 +125,13 @@ class Redactor:
 
     def scrub(self, text: str) -> str:
         """The text without the secrets that are known, and without user names and passwords in URLs."""
-        found = {value for secret in self._secrets for value in _values(secret) if len(value) >= _SHORTEST}
+        found = {
+            form
+            for secret in self._secrets
+            for value in _values(secret)
+            if len(value) >= _SHORTEST
+            for form in (value, repr(value)[1:-1], json.dumps(value)[1:-1], quote(value, safe="", errors="replace"))
+        }
         for value in sorted(found, key=len, reverse=True):
             text = text.replace(value, _HIDDEN)
         return _USER_INFO.sub(_HIDDEN, text)
@@ -78,7 +143,8 @@ def _values(secret: str) -> tuple[str, ...]:
         return (os.environ.get(secret.removeprefix("env:"), ""),)
     if secret.startswith("file:"):
         try:
-            return (Path(secret.removeprefix("file:")).read_text(encoding="utf-8").strip(),)
+            content = read_file(secret.removeprefix("file:"), most_bytes=bounds.MOST_SECRET_BYTES)
+            return (content.decode("utf-8").strip(),)
         except (OSError, UnicodeDecodeError):
             return ()
     return (secret,)

@@ -13,26 +13,39 @@ from srfix.serde.kafka_client import ReadOnlyClient
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
 
-__all__ = ["read_places", "read_range"]
+__all__ = ["GaveUp", "read_places", "read_range"]
 
 _BATCH: Final = 500
 _POLL_S: Final = 0.1
 """A batch that does not fill is waited for this long: the whole cost of a short range."""
 
 
+class GaveUp(Exception):
+    """The time to give up has come, and the range is not read to its end."""
+
+
 def read_range(
-    client: ReadOnlyClient, topic: str, partition: int, begin: int, end: int, *, timeout_s: float
+    client: ReadOnlyClient,
+    topic: str,
+    partition: int,
+    begin: int,
+    end: int,
+    *,
+    timeout_s: float,
+    give_up_at: float | None = None,
 ) -> Iterator[RawRecord]:
     """The records of a partition from `begin` (inclusive) to `end` (exclusive), aborted and open ones too.
 
     :param timeout_s: how long no record may arrive before the end of the log.
+    :param give_up_at: when it stops, by `time.monotonic`, whether records arrive or not; None for never.
     :raises ClusterError: if the cluster does not answer, or no record arrives for that long.
+    :raises GaveUp: at `give_up_at`.
     """
     if begin >= end:
         return
     consumer = _open(client)
     try:
-        yield from _consume(client, consumer, topic, partition, begin, end, timeout_s)
+        yield from _consume(client, consumer, topic, partition, begin, end, timeout_s, give_up_at)
     finally:
         consumer.close()
 
@@ -55,7 +68,14 @@ def _open(client: ReadOnlyClient) -> Consumer:
 
 
 def _consume(
-    client: ReadOnlyClient, consumer: Consumer, topic: str, partition: int, begin: int, end: int, timeout_s: float
+    client: ReadOnlyClient,
+    consumer: Consumer,
+    topic: str,
+    partition: int,
+    begin: int,
+    end: int,
+    timeout_s: float,
+    give_up_at: float | None,
 ) -> Iterator[RawRecord]:
     from confluent_kafka import KafkaError, TopicPartition
 
@@ -63,12 +83,18 @@ def _consume(
     doing = f"reading {topic}[{partition}]"
     last_heard = time.monotonic()
     while True:
-        batch = consumer.consume(_BATCH, _POLL_S)
+        left = _POLL_S if give_up_at is None else min(_POLL_S, give_up_at - time.monotonic())
+        if left <= 0:
+            raise GaveUp
+        batch = consumer.consume(_BATCH, left)
         if batch:
             last_heard = time.monotonic()
         elif time.monotonic() - last_heard >= timeout_s:
             raise client.failed(doing, f"no record for {timeout_s:g} s before offset {end}")
         for message in batch:
+            # Before each record: what is done with one may take long.
+            if give_up_at is not None and time.monotonic() >= give_up_at:
+                raise GaveUp
             error, offset = message.error(), message.offset()
             if error is not None:
                 if error.code() == KafkaError._PARTITION_EOF:

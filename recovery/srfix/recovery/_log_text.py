@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from srfix.serde.bounds import LOG_CHARACTERS
+
 __all__ = ["LogText", "MAX_CHARACTERS", "clean", "unwrap"]
 
-MAX_CHARACTERS: Final = 8 * 2**20
+MAX_CHARACTERS: Final = LOG_CHARACTERS
 """Of a longer text only the end is read: in a log the last failure is the one that matters."""
 
 _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)?|[@-Z\\-_])")

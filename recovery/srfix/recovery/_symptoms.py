@@ -24,7 +24,7 @@ class Symptom(Enum):
     REFUSED_WRITE = "refused-write"
     """A schema could not be registered, or was not there and might not be registered."""
     UNFRAMED = "unframed"
-    """A payload without a magic byte."""
+    """A payload without a magic byte, or with what is no schema id behind it."""
     UNDECODABLE = "undecodable"
     """A payload whose body does not fit its schema."""
     CONNECT_TASK = "connect-task"
@@ -102,7 +102,8 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
     Symptom.UNFRAMED: (
         "SRF013",
         "A payload that no schema registry serializer wrote",
-        "It does not start with the magic byte, so it names no schema. In a store it came with a restore, "
+        "It does not start with the magic byte, or what follows is an id that no registry gives (0, negative), so it names no "
+        "schema. In a store it came with a restore, "
         "which checks nothing (KAFKA-8037). No registration repairs it. A key read as a value, or the "
         "other way round, "
         "and JSON read as Avro look the same.",

@@ -21,6 +21,7 @@ from urllib.parse import unquote
 
 from srfix.recovery.internal_topics import Kind, recognise
 from srfix.serde.subjects import Role, Topic, split_subject
+from srfix.serde.wire import is_schema_id
 
 __all__ = ["Anchor", "AnchorKind", "connect_task", "find_anchor", "near", "role_near", "streams_versions", "topic_near"]
 
@@ -78,7 +79,10 @@ _ANCHORS: Final[tuple[tuple[AnchorKind, str], ...]] = (
         AnchorKind.UNFRAMED,
         r"did\s+not\s+start\s+with\s+the\s+magic\s+byte|Expecting\s+data\s+framing\s+of\s+length",
     ),
-    (AnchorKind.UNFRAMED, r"The\s+payload\s+(?:starts\s+with\s+the\s+byte|is\s+empty\s+\(0\s+bytes\))"),
+    (
+        AnchorKind.UNFRAMED,
+        r"The\s+payload\s+(?:starts\s+with\s+the\s+byte|begins\s+as\s+a\s+framed\s+one\s+does|is\s+empty\s+\(0\s+bytes\))",
+    ),
     (AnchorKind.ID_LOOKUP, rf"\bSCHEMA_ID_NOT_FOUND\b(?:[^\n]{{0,200}}?\bid\b\D{{0,10}}{_ID})?"),
     (AnchorKind.ID_LOOKUP, rf"\bSchema\s+(?:with\s+id\s+)?{_ID}\s+not\s+found"),
     (AnchorKind.DECODING, rf"Error\s+deserializing\s+{_FORMAT}\s+message\s+for\s+id\s+{_ID}"),
@@ -98,6 +102,8 @@ _ANCHORS: Final[tuple[tuple[AnchorKind, str], ...]] = (
 )
 _COMPILED: Final = tuple((kind, re.compile(pattern)) for kind, pattern in _ANCHORS)
 _MOST_IDS = 100
+_NO_ID_YET: Final = -1
+"""What Confluent's deserializer says where it had not got as far as the id."""
 
 _NAME = r"([A-Za-z0-9._-]{1,249})"
 _TOPIC: Final = re.compile(
@@ -140,15 +146,16 @@ def find_anchor(text: str) -> Anchor | None:
         if last is None:
             continue
         schema_id = int(last["id"]) if "id" in pattern.groupindex and last["id"] else None
+        if schema_id is not None and schema_id != _NO_ID_YET and not is_schema_id(schema_id):
+            kind = AnchorKind.UNFRAMED  # four bytes of something else: no registry gives such an id
         role = last["role"] if "role" in pattern.groupindex else None
         return Anchor(
             kind=kind,
             start=last.start(),
             end=last.end(),
-            # Confluent's deserializer says -1 where it had not got as far as the id.
-            schema_id=schema_id if schema_id is None or schema_id >= 0 else None,
+            schema_id=schema_id if schema_id is not None and is_schema_id(schema_id) else None,
             role=Role(role) if role in {"key", "value"} else None,
-            other_ids=tuple(sorted(ids - {schema_id, -1})),
+            other_ids=tuple(sorted(found for found in ids - {schema_id} if is_schema_id(found))),
         )
     return None
 

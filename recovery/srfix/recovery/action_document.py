@@ -15,10 +15,10 @@ from srfix.recovery.actions import (
     SoftDelete,
     level_of,
 )
-from srfix.serde.errors import PlanError
+from srfix.serde.errors import ImpossibleSchemaIdError, PlanError
 from srfix.serde.registry.models import Json, Schema, SchemaReference
 from srfix.serde.subjects import Subject
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, given_schema_id
 
 __all__ = ["action_document", "action_from", "describe"]
 
@@ -170,7 +170,7 @@ def action_from(document: Json) -> Action:
             return Register(
                 step=step,
                 subject=Subject(subject),
-                schema_id=SchemaId(schema_id),
+                schema_id=_schema_id(schema_id),
                 schema=Schema(
                     text=text,
                     schema_type=schema_type,
@@ -185,7 +185,7 @@ def action_from(document: Json) -> Action:
             return SoftDelete(
                 step=step,
                 subject=Subject(subject),
-                schema_id=SchemaId(schema_id),
+                schema_id=_schema_id(schema_id),
                 registered_by=by if isinstance(by, int) else None,
             )
         case {
@@ -211,6 +211,13 @@ def action_from(document: Json) -> Action:
         }:
             return RestoreMode(step=step, subject=Subject(subject), previous=previous_mode)
     raise PlanError(f"This version of srfix does not know the action {document!r}.")
+
+
+def _schema_id(given: int) -> SchemaId:
+    try:
+        return given_schema_id(given)
+    except ImpossibleSchemaIdError as error:
+        raise PlanError(f"An action names what is no schema's id: {error.message} Plan again.") from error
 
 
 def _reference(document: Json) -> SchemaReference:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from srfix.recovery.actions import (
 from srfix.recovery.journal import Journal, JournalState, open_journal, set_aside
 from srfix.recovery.plan_file import Plan
 from srfix.recovery.reopening import missing_registrations, reopen
+from srfix.recovery.still_relaxed import still_relaxed
 from srfix.recovery.subject_state import SubjectState, difference, read_subject_state
 from srfix.serde.errors import PlanError, RegistryError, SrfixError
 from srfix.serde.registry import RegistryAnswerError, RegistryClient
@@ -33,7 +35,6 @@ __all__ = [
     "StepFound",
     "apply_plan",
     "difference",
-    "expected_states",
     "note_done",
     "settle_in_flight",
     "undo_wrong_id",
@@ -75,7 +76,7 @@ class Reopened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalSetAside:
-    """The journal of an earlier repair, which was over, was renamed."""
+    """The journal of an earlier repair, which was over or never begun, was renamed."""
 
     path: Path
     """Its new name."""
@@ -103,6 +104,7 @@ def apply_plan(
     :raises RegistryError: if the registry did not answer before the first write, or refused that one; nothing was
         written then.
     """
+    registry.forget_unknown_ids()
     while True:
         with open_journal(journal_path, clock) as (journal, state):
             if state is None or not _is_done_with(plan, state, journal_path):
@@ -113,6 +115,8 @@ def apply_plan(
                         return
                     reopen(plan, missing, state, registry, journal)
                     yield Reopened(missing=missing)
+                if journal.set_aside is not None:
+                    yield JournalSetAside(path=journal.set_aside)
                 yield from _Run(plan, registry, journal, state or JournalState(plan=plan), is_new=state is None).steps()
                 return
             aside = set_aside(journal_path)
@@ -162,14 +166,21 @@ class _Run:
                 yield StepDone(action=action)
             self.journal.write("finished")
         except (PlanError, RegistryError) as error:
+            self._note_stopped()
             if not self.state.after and self._has_left_nothing(error):
                 raise
             done = len(self.state.after)
             raise AppliedInPartError(
                 f"{error} The repair stopped after {done} of {len(self.plan.actions)} steps; the journal "
-                f"{self.journal.path} "
-                "says which. Mend the cause and run the same srfix apply again, or undo it with srfix rollback."
+                f"{self.journal.path} says which. {''.join(still_relaxed(self.state, self.registry, self.journal.path))}"
+                "Mend the cause and run the same srfix apply again, or undo it with srfix rollback."
             ) from error
+
+    def _note_stopped(self) -> None:
+        """So that a rollback knows that no line is missing behind this one."""
+        if not self.journal.is_blank:
+            with suppress(PlanError):  # a full disk: what stopped the repair is said anyway
+                self.journal.write("stopped")
 
     def _has_left_nothing(self, error: SrfixError) -> bool:
         """True if no step was begun, or the first was refused and has left no trace."""
@@ -204,7 +215,7 @@ class _Run:
 
     def _changed(self) -> str | None:
         """In words, what is not as expected; None if all is."""
-        self.now = expected_states(self.plan, self.state)
+        self.now = self.state.expected
         for subject, expected in self.now.items():
             found = read_subject_state(self.registry, subject)
             if found != expected:
@@ -232,18 +243,6 @@ class _Run:
         if isinstance(action, Register):
             self.state.given[action.step] = action.schema_id
         self.now[action.subject] = after
-
-
-def expected_states(plan: Plan, state: JournalState) -> dict[Subject, SubjectState]:
-    """What each subject must look like now: the plan's word, overtaken by the last step that was done to it.
-
-    Where the plan was taken up again, what was found then stands for the plan's word.
-    """
-    now = dict(plan.expects if state.expects is None else state.expects)
-    for action in plan.actions:
-        if action.step in state.after and action.step not in state.settled:
-            now[action.subject] = state.after[action.step]
-    return now
 
 
 def settle_in_flight(state: JournalState, registry: RegistryClient, journal: Journal) -> int | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
+from srfix.recovery._log_reader import GaveUp
 from srfix.recovery.census.interface import Census, CensusProgress, IdCount, PartitionCensus
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.decoding import Deserializer, RecordDecoder
@@ -125,15 +126,18 @@ def newest_bodies(
     *,
     window: WindowKind | None = None,
     context: str = DEFAULT_CONTEXT,
+    deadline_s: float | None = None,
 ) -> Mapping[Role, Bodies]:
     """Decodes the newest live record of each (id, partition): soon done, and no proof for those before it.
 
     :param window: the window behind each key; None if they are not windowed.
     :param context: the registry context whose ids they are, where it is not the one that the URL leads into.
+    :param deadline_s: seconds after which it stops, and says what it left unread.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
     found = {}
+    began = time.monotonic()
     for role in roles:
         judge = _Judge(registry, (role,), window, context)
         misfits = _Misfits()
@@ -142,7 +146,13 @@ def newest_bodies(
         places, beyond = newest_live(cluster, census, role, most=_MOST)
         if beyond:
             left_out[f"{beyond} more schema ids and partitions: {_MOST} records are the most that is looked at"] = None
-        for place in places:
+        for number, place in enumerate(places):
+            if deadline_s is not None and time.monotonic() - began >= deadline_s:
+                left_out[
+                    f"{len(places) - number} of {len(places)} schema ids and partitions: the deadline of {deadline_s:g} s "
+                    "(--deadline) was reached"
+                ] = None
+                break
             if place.record is None:
                 left_out[f"partition {place.partition} offset {place.offset}: compacted away since it was counted"] = (
                     None
@@ -226,19 +236,23 @@ class _WholeReading:
             return
         # per role and key: None where its latest record decodes, else what is wrong with it
         latest: dict[Role, dict[bytes, _Wrong | None]] = {role: {} for role in self._misfits}
-        for record in cluster.read(self._census.topic, partition.partition, partition.start_offset, limit):
-            elapsed_s = time.monotonic() - self._began
-            if self._deadline_s is not None and elapsed_s >= self._deadline_s:
-                where = f"partition {partition.partition}, offsets {record.offset} to {limit - 1}"
-                for left_out in self._left_out.values():
-                    left_out[f"{where}: the deadline of {self._deadline_s:g} s (--deadline) was reached"] = None
-                break
-            self._done += 1
-            if record.key is not None:
-                for role in latest:
-                    self._look(role, record.key, record, latest[role])
-            if self._on_progress is not None and self._done % 500 == 0:
-                self._report(elapsed_s)
+        next_offset = partition.start_offset
+        give_up_at = None if self._deadline_s is None else self._began + self._deadline_s
+        try:
+            for record in cluster.read(
+                self._census.topic, partition.partition, next_offset, limit, give_up_at=give_up_at
+            ):
+                self._done += 1
+                if record.key is not None:
+                    for role in latest:
+                        self._look(role, record.key, record, latest[role])
+                next_offset = record.offset + 1
+                if self._on_progress is not None and self._done % 500 == 0:
+                    self._report(time.monotonic() - self._began)
+        except GaveUp:
+            where = f"partition {partition.partition}, offsets {next_offset} to {limit - 1}"
+            for left_out in self._left_out.values():
+                left_out[f"{where}: the deadline of {self._deadline_s:g} s (--deadline) was reached"] = None
         for role, keys in latest.items():
             self._decoded[role] += len(keys)
             for wrong in sorted((w for w in keys.values() if w is not None), key=lambda w: w.offset):

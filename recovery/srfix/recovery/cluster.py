@@ -277,12 +277,16 @@ class Cluster:
         self._require(topic, sorted({partition for partition, _offset in wanted}))
         yield from read_places(self._client, self._open_reader(), topic, wanted, timeout_s=self._timeout_s)
 
-    def read(self, topic: str, partition: int, begin: int, end: int) -> Iterator[RawRecord]:
+    def read(
+        self, topic: str, partition: int, begin: int, end: int, *, give_up_at: float | None = None
+    ) -> Iterator[RawRecord]:
         """The records of a partition that exists, from `begin` (inclusive) to `end` (exclusive), aborted ones too.
 
+        :param give_up_at: when it stops, by `time.monotonic`, whatever the broker does; None for never.
         :raises ClusterError: if no broker answers in time.
+        :raises GaveUp: at `give_up_at`.
         """
-        return read_range(self._client, topic, partition, begin, end, timeout_s=self._timeout_s)
+        return read_range(self._client, topic, partition, begin, end, timeout_s=self._timeout_s, give_up_at=give_up_at)
 
     def close(self) -> None:
         """Closes the connections. Calling it again does nothing."""

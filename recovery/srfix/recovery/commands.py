@@ -2,6 +2,10 @@
 
 In a sentence a command stands between backquotes and is whole: it runs as it is printed. A sentence that only speaks of
 a command names it without arguments (srfix rollback).
+
+A line break in a name stays one, between single quotes. A name that cannot be printed, or is too long, is asked for instead:
+`"${SRFIX_WORD_1:?…}"` ends the command with these words until a person sets the variable. So a command that is pasted does what
+was meant, or nothing.
 """
 
 from __future__ import annotations
@@ -10,14 +14,19 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
-__all__ = ["Given", "GivenOption", "KNOWN_OPTIONS", "in_pieces", "positional", "srfix_command"]
+from srfix.serde import bounds
+from srfix.serde.printable import COMMAND_IN_TEXT, is_printable
+
+__all__ = ["Given", "GivenOption", "KNOWN_OPTIONS", "in_pieces", "positional", "shell_words", "srfix_command"]
 
 _CONNECTION: Final = frozenset({"--bootstrap-servers", "-X", "--kafka-config", "--registry", "-R", "--config"})
 _SELECTION: Final = frozenset({"--application", "--store", "--source", "--reader", "--streams-version", "--ignore"})
-_EVIDENCE: Final = frozenset({"--state-dir", "--topology", "--ksqldb", "--ksqldb-user", "--ksqldb-text"})
+_EVIDENCE: Final = frozenset(
+    {"--state-dir", "--topology", "--ksqldb", "--ksqldb-config", "--ksqldb-user", "--ksqldb-text"}
+)
+_SIGN_OFF: Final = frozenset({"--expect-digest"})
 _HURRY: Final = frozenset({"--deadline", "--max-records"})
 _ENGINE: Final = frozenset({"--engine", "--master", "--spark-conf"})
 
@@ -29,10 +38,10 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     | _HURRY
     | _ENGINE
     | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also"},
-    "apply": _CONNECTION,
+    "apply": _CONNECTION | _SIGN_OFF | {"--signature", "--signer-key"},
     # Without the limits of a hurry: what they leave unread is not verified.
-    "verify": _CONNECTION | _EVIDENCE | _ENGINE,
-    "rollback": _CONNECTION,
+    "verify": _CONNECTION | _EVIDENCE | _ENGINE | _SIGN_OFF,
+    "rollback": _CONNECTION | _SIGN_OFF,
     "scan": _CONNECTION | _HURRY | _ENGINE | {"--application"},
     "decode": _CONNECTION,
     "subjects": _CONNECTION | {"--application"},
@@ -54,13 +63,43 @@ _REPEATABLE: Final = frozenset(
         "--spark-conf",
     }
 )
-_COMMAND: Final = re.compile(r"`(srfix(?: (?:[^`'\"]|'[^']*'|\"[^\"]*\")*)?)`")
-"""A command as `srfix_command` quotes it, between backquotes; one in a name stands in quotes."""
+_OPTIONS_END: Final = "--"
+
+
+def shell_words(*arguments: str) -> str:
+    """Arguments as a POSIX shell takes them: a name with a space or a quote stays one argument.
+
+    The one function that quotes: what is printed to be pasted, or to be a part of it, comes from here.
+    """
+    words: list[str] = []
+    asked = 0
+    for argument in arguments:
+        why = _why_not_printed(argument)
+        if why is None:
+            words.append(shlex.quote(argument))
+        else:
+            asked += 1
+            words.append(f'"${{SRFIX_WORD_{asked}:?set it first: {why}}}"')
+    return " ".join(words)
+
+
+def _why_not_printed(argument: str) -> str | None:
+    """Words without anything that a shell takes for more than words."""
+    if len(argument) > bounds.COMMAND_WORD:
+        return f"an argument of {len(argument)} characters is too long to print"
+    if not is_printable(argument.replace("\n", " ")):
+        return f"an argument has characters that cannot be printed ({_outline(argument)})"
+    return None
+
+
+def _outline(argument: str) -> str:
+    """What can be seen of a name, to tell it from others."""
+    return re.sub(r"[^A-Za-z0-9._:/-]+", " ", argument)[:80].strip() or "nothing of it can"
 
 
 def srfix_command(*arguments: str) -> str:
-    """`srfix` with these arguments, as a POSIX shell takes it: a name with a space or a quote stays one argument."""
-    return shlex.join(("srfix", *arguments))
+    """`srfix` with these arguments, as `shell_words` quotes them."""
+    return shell_words("srfix", *arguments)
 
 
 def positional(name: str) -> tuple[str, ...]:
@@ -71,7 +110,7 @@ def positional(name: str) -> tuple[str, ...]:
 def in_pieces(sentence: str) -> Iterator[tuple[str, bool]]:
     """The pieces of a sentence in order, each with whether it is a command (then without its backquotes)."""
     end = 0
-    for match in _COMMAND.finditer(sentence):
+    for match in COMMAND_IN_TEXT.finditer(sentence):
         if match.start() > end:
             yield sentence[end : match.start()], False
         yield match[1], True
@@ -111,11 +150,12 @@ class Given:
 
         An option among the arguments takes the place of a given one, unless it may be repeated.
         """
-        own = {word for word in arguments if word.startswith("-")} - _REPEATABLE
+        pairs = list(_options_among(arguments))
+        own = {name for name, _value in pairs} - _REPEATABLE
         known = KNOWN_OPTIONS.get(command, frozenset()) - own
         words: list[str] = []
         for option in self.options:
-            if option.name in known and not _stands_in(option, arguments):
+            if option.name in known and (option.name, option.value) not in pairs:
                 words += [option.name] if option.value is None else [option.name, option.value]
         return srfix_command(command, *words, *arguments)
 
@@ -136,5 +176,11 @@ class Given:
         return f"give {', '.join(dict.fromkeys(names))} again: srfix prints no secret" if names else ""
 
 
-def _stands_in(option: GivenOption, arguments: tuple[str, ...]) -> bool:
-    return any(name == option.name and value == option.value for name, value in pairwise(arguments))
+def _options_among(arguments: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The options among arguments, each with its value: a value is none, whatever it begins with."""
+    words = iter(arguments)
+    for word in words:
+        if word == _OPTIONS_END:
+            return
+        if word.startswith("-"):
+            yield word, next(words, "")

@@ -5,15 +5,25 @@ from __future__ import annotations
 import base64
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import UUID
 
 from srfix.recovery.cluster import RawRecord
+from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.columns import Columns
 from srfix.serde.deserializer import SchemaDeserializer
-from srfix.serde.errors import CasingError, DecodeError, ResolveError, SchemaError, SrfixError, WireError
+from srfix.serde.errors import (
+    CasingError,
+    DecodeError,
+    PayloadBoundError,
+    ResolveError,
+    SchemaError,
+    SrfixError,
+    WireError,
+)
 from srfix.serde.interface import Context, SerdeContext, Value
 from srfix.serde.json_values import to_json
 from srfix.serde.registry.models import Json
@@ -21,7 +31,7 @@ from srfix.serde.resolve import ResolvedSchema, Resolver
 from srfix.serde.subjects import Role, Subject
 from srfix.serde.wire import SchemaId, parse
 
-__all__ = ["DecodedPart", "DecodedRecord", "Deserializer", "RecordDecoder", "iso_time", "record_document"]
+__all__ = ["DecodedPart", "DecodedRecord", "Deserializer", "RecordDecoder", "iso_time", "record_document", "shown"]
 
 Deserializer: TypeAlias = Callable[[bytes | None, Context], Value]
 """Payload → row."""
@@ -162,14 +172,30 @@ class _Noting:
     def _noted(self, key: tuple[int | UUID, Role], resolve: Callable[[], ResolvedSchema]) -> ResolvedSchema:
         refused = self._refused.get(key)
         if refused is not None:
-            raise refused.with_traceback(None)
+            raise copy(refused)
         try:
             resolved = resolve()
         except ResolveError as error:
-            self._refused[key] = error
+            # A copy has no traceback, whose frames would keep the payload alive.
+            remember(self._refused, key, copy(error), payload_bounds().refusals)
             raise
-        self.found[key] = resolved
+        remember(self.found, key, resolved, payload_bounds().plans)
         return resolved
+
+
+def shown(record: DecodedRecord) -> DecodedRecord:
+    """The record as it can be shown: a row that nests too deep for JSON is one that failed."""
+    return replace(record, key=_shown_part(record.key), value=_shown_part(record.value))
+
+
+def _shown_part(part: DecodedPart) -> DecodedPart:
+    if not part.is_decoded:
+        return part
+    try:
+        to_json(part.value)
+    except PayloadBoundError as error:
+        return replace(part, is_decoded=False, value=None, error=error)
+    return part
 
 
 def record_document(record: DecodedRecord) -> dict[str, Json]:

@@ -70,6 +70,7 @@ def diagnose(
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
+    survey.registry.forget_unknown_ids()
     found = find_candidates(survey, application=application, store=store, given=said.given)
     counter = _Counter(survey, engine, on_progress, deadline_s, max_records, decode_values)
     verdicts = weigh_all(found.suspects, survey, found.applications)
@@ -244,7 +245,9 @@ class _Counter:
     ) -> Mapping[Role, Bodies]:
         cluster, registry = self.survey.cluster, self.survey.registry
         if not self.decode_values:
-            return newest_bodies(cluster, registry, census, roles, window=window, context=context)
+            return newest_bodies(
+                cluster, registry, census, roles, window=window, context=context, deadline_s=self.deadline_s
+            )
         return whole_bodies(
             cluster,
             registry,

@@ -19,6 +19,7 @@ from srfix.recovery.evidence.rules import (
     MARGIN,
     MARGIN_OF_APPLICATIONS,
     MARGIN_OF_DOUBTS,
+    NAMED_AFTER,
     POINTS,
 )
 from srfix.recovery.findings import Considered, Evidence, Weight
@@ -172,12 +173,20 @@ def choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypoth
         return None
     best = ranked[0]
     for other in ranked[1:]:
-        margin = MARGIN_OF_APPLICATIONS if other.topic == best.topic else MARGIN
-        if best.points < other.points + margin:
+        if best.points < other.points + _margin(best, other):
             return None
     if any(best.points < other.points + _margin_of_doubt(best, other) for other in doubts):
         return None
     return best
+
+
+def _margin(best: Hypothesis, other: Hypothesis) -> int:
+    """More where the word that the store is named after may be one of the other application's name, which is longer."""
+    if other.topic != best.topic:
+        return MARGIN
+    is_longer = len(other.store.application) > len(best.store.application)
+    is_named_after = any(piece.kind == NAMED_AFTER.kind and piece.weight is Weight.WEAK for piece in best.pieces)
+    return MARGIN_OF_APPLICATIONS + (is_longer and is_named_after)
 
 
 def _margin_of_doubt(best: Hypothesis, doubt: Hypothesis) -> int:

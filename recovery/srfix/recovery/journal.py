@@ -1,41 +1,44 @@
 """The journal of a repair (`srfix.journal/1`): one JSON line per event, synced before the next thing happens.
 
 The first line carries the plan, digest included, so that a rollback needs nothing else. A line that was cut off by a
-crash is recognised by its missing end and dropped; anything else that cannot be read is refused.
+crash is recognised by its missing end and dropped; anything else that cannot be read is refused (`journal_lines`). A file that
+is something else is refused as it is: nothing is cut or written before its lines are recognised.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
 
 import portalocker
 
-from srfix.recovery.plan_file import Plan, load_plan, plan_document, plan_from
-from srfix.recovery.subject_state import SubjectState, subject_state_document, subject_state_from
+from srfix.recovery.journal_lines import SCHEMA, JournalState, chained, is_cut_first_line, replay
+from srfix.recovery.plan_file import Plan, load_plan, plan_document
+from srfix.recovery.subject_state import SubjectState, subject_state_document
+from srfix.serde import bounds
 from srfix.serde.errors import PlanError
+from srfix.serde.files import is_there, open_file, parse_json, read_file, refuse_what_is_no_file
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Subject
-from srfix.serde.wire import SchemaId
 
 __all__ = [
     "Journal",
     "JournalState",
     "default_journal_path",
+    "is_journal",
     "journal_of",
     "open_journal",
     "read_journal",
     "read_plan_or_journal",
+    "says_nothing",
     "set_aside",
 ]
-
-SCHEMA = "srfix.journal/1"
 
 
 def default_journal_path(plan_path: Path) -> Path:
@@ -43,71 +46,44 @@ def default_journal_path(plan_path: Path) -> Path:
     return plan_path.with_name(plan_path.name + ".journal.jsonl")
 
 
-@dataclass(slots=True, kw_only=True)
-class JournalState:
-    """What a journal says has happened."""
-
-    plan: Plan
-    """The plan that it belongs to."""
-    before: dict[int, SubjectState] = field(default_factory=dict)
-    """Per step that was begun the subject's state right before."""
-    after: dict[int, SubjectState] = field(default_factory=dict)
-    """Per step that was done the subject's state right after."""
-    given: dict[int, SchemaId] = field(default_factory=dict)
-    """Per registration that was done the id that came back."""
-    expects: Mapping[Subject, SubjectState] | None = None
-    """The state of each subject when the plan was taken up again after it had been finished; None if it was not."""
-    settled: frozenset[int] = frozenset()
-    """The steps of before, when it was taken up again: they stay done, and say nothing of how the subjects look now."""
-    finished: bool = False
-    """True if the plan was carried out to its end."""
-    rolling_back: bool = False
-    """True if a rollback was begun."""
-    undoing: set[int] = field(default_factory=set)
-    """The registrations whose version a rollback has begun to delete."""
-    undone: set[int] = field(default_factory=set)
-    """The steps that a rollback is done with."""
-    rolled_back: bool = False
-    """True if a rollback came to its end."""
-
-    def reopen(self, steps: Collection[int], expects: Mapping[Subject, SubjectState]) -> None:
-        """The plan was finished, and these steps are carried out once more, from how the subjects look now."""
-        for step in steps:
-            self.before.pop(step, None)
-            self.after.pop(step, None)
-        self.settled = frozenset(self.after)
-        self.expects = dict(expects)
-        self.finished = False
-
-    @property
-    def in_flight(self) -> int | None:
-        """The step that was begun and not seen to end."""
-        open_steps = [step for step in self.before if step not in self.after]
-        return max(open_steps, default=None)
-
-
 class Journal:
     """An open, locked journal that is only ever appended to. Made by `open_journal`."""
 
-    def __init__(self, path: Path, stream: FileIO, clock: Callable[[], str], *, is_blank: bool) -> None:
+    def __init__(self, path: Path, stream: FileIO, clock: Callable[[], str], whole: bytes) -> None:
         self.path = path
-        self.is_blank = is_blank
-        """True while it holds no whole line."""
+        self.set_aside: Path | None = None
+        """The new name of a file that stood there with nothing but a piece of a first line; None if none did."""
         self._stream = stream
         self._clock = clock
+        self._length = len(whole)
+        self._last = whole[whole.rfind(b"\n", 0, -1) + 1 :].rstrip(b"\r\n")
+
+    @property
+    def is_blank(self) -> bool:
+        """True while it holds no whole line."""
+        return not self._length
 
     def write(self, event: str, **details: Json) -> None:
         """Appends one line and syncs it: when this returns, the line survives a power cut.
 
+        What a crash or a full disk left of a line behind the last whole one is cut off first.
+
         :raises PlanError: if the disk does not take it.
         """
-        line = {"event": event, "at": self._clock(), **details}
-        left = memoryview(json.dumps(line, ensure_ascii=False, sort_keys=True).encode() + b"\n")
+        document = {"event": event, "at": self._clock(), **details}
+        line = chained(json.dumps(document, ensure_ascii=False, sort_keys=True).encode(), self._last)
+        left = memoryview(line + b"\n")
         with _disk_errors(self.path):
+            size = os.fstat(self._stream.fileno()).st_size
+            if size < self._length:
+                raise OSError(errno.EIO, "somebody else has shortened it meanwhile")
+            if size > self._length:
+                self._stream.truncate(self._length)
             while left:  # a disk that is nearly full takes a part
                 left = left[self._stream.write(left) :]
             os.fsync(self._stream.fileno())
-        self.is_blank = False
+        self._length += len(line) + 1
+        self._last = line
 
     def begun(self, plan: Plan) -> None:
         """The first line."""
@@ -135,32 +111,75 @@ class Journal:
 
 
 @contextmanager
-def open_journal(path: Path, clock: Callable[[], str]) -> Iterator[tuple[Journal, JournalState | None]]:
-    """Opens or creates a journal, locks it, drops a line that was cut off, and reads what it says.
+def open_journal(
+    path: Path, clock: Callable[[], str], *, create: bool = True
+) -> Iterator[tuple[Journal, JournalState | None]]:
+    """Opens or creates a journal, locks it, and reads what it says. Nothing is cut or written before it is recognised.
 
-    :raises PlanError: if it cannot be created, another process holds it, or it cannot be read.
+    A file that holds no more than the beginning of a first line (a crash cut it off; nothing was begun) is renamed.
+
+    :param create: False if one must be there.
+    :raises PlanError: if it cannot be created, another process holds it, or it is no journal or a damaged one.
     """
-    existed = path.exists()
-    with _open_locked(path) as stream:
-        with _disk_errors(path):
-            if not existed:
-                _sync_directory(path.parent)
-            whole = _drop_cut_off_line(stream)
-        journal = Journal(path, stream, clock, is_blank=not whole)
+    stream, is_ours = _open_locked(path, create=create)
+    aside = None
+    with _disk_errors(path), _closing_on_error(stream):
+        if is_ours:
+            _sync_directory(path.parent)
+        content = _content(stream)
+        if create and b"\n" not in content and is_cut_first_line(content):
+            aside = set_aside(path)
+            stream.close()
+            stream, is_ours = _open_locked(path, create=True)
+            content = _content(stream)
+    with stream:
+        state = _recognised(path, content)
+        journal = Journal(path, stream, clock, content[: content.rfind(b"\n") + 1])
+        journal.set_aside = aside
         try:
-            yield journal, _replay(path, whole) if whole else None
+            yield journal, state
         finally:
-            if journal.is_blank and not existed:
+            if journal.is_blank and is_ours and _is_at(path, stream):
                 path.unlink(missing_ok=True)  # nothing was begun: nothing is left behind
 
 
-def _open_locked(path: Path) -> FileIO:
-    if path.exists() and not path.is_file():
-        raise PlanError(f"The journal {path} is no file: what is written there cannot be read back. Name a file.")
+def _recognised(path: Path, content: bytes) -> JournalState | None:
+    """What a journal says; None if it is empty, or was cut within its first line.
+
+    :raises PlanError: if it is something else.
+    """
+    if not content or (b"\n" not in content and is_cut_first_line(content)):
+        return None
+    return replay(path, content[: content.rfind(b"\n") + 1] or content + b"\n")
+
+
+def _content(stream: FileIO) -> bytes:
+    if os.fstat(stream.fileno()).st_size > bounds.MOST_JOURNAL_BYTES:
+        raise OSError(errno.EFBIG, "it is longer than any journal that srfix reads")
+    stream.seek(0)
+    return stream.read()
+
+
+@contextmanager
+def _closing_on_error(stream: FileIO) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        stream.close()
+        raise
+
+
+_FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+
+
+def _open_locked(path: Path, *, create: bool) -> tuple[FileIO, bool]:
+    """The file, locked, and whether it was created here: then nobody else had anything in it."""
     while True:
-        # Unbuffered: what a full disk did not take must not be tried again when the file is closed.
         with _disk_errors(path):
-            stream = path.open("a+b", buffering=0)
+            opened = _open(path, create=create)
+        if opened is None:
+            continue  # it came or went meanwhile
+        stream, is_ours = opened
         try:
             portalocker.lock(stream, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
         except portalocker.LockException as error:
@@ -170,8 +189,38 @@ def _open_locked(path: Path) -> FileIO:
                 "for it."
             ) from error
         if _is_at(path, stream):
-            return stream
+            return stream, is_ours
         stream.close()  # the process that had it renamed or removed it meanwhile: what is there now counts
+
+
+def _open(path: Path, *, create: bool) -> tuple[FileIO, bool] | None:
+    try:
+        refuse_what_is_no_file(path)
+    except OSError as error:
+        if not is_there(path):
+            raise
+        raise PlanError(
+            f"The journal {path} is no file: what is written there cannot be read back. Name a file."
+        ) from error
+    try:
+        descriptor, is_ours = os.open(path, _FLAGS), False
+    except FileNotFoundError:
+        if not create:
+            raise _nothing_begun(path) from None
+        if is_there(path):
+            raise PlanError(
+                f"The journal {path} is a link to a file that is not there. Name the file itself."
+            ) from None
+        try:
+            descriptor, is_ours = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666), True
+        except FileExistsError:
+            return None
+    # Unbuffered: what a full disk did not take must not be tried again when the file is closed.
+    return os.fdopen(descriptor, "a+b", buffering=0), is_ours
+
+
+def _nothing_begun(path: Path) -> PlanError:
+    return PlanError(f"There is no journal {path}: no repair was begun there, so there is nothing to undo.")
 
 
 def _is_at(path: Path, stream: FileIO) -> bool:
@@ -189,12 +238,12 @@ def _holder(path: Path) -> str:
     """Who wrote to a locked journal last, for a message: it says so when it begins and when it goes on."""
     holder = "another srfix"
     try:
-        content = path.read_bytes()
+        content = read_file(path, most_bytes=bounds.MOST_JOURNAL_BYTES)
     except OSError:
         return holder
     for line in content.splitlines():
         try:
-            document = json.loads(line)
+            document = parse_json(line)
         except ValueError:
             continue
         match document:
@@ -215,15 +264,12 @@ def _disk_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _drop_cut_off_line(stream: FileIO) -> bytes:
-    """What the journal holds, without a last line that a crash cut off; the file is cut to that."""
-    stream.seek(0)
-    content = stream.read()
-    whole = content[: content.rfind(b"\n") + 1]
-    if len(whole) != len(content):
-        stream.truncate(len(whole))
-        os.fsync(stream.fileno())
-    return whole
+def says_nothing(path: Path) -> PlanError:
+    """The error for a journal without a whole line: that nothing was done is no more than likely."""
+    return PlanError(
+        f"The journal {path} holds no whole line: it says of no repair that it was begun. If one was, the file was emptied or "
+        "cut since: restore it from a copy, or see with srfix verify and the plan what is there."
+    )
 
 
 def read_journal(path: Path) -> JournalState:
@@ -232,89 +278,28 @@ def read_journal(path: Path) -> JournalState:
     :raises PlanError: if there is none, or it cannot be read, or nothing was begun.
     """
     try:
-        content = path.read_bytes()
+        content = read_file(path, most_bytes=bounds.MOST_JOURNAL_BYTES)
     except FileNotFoundError as error:
         raise PlanError(
             f"There is no journal {path}: no repair was begun there, so there is nothing to look at or undo."
         ) from error
     except OSError as error:
-        raise PlanError(f"The journal {path} cannot be read ({error.strerror}).") from error
-    whole = content[: content.rfind(b"\n") + 1]
-    if not whole:
-        raise PlanError(f"The journal {path} is empty: no repair was begun, so there is nothing to look at or undo.")
-    return _replay(path, whole)
+        raise PlanError(f"The journal {path} cannot be read ({error.strerror}). Name the file of a journal.") from error
+    state = _recognised(path, content)
+    if state is None:
+        raise says_nothing(path)
+    return state
 
 
 def set_aside(path: Path) -> Path:
     """Renames a journal that is done with to the first free `<path>.<n>`: a rollback can still be told of it."""
     number = 1
-    while (aside := path.with_name(f"{path.name}.{number}")).exists():
+    while is_there(aside := path.with_name(f"{path.name}.{number}")):
         number += 1
-    os.replace(path, aside)
-    _sync_directory(path.parent)
+    with _disk_errors(path):
+        os.replace(path, aside)
+        _sync_directory(path.parent)
     return aside
-
-
-def _replay(path: Path, content: bytes) -> JournalState:
-    lines = content.splitlines()
-    state = _begun(path, lines[0])
-    for number, line in enumerate(lines[1:], start=2):
-        match _line(path, number, line):
-            case {"event": "before", "step": int(step), "state": document}:
-                state.before[step] = subject_state_from(document)
-            case {"event": "after", "step": int(step), "state": document, **rest}:
-                state.after[step] = subject_state_from(document)
-                match rest.get("answer"):
-                    case {"id": int(schema_id)}:
-                        state.given[step] = SchemaId(schema_id)
-            case {"event": "finished"}:
-                state.finished = True
-            case {"event": "reopened", "steps": list(steps), "expects": dict(expects)}:
-                state.reopen(
-                    [step for step in steps if isinstance(step, int)],
-                    {Subject(subject): subject_state_from(document) for subject, document in expects.items()},
-                )
-            case {"event": "rollback-begun"}:
-                state.rolling_back = True
-            case {"event": "undoing", "step": int(step)}:
-                state.undoing.add(step)
-            case {"event": "undone", "step": int(step)}:
-                state.undone.add(step)
-            case {"event": "rolled-back"}:
-                state.rolled_back = True
-            case {"event": str()}:
-                pass  # a later version's event that changes nothing for this one
-            case _:
-                raise _unreadable(path, number)
-    return state
-
-
-def _begun(path: Path, line: bytes) -> JournalState:
-    match _line(path, 1, line):
-        case {"event": "begun", "schema": str(schema), "digest": str(digest), "plan": dict(document)}:
-            if schema != SCHEMA:
-                raise PlanError(f"The journal {path} is a {schema}; this version of srfix reads {SCHEMA}.")
-            plan = plan_from(document, where=f"the first line of {path}")
-            if plan.digest != digest:
-                raise PlanError(f"The journal {path} was edited: its plan does not have the digest that it names.")
-            return JournalState(plan=plan)
-    raise PlanError(f"{path} is not a journal of srfix: its first line does not begin a repair.")
-
-
-def _line(path: Path, number: int, line: bytes) -> Json:
-    try:
-        document: Json = json.loads(line)
-    except ValueError as error:
-        raise _unreadable(path, number) from error
-    return document
-
-
-def _unreadable(path: Path, number: int) -> PlanError:
-    return PlanError(
-        f"Line {number} of the journal {path} cannot be read. It was damaged or edited; srfix does not guess what "
-        "was done. "
-        "Restore it from a copy, or compare the registry with the plan by hand."
-    )
 
 
 def _sync_directory(directory: Path) -> None:
@@ -330,7 +315,7 @@ def read_plan_or_journal(path: Path) -> Plan:
 
     :raises PlanError: if the file is neither, or cannot be read, or was edited.
     """
-    return load_plan(path) if _is_plan(path) or not path.exists() else read_journal(path).plan
+    return load_plan(path) if _is_plan(path) or not is_there(path) else read_journal(path).plan
 
 
 def journal_of(path: Path) -> Path:
@@ -338,9 +323,21 @@ def journal_of(path: Path) -> Path:
     return default_journal_path(path) if _is_plan(path) else path
 
 
+def is_journal(path: Path) -> bool:
+    """True if the file begins as a journal does, damaged or not."""
+    try:
+        with open_file(path) as file:
+            return is_cut_first_line(file.read(1024))
+    except OSError:
+        return False
+
+
 def _is_plan(path: Path) -> bool:
     try:
-        document = json.loads(path.read_bytes())
+        document = parse_json(read_file(path, most_bytes=bounds.MOST_PLAN_BYTES))
     except (OSError, ValueError):
         return False
-    return isinstance(document, dict) and str(document.get("schema", "")).startswith("srfix.plan/")
+    match document:
+        case {"schema": str(schema)}:
+            return schema.startswith("srfix.plan/")
+    return False

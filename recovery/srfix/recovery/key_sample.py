@@ -21,7 +21,7 @@ from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve import ResolvedSchema, Resolver
 from srfix.serde.subjects import Role
 from srfix.serde.windowed import WindowKind
-from srfix.serde.wire import MIN_SCHEMA_ID, SchemaId, schema_id_of
+from srfix.serde.wire import SchemaId, is_schema_id, schema_id_of
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 
 __all__ = ["KeySample", "Outcome", "SampledKey", "sample_keys", "window_of_topic"]
@@ -165,7 +165,7 @@ def _records(cluster: Cluster, census: Census, places: Iterable[tuple[int, int]]
     )
     peeked = SchemaIdPeek()([record.key for record in found])
     ids = peek_headers([record.headers for record in found], peeked, Role.KEY)
-    return [record for record, schema_id in zip(found, ids, strict=True) if schema_id >= MIN_SCHEMA_ID]
+    return [record for record, schema_id in zip(found, ids, strict=True) if is_schema_id(schema_id)]
 
 
 class _Reader:

@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from srfix.recovery.subject_state import VersionState
+from srfix.serde.bounds import SCHEMA_CACHE
 from srfix.serde.compatibility import incompatibilities
 from srfix.serde.errors import SchemaError
 from srfix.serde.registry.models import Json, Schema
@@ -106,14 +108,24 @@ def every_successor_passes(own: Schema, registered: Schema) -> bool:
     if not _are_plain_avro(own, registered):
         return False
     try:
-        bare, other = json.loads(own.text), json.loads(registered.text)
-        mine, theirs = list(_named_types(bare, "")), list(_named_types(other, ""))
+        mine, theirs = _names_in(own.text), _names_in(registered.text)
         simple = {name.rpartition(".")[2] for name, _ in mine}
-        if len(simple) < len(mine) or sorted(mine) != sorted(theirs):
+        if len(simple) < len(mine) or mine != theirs:
             return False
-        return not incompatibilities(new=json.dumps(_bare(bare)), existing=[registered.text], level="BACKWARD")
-    except (SchemaError, ValueError):
+        return not incompatibilities(new=_bare_text(own.text), existing=[registered.text], level="BACKWARD")
+    except (SchemaError, ValueError, RecursionError):
         return False
+
+
+# Each of the owner's versions is compared with each that is registered: a text is taken apart once.
+@lru_cache(maxsize=SCHEMA_CACHE)
+def _names_in(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple(sorted(_named_types(json.loads(text), "")))
+
+
+@lru_cache(maxsize=SCHEMA_CACHE)
+def _bare_text(text: str) -> str:
+    return json.dumps(_bare(json.loads(text)))
 
 
 def _are_plain_avro(*schemas: Schema) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 from srfix.recovery.action_document import action_document, action_from
 from srfix.recovery.actions import Action, Register
@@ -19,12 +19,25 @@ from srfix.recovery.circumstances import (
     circumstances_from,
 )
 from srfix.recovery.subject_state import SubjectState, subject_state_document, subject_state_from
+from srfix.serde import bounds
 from srfix.serde.errors import PlanError
+from srfix.serde.files import parse_json, read_file, write_whole
+from srfix.serde.printable import printable_json
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Role, Subject, Topic
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, given_schema_id
 
-__all__ = ["Omission", "Plan", "PlannedFinding", "load_plan", "plan_digest", "plan_document", "plan_from", "save_plan"]
+__all__ = [
+    "Omission",
+    "Plan",
+    "PlannedFinding",
+    "load_plan",
+    "plan_digest",
+    "plan_document",
+    "plan_from",
+    "plan_in",
+    "save_plan",
+]
 
 SCHEMA = "srfix.plan/1"
 
@@ -122,7 +135,9 @@ class Plan:
 def plan_digest(document: Mapping[str, Json]) -> str:
     """SHA-256 over the canonical JSON (sorted keys, no white space) of all keys but `digest`, as `sha256:` + hex."""
     rest = {key: value for key, value in document.items() if key != "digest"}
-    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
+        errors="surrogatepass"
+    )
     return "sha256:" + hashlib.sha256(canonical).hexdigest()
 
 
@@ -197,11 +212,22 @@ def load_plan(path: Path) -> Plan:
     :raises PlanError: if it cannot be read, is no plan, or was edited.
     """
     try:
-        document = json.loads(path.read_bytes())
+        content = read_file(path, most_bytes=bounds.MOST_PLAN_BYTES)
     except OSError as error:
         raise PlanError(
             f"The plan {path} cannot be read ({error.strerror}). Make one with srfix plan -o FILE."
         ) from error
+    return plan_in(content, path)
+
+
+def plan_in(content: bytes, path: Path) -> Plan:
+    """The plan in a file's content.
+
+    :param path: the file, for messages.
+    :raises PlanError: if it is no plan, or was edited.
+    """
+    try:
+        document = cast("Json", parse_json(content))
     except ValueError as error:
         raise PlanError(f"The plan {path} is not JSON ({error}). Make one with srfix plan -o FILE.") from error
     return plan_from(document, where=f"the plan {path}")
@@ -212,17 +238,9 @@ def save_plan(plan: Plan, path: Path) -> None:
 
     :raises PlanError: if the disk does not take it.
     """
-    content = json.dumps(plan_document(plan), indent=2, ensure_ascii=False).encode() + b"\n"
+    content = printable_json(json.dumps(plan_document(plan), indent=2, ensure_ascii=False)).encode() + b"\n"
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
-            try:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-                os.replace(stream.name, path)
-            except BaseException:
-                os.unlink(stream.name)
-                raise
+        write_whole(path, content)
     except OSError as error:
         raise PlanError(f"The plan cannot be written to {path} ({error.strerror}).") from error
 
@@ -242,6 +260,8 @@ def _read(document: dict[str, Json]) -> Plan:
             **more,
         }:
             steps = tuple(action_from(action) for action in actions)
+            states = {Subject(subject): subject_state_from(state) for subject, state in expects.items()}
+            _check(steps, states)
             return Plan(
                 registry=registry,
                 bootstrap_servers=bootstrap_servers,
@@ -249,7 +269,7 @@ def _read(document: dict[str, Json]) -> Plan:
                 srfix=version,
                 findings=tuple(_finding(finding, steps) for finding in findings),
                 actions=steps,
-                expects={Subject(subject): subject_state_from(state) for subject, state in expects.items()},
+                expects=states,
                 price=tuple(str(line) for line in price),
                 left_out=_lines(more.get("left_out")),
                 omissions=tuple(_omission(omission) for omission in _list(more.get("omissions"))),
@@ -258,6 +278,16 @@ def _read(document: dict[str, Json]) -> Plan:
                 applications=tuple(circumstances_from(known) for known in _list(more.get("applications"))),
             )
     raise ValueError("a key is missing or has another type")
+
+
+def _check(steps: tuple[Action, ...], states: Mapping[Subject, SubjectState]) -> None:
+    """:raises ValueError: if the steps are not in the order of their numbers, or a subject's state is another's."""
+    if any(step.step >= following.step for step, following in pairwise(steps)):
+        raise ValueError("its steps are not in the order of their numbers")
+    if any(step.subject not in states for step in steps):
+        raise ValueError("it does not say how a subject must look before it is written to")
+    if any(subject != state.subject for subject, state in states.items()):
+        raise ValueError("the state of one subject stands under the name of another")
 
 
 def _list(document: Json) -> list[Json]:
@@ -310,7 +340,7 @@ def _omission(document: Json) -> Omission:
 
 
 def _ids(document: list[Json]) -> tuple[SchemaId, ...]:
-    return tuple(SchemaId(schema_id) for schema_id in document if isinstance(schema_id, int))
+    return tuple(given_schema_id(schema_id) for schema_id in document if isinstance(schema_id, int))
 
 
 def _lines(document: Json) -> tuple[str, ...]:

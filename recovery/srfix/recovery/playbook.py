@@ -11,7 +11,7 @@ from typing import Final
 
 from srfix.recovery.checks.interface import StreamsVersion
 from srfix.recovery.circumstances import Circumstances
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import Given, shell_words
 from srfix.recovery.findings import Finding, Severity, is_conclusive
 from srfix.recovery.ksqldb.versions import is_at_least
 
@@ -77,7 +77,7 @@ def upon_findings(known: Circumstances, findings: Collection[Finding], *, given:
         yield from before_repair(known)
         undecided = sorted({finding.store for finding in incident if not finding.repairable})
         if undecided:
-            stores = " and ".join(f"--source {known.application}/{store}=TOPIC" for store in undecided)
+            stores = " and ".join(shell_words("--source", f"{known.application}/{store}=TOPIC") for store in undecided)
             yield (
                 f"First say which topic is restored from, with {stores} (the commands stand at the findings): until then no "
                 "repair can be planned there."

@@ -49,6 +49,7 @@ def preflight(plan: Plan, registry: RegistryClient, journal_path: Path) -> Itera
 
     :raises RegistryUnreachableError: if the registry does not answer.
     """
+    registry.forget_unknown_ids()
     yield from _room(plan, journal_path)
     yield from _modes(plan, registry)
     yield from _schemas(plan, registry)

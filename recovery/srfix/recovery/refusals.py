@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from srfix.recovery.stores import Membership, RoleFacts
+from srfix.serde.printable import foreign
 from srfix.serde.registry import RegistryClient, schema_references
 from srfix.serde.registry.errors import InvalidSchemaError, SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
@@ -60,14 +61,15 @@ def foreseen_refusals(
 
 def _invalid(registry: RegistryClient, role: RoleFacts, registration: Membership) -> Refusal:
     """The registry does not take the text for a schema: a reference is missing, or it has become stricter."""
-    reason = f"it is invalid there (42201: {registration.problem})"
+    reason = f"it is invalid there (42201: {foreign(registration.problem or '')})"
     if registration.schema is not None:
         try:
             for _found in schema_references(registry, registration.schema, subject=role.subject):
                 pass
         except (SubjectNotFoundError, VersionNotFoundError) as error:
+            said = foreign(error.registry_message.rstrip("."))
             reason = (
-                f"it refers to a schema that the registry does not have ({error.registry_message.rstrip('.')}); register "
+                f"it refers to a schema that the registry does not have ({said}); register "
                 "that one first, under that version"
             )
     return Refusal(schema_id=registration.schema_id, reason=reason, is_overcome=False)
@@ -94,13 +96,13 @@ def _incompatible(registry: RegistryClient, role: RoleFacts, wanted: tuple[Membe
             refusals.append(
                 Refusal(
                     schema_id=schema_id,
-                    reason=f"it is invalid there ({error.registry_message})",
+                    reason=f"it is invalid there ({foreign(error.registry_message)})",
                     is_overcome=False,
                 )
             )
             continue
         if not answer.is_compatible:
-            why = f": {answer.messages[0].rstrip('.')}" if answer.messages else ""
+            why = f": {foreign(answer.messages[0].rstrip('.'))}" if answer.messages else ""
             refusals.append(
                 Refusal(
                     schema_id=schema_id,

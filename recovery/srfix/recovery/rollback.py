@@ -23,8 +23,9 @@ from srfix.recovery.actions import (
     with_given_ids,
 )
 from srfix.recovery.apply import note_done, undo_wrong_id
-from srfix.recovery.journal import Journal, JournalState, open_journal
+from srfix.recovery.journal import Journal, JournalState, open_journal, says_nothing
 from srfix.recovery.subject_state import SubjectState, read_subject_state
+from srfix.recovery.untold import Untold, refuse_untold, untold_steps
 from srfix.recovery.whose_version import as_left, untold, why_theirs
 from srfix.serde.errors import PlanError, RegistryError
 from srfix.serde.registry import RegistryClient
@@ -78,15 +79,15 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
     :raises RolledBackInPartError: if it stopped after it had begun.
     :raises RegistryError: if the registry does not answer before that.
     """
-    if not journal_path.exists():
-        raise PlanError(f"There is no journal {journal_path}: no repair was begun there, so there is nothing to undo.")
-    with open_journal(journal_path, clock) as (journal, state):
+    registry.forget_unknown_ids()
+    with open_journal(journal_path, clock, create=False) as (journal, state):
         if state is None:
-            raise PlanError(f"The journal {journal_path} is empty: no repair was begun, so there is nothing to undo.")
+            raise says_nothing(journal_path)
         if state.rolled_back:
             yield AlreadyRolledBack()
             return
         _refuse_elsewhere(state, registry)
+        refuse_untold(state, registry, journal_path)
         journal.resumed()
         if not state.rolling_back:
             _settle(state, registry, journal)
@@ -103,6 +104,8 @@ def roll_back(journal_path: Path, registry: RegistryClient, *, clock: Callable[[
                 undone += isinstance(event, Undone) and event.by_us
                 if event is not None:
                     yield event
+            where = " at its end"
+            yield from [Left(action=each.action, why=_not_told(each)) for each in untold_steps(state, registry)]
             journal.write("rolled-back")
         except (PlanError, RegistryError) as error:
             raise RolledBackInPartError(
@@ -116,11 +119,19 @@ def _refuse_elsewhere(state: JournalState, registry: RegistryClient) -> None:
     there that the repair registered. What "was gone already" there says nothing of the repair. A version that this rollback
     had begun to delete may be gone by its own hand: a known holder of its id is the registry's mark then.
     """
-    registered = [
-        action for action in state.plan.actions if isinstance(action, Register) and action.step in state.after
-    ]
-    if registry.url == state.plan.registry or not registered:
+    if registry.url == state.plan.registry:
         return
+    planned = [action for action in state.plan.actions if isinstance(action, Register)]
+    registered = [action for action in planned if action.step in state.after]
+    if not registered:
+        held = [(subject, action) for action in planned for subject in action.holders]
+        if not held or any(_holds(subject, action, registry) for subject, action in held):
+            return
+        raise PlanError(
+            f"None of the schemas of this repair is at {registry.url} where it was when the plan was made for "
+            f"{state.plan.registry}. This looks like another registry (or another context of it), so nothing was written. "
+            "Name the plan's own with --registry."
+        )
     for action in registered:
         before, after = state.before[action.step], state.after[action.step]
         ours = {(version.version, version.schema_id) for version in added_versions(before, after)}
@@ -134,6 +145,13 @@ def _refuse_elsewhere(state: JournalState, registry: RegistryClient) -> None:
         f"{state.plan.registry}. This looks like another registry (or another context of it), so nothing was written. Name "
         "the plan's own with --registry; if it is that one by another URL, and everything was deleted for good by others, "
         "there is nothing left to undo."
+    )
+
+
+def _not_told(untold: Untold) -> str:
+    return (
+        f"{untold.what}, as this step would leave it, and this journal does not tell of it: it is another run's of the plan "
+        "(roll that back by its own journal), or somebody else's"
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from srfix.recovery.holders import Holder
 from srfix.recovery.internal_topics import recognise
 from srfix.recovery.refusals import WRITABLE_MODES
+from srfix.serde.printable import foreign
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import (
     EndpointNotSupportedError,
@@ -126,10 +127,12 @@ def _incompatibilities(registry: RegistryClient, subject: str, schema: Schema, l
     except (SubjectNotFoundError, VersionNotFoundError):
         return ()
     except InvalidSchemaError as error:
-        return (f"The registry takes it for no schema (42201): {error.registry_message}",)
+        return (f"The registry takes it for no schema (42201): {foreign(error.registry_message)}",)
     if answer.is_compatible:
         return ()
-    return answer.messages or (f"It is not {level} compatible (409); the registry gives no reason.",)
+    return tuple(map(foreign, answer.messages)) or (
+        f"It is not {level} compatible (409); the registry gives no reason.",
+    )
 
 
 def _held(registry: RegistryClient, subject: str, schema: Schema) -> SchemaVersion | None:

@@ -10,7 +10,7 @@ from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import SubjectNotFoundError, VersionNotFoundError, VersionSoftDeletedError
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Subject
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, given_schema_id
 
 __all__ = [
     "SubjectState",
@@ -157,7 +157,7 @@ def _version(document: Json) -> VersionState:
             written_ms = more.get("written_ms")
             return VersionState(
                 version=version,
-                schema_id=SchemaId(schema_id),
+                schema_id=given_schema_id(schema_id),
                 deleted=deleted,
                 written_ms=written_ms if isinstance(written_ms, int) else None,
             )

@@ -9,6 +9,7 @@ from srfix.recovery.commands import Given
 from srfix.recovery.evidence.rules import PLAIN_GROUP
 from srfix.recovery.findings import Skipped
 from srfix.recovery.hypotheses import Hypothesis, Verdict
+from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.stores import Suspect, SuspectStore
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Topic
@@ -148,7 +149,10 @@ def of_another(verdict: Verdict, application: str | None, given: Given) -> Skipp
 
 def hidden(suspect: Suspect, given: Given) -> Skipped:
     """Its changelog may exist after all, in a place that this user may not see."""
-    split = suspect.splits[0]
+    query = ksqldb_query(suspect.changelog)
+    split = next(
+        (each for each in suspect.splits if query and each.application == query.application), suspect.splits[0]
+    )
     return Skipped(
         what=f"the subjects of {suspect.changelog}",
         reason=f"whether there is a changelog topic {suspect.changelog} cannot be told: this user may not see a topic of that "

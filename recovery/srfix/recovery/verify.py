@@ -90,6 +90,7 @@ def verify(
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
+    registry.forget_unknown_ids()
     supplied = supplied or Supplied()
     known_global = {
         (known.application, store.name) for known in plan.circumstances for store in known.stores if store.is_global

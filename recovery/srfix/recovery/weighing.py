@@ -12,17 +12,20 @@ from dataclasses import replace
 from typing import Final
 
 from srfix.recovery import evidence
+from srfix.recovery.commands import shell_words
 from srfix.recovery.evidence import committed_offsets, schema_similarity, state_directory, store_name
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.rules import (
     ALL_FIELDS,
     GIVEN,
     GONE,
+    KEY_FIELDS,
     MARGIN_OF_STORES,
     NAMED_OTHERWISE,
     NO_IDS,
     NOT_COMPARED,
     SAME_FIELDS,
+    SAME_RECORD,
 )
 from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.hypotheses import Hypothesis, Verdict, choose, is_conclusive, order
@@ -33,6 +36,8 @@ from srfix.serde.subjects import Topic
 
 __all__ = ["settle_contests", "weigh", "weigh_all"]
 
+_OF_TOPIC: Final = frozenset(rule.kind for rule in (ALL_FIELDS, SAME_FIELDS, SAME_RECORD, KEY_FIELDS, NO_IDS))
+"""Kinds that say the same of a topic whoever's store it is."""
 _MOST_PEEKED: Final = 50
 """Topics that nobody committed and that have no subject to compare, of which some values are read."""
 
@@ -63,7 +68,9 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
         said = GIVEN.of_application(split.application, "a source was named for its store")
         of_applications[split.application] = (*of_applications[split.application], said)
         established = tuple(dict.fromkeys((*established, split)))
-    every = [each for split in established for each in _hypotheses(split, of_applications[split.application], survey)]
+    every = _with_shared(
+        [each for split in established for each in _hypotheses(split, of_applications[split.application], survey)]
+    )
     ranked = sorted((each for each in every if not each.is_out), key=order)
     for split in suspect.splits:
         if split not in established:
@@ -82,6 +89,24 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
         is_comparable=any(schema_similarity.is_comparable(split, survey) for split in suspect.splits[:1]),
         not_compared=max((len(_not_read(split, survey)) for split in established), default=0),
     )
+
+
+def _with_shared(every: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """The hypotheses, each with what was seen of its topic for another application: how a schema fits is the same for all."""
+    of_topics: defaultdict[Topic | None, dict[str, list[Evidence]]] = defaultdict(dict)
+    for each in every:
+        seen: defaultdict[str, list[Evidence]] = defaultdict(list)
+        for piece in each.pieces:
+            if piece.topic is not None and piece.application is None and piece.kind in _OF_TOPIC:
+                seen[piece.kind].append(piece)
+        for kind, pieces in seen.items():
+            of_topics[each.topic].setdefault(kind, pieces)
+    whole = []
+    for each in every:
+        known = {piece.kind for piece in each.pieces}
+        more = [piece for kind, pieces in of_topics[each.topic].items() if kind not in known for piece in pieces]
+        whole.append(replace(each, pieces=(*each.pieces, *more)))
+    return whole
 
 
 def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdict, ...]:
@@ -224,9 +249,10 @@ def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequ
     for key, topic in survey.sources.items():
         meant = sorted({split.application for splits in established.values() for split in splits if split.name == key})
         if len(meant) > 1:
-            several = ", ".join(f"--source {application}/{key}={topic}" for application in meant)
+            said = shell_words("--source", f"{key}={topic}")
+            several = ", ".join(shell_words("--source", f"{application}/{key}={topic}") for application in meant)
             raise UsageError(
-                f"--source {key}={topic} is meant for a store of one application, and {len(meant)} have one of that name. "
+                f"{said} is meant for a store of one application, and {len(meant)} have one of that name. "
                 f"Say which: {several}."
             )
 
@@ -258,17 +284,15 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
         if piece.topic is not None:
             by_topic[piece.topic].append(piece)
     _named_otherwise(split, by_topic)
-    reads_exact = any(_fits_exactly(of_topic) for topic, of_topic in by_topic.items() if topic in read)
+    of_read = [of_topic for topic, of_topic in by_topic.items() if topic in read]
     found = False
     for topic, of_topic in by_topic.items():
         is_gone = topic not in survey.topics()
         if is_gone and not _fits(of_topic):
             continue
-        if is_gone and reads_exact:
+        if is_gone and any(_fits_as_well(other, of_topic) for other in of_read):
             of_topic.append(
-                GONE.of_topic(
-                    topic, "it does not exist any more, and a topic that the group reads has exactly the fields"
-                )
+                GONE.of_topic(topic, "it does not exist any more, and a topic that the group reads fits as well")
             )
         if any(not piece.against for piece in of_topic) or any(piece.kind == ALL_FIELDS.kind for piece in of_topic):
             found = True
@@ -305,7 +329,13 @@ def _fits(pieces: Iterable[Evidence]) -> bool:
     return any(not piece.against and piece.weight is not Weight.WEAK for piece in pieces)
 
 
-def _fits_exactly(pieces: Iterable[Evidence]) -> bool:
+def _fits_as_well(pieces: Iterable[Evidence], others: Iterable[Evidence]) -> bool:
+    """True if a topic has all the fields, and none that it has too many where the other one has none too many."""
+    mine = tuple(pieces)
+    return _fits(mine) and (_has_no_other(mine) or not _has_no_other(others))
+
+
+def _has_no_other(pieces: Iterable[Evidence]) -> bool:
     return any(piece.kind == SAME_FIELDS.kind for piece in pieces)
 
 

@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.errors import (
     CasingError,
     CoercionError,
     DecodeError,
     DualSubjectError,
     EncodeError,
+    ImpossibleSchemaIdError,
     IncompatibleTypeError,
     NoSubjectError,
     OutOfRangeError,
+    PayloadBoundError,
     PayloadTooShortError,
     ResolveError,
     SchemaError,
@@ -67,6 +70,7 @@ class Reason(Enum):
     TOMBSTONE = "TOMBSTONE"
     TOO_SHORT = "TOO_SHORT"
     BAD_MAGIC = "BAD_MAGIC"
+    BAD_ID = "BAD_ID"
     BAD_FRAMING = "BAD_FRAMING"
     UNKNOWN_ID = "UNKNOWN_ID"
     NOT_UNDER_SUBJECT = "NOT_UNDER_SUBJECT"
@@ -74,6 +78,7 @@ class Reason(Enum):
     AMBIGUOUS_CASE = "AMBIGUOUS_CASE"
     TRUNCATED = "TRUNCATED"
     TRAILING_BYTES = "TRAILING_BYTES"
+    BEYOND_BOUNDS = "BEYOND_BOUNDS"
     TYPE_MISMATCH = "TYPE_MISMATCH"
     BAD_VALUE = "BAD_VALUE"
     OVERFLOW = "OVERFLOW"
@@ -90,6 +95,7 @@ class Reason(Enum):
 _REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
     (PayloadTooShortError, Reason.TOO_SHORT),
     (UnknownMagicByteError, Reason.BAD_MAGIC),
+    (ImpossibleSchemaIdError, Reason.BAD_ID),
     (WireError, Reason.BAD_FRAMING),
     (SubjectVersionError, Reason.NOT_UNDER_SUBJECT),
     (DualSubjectError, Reason.NOT_UNDER_SUBJECT),
@@ -99,6 +105,7 @@ _REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
     (CasingError, Reason.AMBIGUOUS_CASE),
     (TruncatedBodyError, Reason.TRUNCATED),
     (TrailingBytesError, Reason.TRAILING_BYTES),
+    (PayloadBoundError, Reason.BEYOND_BOUNDS),
     (IncompatibleTypeError, Reason.TYPE_MISMATCH),
     (OutOfRangeError, Reason.OVERFLOW),
     (CoercionError, Reason.BAD_VALUE),
@@ -147,7 +154,7 @@ def contexts_of(ctx: Contexts, rows: int) -> Sequence[Context]:
 
 
 def chunks_of_rows(payloads: Payloads, ctx: Contexts, deserializer: Deserializer) -> Iterator[list[Value | BadRow]]:
-    """The rows of payloads in lists of 1,000 (the last one shorter), bad ones as values.
+    """The rows of payloads in lists of 1,000 (the last one shorter, and those of large payloads), bad ones as values.
 
     :raises UsageError: if there are several contexts, and not as many as payloads.
     :raises RegistryError: if the registry could not be asked.
@@ -162,7 +169,8 @@ def _chunks(
     refused = _Refused(deserialize)
     read: Callable[[bytes | None, Context], Value | BadRow] = deserialize
     contexts_left = iter(contexts)
-    for start in range(0, len(payloads), ROWS_AT_A_TIME):
+    start = 0
+    while start < len(payloads):
         some = payloads_from(payloads, start)
         left = iter(some)
         rows: list[Value | BadRow] = []
@@ -181,13 +189,23 @@ def _chunks(
                 if refused.put(bad, contexts[position]):
                     read = refused
         yield rows
+        start += len(some)
 
 
 def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
-    """The next 1,000 payloads as Python's bytes."""
+    """The next 1,000 payloads as Python's bytes; fewer, and at least one, of large ones, whose rows may be much larger."""
+    some: Sequence[bytes | None]
     if isinstance(payloads, Sequence):
-        return payloads[start : start + ROWS_AT_A_TIME]
-    some: list[bytes | None] = payloads.slice(start, ROWS_AT_A_TIME).to_pylist()
+        some = payloads[start : start + ROWS_AT_A_TIME]
+    else:
+        some = payloads.slice(start, ROWS_AT_A_TIME).to_pylist()
+    left = payload_bounds().batch_bytes
+    if sum(map(len, filter(None, some))) <= left:
+        return some
+    for count, payload in enumerate(some):
+        left -= len(payload or b"")
+        if left < 0:
+            return some[: max(count, 1)]
     return some
 
 
@@ -196,28 +214,36 @@ class _Refused:
 
     def __init__(self, deserialize: Deserializer) -> None:
         self._deserialize = deserialize
-        self._by_prefix: dict[tuple[bytes, str, str], dict[bytes, SrfixError]] = {}
+        self._prefixes: dict[tuple[bytes, str, str], None] = {}
+        self._by_framing: dict[tuple[bytes, str, str], SrfixError] = {}
 
     def __call__(self, payload: bytes | None, ctx: Context) -> Value:
-        if payload is not None and not ctx.headers:  # headers may name another schema
-            framings = self._by_prefix.get((prefix_of(payload), ctx.topic, ctx.field))
-            for framing, error in (framings or {}).items():
-                if payload.startswith(framing):
-                    raise error
+        # Headers may name another schema. And a payload is taken apart only if one like it was refused.
+        if payload and not ctx.headers and (prefix_of(payload), ctx.topic, ctx.field) in self._prefixes:
+            error = self._by_framing.get((_framing_of(payload), ctx.topic, ctx.field))
+            if error is not None:
+                raise error
         return self._deserialize(payload, ctx)
 
     def put(self, bad: BadRow, ctx: Context) -> bool:
         """True if the error is remembered: if it is about the id alone, which stands in front of the payload."""
         if bad.payload is None or ctx.headers or not isinstance(bad.error, ResolveError | SchemaError):
             return False
-        try:
-            frame = parse(bad.payload)
-        except WireError:
+        framing = _framing_of(bad.payload)
+        if not framing:
             return False
-        if frame is not None:
-            framings = self._by_prefix.setdefault((prefix_of(bad.payload), ctx.topic, ctx.field), {})
-            framings[bad.payload[: frame.body_offset]] = bad.error
+        remember(self._by_framing, (framing, ctx.topic, ctx.field), bad.error, payload_bounds().refusals)
+        remember(self._prefixes, (prefix_of(framing), ctx.topic, ctx.field), None, payload_bounds().refusals)
         return True
+
+
+def _framing_of(payload: bytes) -> bytes:
+    """What stands in front of the body; nothing if that is no framing."""
+    try:
+        frame = parse(payload)
+    except WireError:
+        return b""
+    return b"" if frame is None else payload[: frame.body_offset]
 
 
 def without_frames(error: SrfixError) -> SrfixError:

@@ -8,14 +8,15 @@ from enum import Enum
 from sys import intern
 from typing import Final, TypeAlias
 
+from srfix.serde.bounds import COLUMN_LEVELS, DIGITS
 from srfix.serde.errors import ColumnError
 
 MAX_PRECISION: Final = 2**31 - 1
 """Digits of a DECIMAL: Java's int. A schema may claim more."""
-MAX_DIGITS: Final = 100_000
-"""Of a value, whatever its column allows: a number of 2³¹ digits takes gigabytes, and its bound hours."""
-MAX_NESTING: Final = 64
-"""How deep types may nest. Far beyond any real table, and safe for every recursive reader of them."""
+MAX_DIGITS: Final = DIGITS
+"""Of a value, whatever its column allows."""
+MAX_NESTING: Final = COLUMN_LEVELS
+"""How deep types may nest."""
 
 
 class ScalarType(Enum):

@@ -51,6 +51,7 @@ from srfix.serde._connect_schema import (
     time,
     timestamp,
 )
+from srfix.serde.bounds import CONNECT_COLUMNS as _MAX_COLUMNS
 from srfix.serde.casing import declared_name
 from srfix.serde.errors import ColumnError
 from srfix.serde.subjects import Role
@@ -63,7 +64,6 @@ named (`ORIGINAL_FIELD_NAME`, what KEY_SCHEMA_ID and VALUE_SCHEMA_ID mean)."""
 
 NO_PRECISION: Final = 64
 """The precision of a decimal that names none (`AvroData.CONNECT_AVRO_DECIMAL_PRECISION_DEFAULT`, `DecimalUtil`)."""
-_MAX_COLUMNS: Final = 10_000
 _WRAPPERS: Final = {Role.KEY: "ROWKEY", Role.VALUE: "ROWVAL"}
 
 

@@ -12,6 +12,7 @@ from srfix.serde._half import half_of
 from srfix.serde._locating import ABOUT_THE_PAYLOAD, read_from
 from srfix.serde._plans import decode_plan, validated_decode
 from srfix.serde._resolved import Identity, ResolvedSchema
+from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SrfixError
@@ -131,14 +132,16 @@ class FramedDeserializer:
             decode = self._guid_plans.get(by_guid)
             if decode is None:
                 resolved = self._resolver.resolve_guid(frame.guid, topic=ctx.topic, role=role)
-                decode = self._guid_plans[by_guid] = self._plan(resolved, role)
+                decode = self._plan(resolved, role)
+                remember(self._guid_plans, by_guid, decode, payload_bounds().plans)
             return decode
         assert frame.schema_id is not None
         by_id = (prefix_of(frame.payload), ctx.topic, ctx.field)
         decode = self._plans.get(by_id)
         if decode is None:
             resolved = self._resolver.resolve(frame.schema_id, topic=ctx.topic, role=role)
-            decode = self._plans[by_id] = self._plan(resolved, role)
+            decode = self._plan(resolved, role)
+            remember(self._plans, by_id, decode, payload_bounds().plans)
         return decode
 
     def _plan(self, resolved: ResolvedSchema, role: Role) -> Decode:

@@ -20,6 +20,7 @@ from srfix.serde.registry.errors import (
 from srfix.serde.registry.models import Schema, SchemaVersion
 from srfix.serde.registry.references import reference_texts
 from srfix.serde.subjects import Role, Subject, SubjectStrategy, context_alone, needs_record, subject_of
+from srfix.serde.wire import given_schema_id
 
 __all__ = ["Question"]
 
@@ -42,6 +43,7 @@ class Question:
         """The schema and what it refers to; `subject` only picks the context.
 
         :raises ResolveError: if the registry does not know the schema, or one that it refers to.
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
         schema = self._schema(registry, subject)
         schema_id, guid = (None, self.identity) if isinstance(self.identity, UUID) else (self.identity, None)
@@ -75,7 +77,7 @@ class Question:
     def _schema(self, registry: SchemaSource, subject: Subject | None) -> Schema:
         try:
             if not isinstance(self.identity, UUID):
-                return registry.schema_by_id(self.identity, subject=subject).schema
+                return registry.schema_by_id(given_schema_id(self.identity), subject=subject).schema
             if isinstance(registry, GuidSource):
                 return registry.schema_by_guid(str(self.identity))
         except (SchemaNotFoundError, SubjectNotFoundError) as error:

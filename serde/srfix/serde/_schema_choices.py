@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, cast
@@ -18,13 +17,14 @@ from uuid import UUID
 from srfix.serde._plans import EncodeOrNone
 from srfix.serde._questions import Question
 from srfix.serde.errors import ResolveError, UsageError
+from srfix.serde.forking import ForkLock
 from srfix.serde.interface import SchemaLookup, SchemaPublisher, SchemaRegistrar, SchemaSource
 from srfix.serde.record_name import record_name
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.registry.models import Schema
 from srfix.serde.registry.references import reference_texts
 from srfix.serde.subjects import Role, Subject, SubjectStrategy, needs_record, subject_of
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, given_schema_id
 
 __all__ = ["ExistingSchema", "OwnSchema", "Published", "SchemaChoice", "SettledSchema"]
 
@@ -93,7 +93,7 @@ class OwnSchema:
         self._with_guid = with_guid
         self._written: dict[Role, WrittenSchema] = {}
         self._published: dict[tuple[Subject, str], Published] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
         """See `SchemaChoice.written`; `topic` does not matter.
@@ -197,7 +197,7 @@ class ExistingSchema:
 
     def _found(self, topic: str, role: Role) -> WrittenSchema:
         if self._schema_id is not None:
-            return self._by_id(Question(identity=SchemaId(self._schema_id), topic=topic, role=role))
+            return self._by_id(Question(identity=given_schema_id(self._schema_id), topic=topic, role=role))
         assert self._version is not None
         return self._by_version(self._subjects(topic, role), self._version, role)
 

@@ -4,9 +4,11 @@
 |---|---|
 | `TOMBSTONE` | none: a null payload, or JSON's `null` for a row, is a row's deletion, not an error |
 | `TOO_SHORT`, `BAD_MAGIC`, `BAD_FRAMING` | `PayloadTooShortError`, `UnknownMagicByteError`, other `WireError` |
+| `BAD_ID` | `ImpossibleSchemaIdError`: an id that no registry gives, and that none is asked for |
 | `UNKNOWN_ID`, `NOT_UNDER_SUBJECT` | `ResolveError`; `SubjectVersionError` and `DualSubjectError` |
 | `BAD_SCHEMA`, `AMBIGUOUS_CASE` | `SchemaError`, `CasingError` |
 | `TRUNCATED`, `TRAILING_BYTES`, `DECODE_FAILED` | `TruncatedBodyError`, `TrailingBytesError`, other `DecodeError` |
+| `BEYOND_BOUNDS` | `PayloadBoundError`: more than any payload may ask for (`srfix.serde.bounds`) |
 | `TYPE_MISMATCH`, `BAD_VALUE`, `OVERFLOW` | `IncompatibleTypeError`, `CoercionError`, `OutOfRangeError` |
 | `ENCODE_FAILED` | `EncodeError` |
 

@@ -1,8 +1,8 @@
 """Whether one Avro schema may follow another, by a registry's compatibility level.
 
 The rules are Apache Avro's (`avro.compatibility`, the twin of Java's `SchemaCompatibility`, which Confluent's
-registry asks). Where the Python library differs from the Java one, the schemas are put before it so that it
-answers as Java:
+registry asks), over its parsed schemas (`_avro_reading`). Where the Python library differs from the Java one, the
+schemas are put so that the answer is Java's:
 
 - aliases of named types count by their full name in the reader's namespace (Java: `Schema.getAliases`);
   Python compares the alias as it is written;
@@ -22,6 +22,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
+from srfix.serde._avro_reading import Reading
+from srfix.serde.bounds import SCHEMA_CACHE
 from srfix.serde.errors import SchemaError, UsageError
 
 if TYPE_CHECKING:
@@ -96,7 +98,7 @@ def _level(level: str) -> CompatibilityLevel:
 
 
 # One text is compared with many: a subject's versions with each other, one repair's with many subjects.
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=SCHEMA_CACHE)
 def _parse(text: str) -> Schema:
     # Late, for it takes longer to load than all of srfix.serde, and few who import it compare schemas.
     from avro.errors import AvroException
@@ -110,7 +112,8 @@ def _parse(text: str) -> Schema:
             _as_java_sees_it(schema)
     # The library lets a missing or misplaced key surface as whatever Python raises there.
     except (AvroException, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        raise SchemaError(f"The text is not an Avro schema ({_first_line(error)}); it begins {text[:80]!r}.") from error
+        what = "it nests too deep" if isinstance(error, RecursionError) else _first_line(error)
+        raise SchemaError(f"The text is not an Avro schema ({what}); it begins {text[:80]!r}.") from error
     return parsed
 
 
@@ -125,7 +128,7 @@ def _as_java_sees_it(schema: NamedSchema) -> None:
         names += (field.name for field in cast("RecordSchema", schema).fields)
     for name in names:
         if not _NAME.fullmatch(name):
-            raise SchemaError(f"Illegal character in: {name}")
+            raise SchemaError(f"Illegal character in: {name[:200]}")
     if schema.type == "error":
         schema.type = "record"
     aliases = schema.props.get("aliases")
@@ -139,25 +142,8 @@ def _first_line(error: Exception) -> str:
 
 
 def _cannot_read(reader: Schema, writer: Schema) -> list[str]:
-    from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
-
-    checker = ReaderWriterCompatibilityChecker()  # type: ignore[no-untyped-call]
-    result = checker.get_compatibility(reader, writer)
-    if result.compatibility is not SchemaCompatibilityType.incompatible:
-        return []
-    # The library keeps messages and locations in two sets: only where each has one do they belong together.
-    # "/" comes from merging with a part that is fine.
-    locations = result.locations - {"/"} or {"/"}
-    where = f" at {min(locations)}" if len(result.messages) == 1 == len(locations) else ""
-    return sorted(f"{_sentence(message)}{where}." for message in result.messages)
-
-
-def _sentence(message: str) -> str:
-    if message.startswith("expected: "):
-        return f"the {'size' if ', found: ' in message else 'name'} differs, {message}"
-    if message.startswith("{"):
-        symbols = ", ".join(sorted(message.strip("{}").replace("'", "").split(", ")))
-        return f"the reader's enum lacks the symbols {symbols}"
-    if message.startswith("reader "):
-        return message
-    return f"the reader's field {message!r} has no default value and the writer lacks it"
+    verdict = Reading().verdict(reader, writer)
+    # Reasons and places are two sets: only where each has one do they belong together.
+    places = verdict.places - {"/"} or {"/"}
+    where = f" at {min(places)}" if len(verdict.reasons) == 1 == len(places) else ""
+    return sorted(f"{reason}{where}." for reason in verdict.reasons)

@@ -4,6 +4,7 @@
     ├── WireError                     a payload's framing
     │   ├── PayloadTooShortError      fewer bytes than the framing needs
     │   ├── UnknownMagicByteError     the first byte is neither 0 nor 1
+    │   ├── ImpossibleSchemaIdError   a schema id that no registry gives: below 1, or beyond Java's ints
     │   └── MalformedHeaderError      a schema id header that is not 0x01 + GUID
     ├── SchemaError                   a schema text that is not one, or not of the kind asked for
     ├── ColumnError                   a column list that cannot be read, or is not allowed
@@ -12,6 +13,7 @@
     ├── DecodeError                   a body that is not what its schema says
     │   ├── TruncatedBodyError
     │   ├── TrailingBytesError
+    │   ├── PayloadBoundError         a body that asks for more than any may (srfix.serde.bounds)
     │   ├── IncompatibleTypeError     a writer type that cannot feed the column
     │   └── CoercionError             a value that does not fit the column that it feeds
     │       └── OutOfRangeError       because it is beyond what the column, Python or Arrow can hold
@@ -45,7 +47,8 @@
     └── UsageError                    what was asked for makes no sense as it stands
         └── NoSubjectError            a subject strategy makes no subject of this schema
 
-A message says what, where and what to do next, and never holds a secret.
+A message says what, where and what to do next, and never holds a secret. It is printable and of bounded length, whatever
+others wrote into it (`srfix.serde.printable`).
 """
 
 from __future__ import annotations
@@ -54,6 +57,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from srfix.serde import printable
 
 if TYPE_CHECKING:
     from srfix.serde.batches import Reason
@@ -71,12 +76,14 @@ __all__ = [
     "DualSubjectError",
     "EncodeError",
     "EngineRefusedError",
+    "ImpossibleSchemaIdError",
     "IncompatibleTypeError",
     "JarMissingError",
     "KsqldbError",
     "MalformedHeaderError",
     "NoSubjectError",
     "OutOfRangeError",
+    "PayloadBoundError",
     "PayloadTooShortError",
     "PlanError",
     "RegistryError",
@@ -105,7 +112,7 @@ class SrfixError(Exception):
     """
 
     def __init__(self, message: str, **attributes: object) -> None:
-        super().__init__(message)
+        super().__init__(printable.message(message))
         for name, value in attributes.items():
             setattr(self, name, value)
 
@@ -134,6 +141,13 @@ class PayloadTooShortError(WireError):
 
 class UnknownMagicByteError(WireError):
     """The first byte is neither 0 (schema id) nor 1 (schema GUID): the payload is not framed."""
+
+
+class ImpossibleSchemaIdError(WireError):
+    """A schema id that no registry gives: below 1, or of 2^31 and more, which Java takes for negative."""
+
+    schema_id: int
+    """The id, as four unsigned bytes or a person say it."""
 
 
 class MalformedHeaderError(WireError):
@@ -171,6 +185,13 @@ class TruncatedBodyError(DecodeError):
 
 class TrailingBytesError(DecodeError):
     """Bytes are left over after the last field: the body was written under another schema, or is corrupt."""
+
+
+class PayloadBoundError(DecodeError):
+    """The body asks for more than any body may: values, levels, digits (`srfix.serde.bounds.PayloadBounds`)."""
+
+    bound: str
+    """Which bound: the name of a field of `PayloadBounds`."""
 
 
 class IncompatibleTypeError(DecodeError):

@@ -25,6 +25,8 @@ import uuid
 from collections.abc import Callable
 from typing import Final, assert_never
 
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.errors import PayloadBoundError
 from srfix.serde.interface import Value
 from srfix.serde.registry.models import Json
 
@@ -35,7 +37,35 @@ _OBJECT: Final = "$object"
 
 
 def to_json(value: Value) -> Json:
-    """The JSON for a value; `from_json` is its inverse."""
+    """The JSON for a value; `from_json` is its inverse.
+
+    :raises PayloadBoundError: if the value nests too deep to be shown.
+    """
+    most = payload_bounds().shown_levels
+    if _nests_deeper(value, most):
+        raise PayloadBoundError(
+            f"The row nests deeper than {most} levels, and is not shown: no reader of JSON follows it. Read it into columns, "
+            "or raise the bound (srfix.serde.bounds: shown_levels).",
+            bound="shown_levels",
+        )
+    return _json_of(value)
+
+
+def _nests_deeper(value: Value, levels: int) -> bool:
+    layer: list[Value] = [value]
+    while layer and levels >= 0:
+        levels -= 1
+        layer = [
+            inner
+            for part in layer
+            if isinstance(part, dict | list) and part
+            for inner in (part.values() if isinstance(part, dict) else part)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(layer)
+
+
+def _json_of(value: Value) -> Json:
     match value:
         case None | bool() | int() | str():
             return value
@@ -54,9 +84,9 @@ def to_json(value: Value) -> Json:
         case uuid.UUID():
             return {"$uuid": str(value)}
         case list():
-            return [to_json(item) for item in value]
+            return [_json_of(item) for item in value]
         case dict():
-            fields = {name: to_json(item) for name, item in value.items()}
+            fields = {name: _json_of(item) for name, item in value.items()}
             return {_OBJECT: fields} if any(name.startswith(_MARK) for name in fields) else fields
         case _:
             assert_never(value)

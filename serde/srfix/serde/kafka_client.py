@@ -6,10 +6,12 @@ committed, no topic is created, and librdkafka prints nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.errors import AccessDeniedError, ClusterError, UsageError
+from srfix.serde.property_names import NOT_SHOWN, is_known, is_plain, names_servers, pieces, shown
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -66,6 +68,12 @@ _SECRET_WORDS: Final = (
     "jaas",
 )
 _MOST_REASONS: Final = 3
+_SHORTEST: Final = 4
+"""A shorter piece would blacken half of every message."""
+_SERVERS: Final = ("bootstrap.servers", "metadata.broker.list")
+_NO_SUCH: Final = re.compile(r'No such configuration property: "(.*)"', re.DOTALL)
+_ABOUT_ONE: Final = re.compile(r'(?:[Cc]onfiguration property|Expected bool value for) "([^"]*)"')
+_RANGE: Final = re.compile(r"outside allowed range (-?\d+\.\.-?\d+)")
 
 
 class ReadOnlyClient:
@@ -80,11 +88,9 @@ class ReadOnlyClient:
             raise UsageError(
                 "The Kafka configuration names no bootstrap.servers; give --bootstrap-servers HOST:PORT[,…]."
             )
-        self.bootstrap_servers: Final = servers
+        self.bootstrap_servers: Final = servers if names_servers(servers) else NOT_SHOWN
         self._config = {name: value for name, value in config.items() if name not in DECIDED_HERE}
-        self._secrets = tuple(
-            value for name, value in config.items() if value and any(word in name for word in _SECRET_WORDS)
-        )
+        self._secrets = sorted(_secrets(config), key=len, reverse=True)
         self._reasons: dict[str, None] = {}
         self.authentication_failed = False
 
@@ -108,9 +114,22 @@ class ReadOnlyClient:
     def refused_config(self, error: Exception) -> UsageError:
         """What librdkafka says about a configuration that it does not take."""
         return UsageError(
-            f"librdkafka refuses the Kafka configuration: {self._redacted(_text(error))}. "
+            f"librdkafka refuses the Kafka configuration: {self._refusal(_text(error).strip())}. "
             "Its names are those of librdkafka's CONFIGURATION.md."
         )
+
+    def _refusal(self, text: str) -> str:
+        """librdkafka quotes names and values, cuts them off, too: what is shown is put together anew."""
+        unknown = _NO_SUCH.match(text)
+        if unknown is not None:
+            return f"there is no property {shown(unknown[1])}"
+        named = _ABOUT_ONE.search(text)
+        if named is None:
+            return self._redacted(text)
+        if not is_known(named[1]):
+            return f"it takes no such value for {shown(named[1])}"
+        allowed = _RANGE.search(text)
+        return f"it takes no such value for {named[1]}{f', which is one of {allowed[1]}' if allowed else ''}"
 
     def failed(self, doing: str, error: Exception | KafkaError | str, *, acl: str | None = None) -> ClusterError:
         """The error to raise when something that was asked of the cluster failed.
@@ -139,6 +158,18 @@ class ReadOnlyClient:
         for secret in self._secrets:
             text = text.replace(secret, "[hidden]")
         return text
+
+
+def _secrets(config: Mapping[str, str]) -> Iterator[str]:
+    for name, value in config.items():
+        known = is_known(name)
+        if not known:
+            yield from (piece for piece in pieces(name) if len(piece) >= _SHORTEST)
+        if value and any(word in name for word in _SECRET_WORDS):
+            yield value
+        elif known and (names_servers(value) if name in _SERVERS else is_plain(value)):
+            continue
+        yield from (piece for piece in pieces(value) if len(piece) >= _SHORTEST)
 
 
 def _is_denial(error: Exception | KafkaError | str) -> bool:

@@ -16,12 +16,15 @@ Certificates travel as text: no executor needs their files.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
+from srfix.serde import bounds
 from srfix.serde.errors import SecretError, UsageError
+from srfix.serde.files import read_file
 from srfix.serde.kafka_client import DECIDED_HERE
+from srfix.serde.property_names import NOT_SHOWN, shown
 
 __all__ = ["to_java"]
 
@@ -77,8 +80,8 @@ def to_java(config: Mapping[str, str]) -> dict[str, str]:
             continue
         if name not in _SAME and name not in _RENAMED:
             raise UsageError(
-                f"The Kafka property {name} is one of librdkafka's and means nothing to the Java clients of Spark. Leave it "
-                "out, or count with the local engine (--engine local)."
+                f"The Kafka property {shown(name)} is one of librdkafka's and means nothing to the Java clients of Spark. "
+                "Leave it out, or count with the local engine (--engine local)."
             )
         java[_RENAMED.get(name, name)] = value
     if java.get("ssl.endpoint.identification.algorithm") == "none":
@@ -93,7 +96,7 @@ def _sasl(config: Mapping[str, str]) -> dict[str, str]:
     module = _LOGIN_MODULES.get(mechanism or "")
     if module is None:
         raise UsageError(
-            f"The Kafka property sasl.mechanism is {mechanism or 'missing'}; for the Java clients of Spark srfix sets up "
+            f"The Kafka property sasl.mechanism is {_mechanism(mechanism)}; for the Java clients of Spark srfix sets up "
             f"{', '.join(_LOGIN_MODULES)}. For another one pass SparkCensus the options of Spark's Kafka source "
             "(kafka.sasl.jaas.config, …)."
         )
@@ -105,6 +108,10 @@ def _sasl(config: Mapping[str, str]) -> dict[str, str]:
         "sasl.mechanism": mechanism or "",
         "sasl.jaas.config": f"{module} required username={user} password={password};",
     }
+
+
+def _mechanism(name: str | None) -> str:
+    return "missing" if not name else name if re.fullmatch(r"[\w-]+", name) else NOT_SHOWN
 
 
 def _quoted(text: str) -> str:
@@ -142,7 +149,7 @@ def _text(config: Mapping[str, str], names: tuple[str, str]) -> str | None:
         return None
     path = config[location]
     try:
-        return Path(path).read_text(encoding="ascii")
+        return read_file(path, most_bytes=bounds.MOST_SECRET_BYTES).decode("ascii")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not PEM text"
         raise SecretError(

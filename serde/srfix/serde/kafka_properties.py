@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from srfix.serde.errors import UsageError
+from srfix.serde.property_names import shown
 
 __all__ = ["to_librdkafka"]
 
@@ -56,7 +57,7 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
         for pattern, advice in _REFUSED:
             if pattern.fullmatch(name):
                 raise UsageError(
-                    f"The Kafka property {name} is one of Java's and means nothing to librdkafka. {advice}"
+                    f"The Kafka property {shown(name)} is one of Java's and means nothing to librdkafka. {advice}"
                 )
         if name == "ssl.endpoint.identification.algorithm" and not value:
             value = "none"

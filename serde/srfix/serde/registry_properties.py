@@ -6,15 +6,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from srfix.serde.bounds import CONNECT_SECONDS, REGISTRY_READ_SECONDS, AnswerBounds, UnknownIdBounds
 from srfix.serde.errors import UsageError
+from srfix.serde.property_names import shown
 
 if TYPE_CHECKING:
     from srfix.serde.registry import Auth, BasicAuth, ClientCertificate, RegistryClient, RetryPolicy
 
-__all__ = ["RegistrySettings", "is_registry_property", "open_registry", "registry_settings", "short_names"]
+__all__ = [
+    "RegistrySettings",
+    "answer_bounds",
+    "is_registry_property",
+    "open_registry",
+    "registry_settings",
+    "short_names",
+]
 
 _PREFIX: Final = "schema.registry."
 _SOURCES: Final = ("USER_INFO", "URL", "SASL_INHERIT")
@@ -25,9 +34,17 @@ _KNOWN: Final = (
     "bearer.auth.identity.pool.id",
     "bearer.auth.logical.cluster",
     "bearer.auth.token",
+    "http.answer.deadline.ms",
+    "http.answer.max.bytes",
+    "http.answer.max.head.bytes",
+    "http.answer.max.parts",
     "http.connect.timeout.ms",
+    "http.listing.deadline.ms",
+    "http.listing.max.pages",
     "http.read.timeout.ms",
     "max.retries",
+    "missing.cache.size",
+    "missing.id.cache.ttl.sec",
     "proxy",
     "retries.max.wait.ms",
     "retries.wait.ms",
@@ -37,6 +54,15 @@ _KNOWN: Final = (
     "ssl.key.password",
     "url",
 )
+ANSWER_BOUNDS: Final = {
+    "body_bytes": "http.answer.max.bytes",
+    "head_bytes": "http.answer.max.head.bytes",
+    "json_parts": "http.answer.max.parts",
+    "deadline_s": "http.answer.deadline.ms",
+    "pages": "http.listing.max.pages",
+    "listing_deadline_s": "http.listing.deadline.ms",
+}
+"""The property that changes each field of `AnswerBounds`."""
 _FETCH_IT_YOURSELF: Final = (
     "srfix fetches no tokens: let something else write one to a file, and give bearer.auth.token=file:PATH; "
     "the file is read anew for each request."
@@ -79,9 +105,9 @@ class RegistrySettings:
     """The key's password, or `env:NAME` or `file:PATH`."""
     proxy: str | None = field(default=None, repr=False)
     """`http://[USER:PASSWORD@]HOST:PORT`, or `env:NAME` or `file:PATH` for the whole."""
-    connect_timeout_s: float = 5.0
+    connect_timeout_s: float = CONNECT_SECONDS
     """Seconds to wait for a connection."""
-    read_timeout_s: float = 30.0
+    read_timeout_s: float = REGISTRY_READ_SECONDS
     """Seconds to wait for an answer."""
     max_retries: int | None = None
     """How often a request is repeated; None for the client's default."""
@@ -89,6 +115,10 @@ class RegistrySettings:
     """Upper end of the first wait between attempts, in seconds; None for the client's default."""
     retry_max_wait_s: float | None = None
     """No wait between attempts is longer, in seconds; None for the client's default."""
+    bounds: AnswerBounds = AnswerBounds()  # noqa: RUF009  (frozen)
+    """What an answer may take."""
+    unknown_ids: UnknownIdBounds = UnknownIdBounds()  # noqa: RUF009  (frozen)
+    """How long it is remembered that the registry does not know an id."""
 
 
 def is_registry_property(name: str) -> bool:
@@ -131,11 +161,36 @@ def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
         key_file=given.get("ssl.key.location"),
         key_password=given.get("ssl.key.password"),
         proxy=given.get("proxy"),
-        connect_timeout_s=_seconds(given, "http.connect.timeout.ms") or 5.0,
-        read_timeout_s=_seconds(given, "http.read.timeout.ms") or 30.0,
+        connect_timeout_s=_seconds(given, "http.connect.timeout.ms") or CONNECT_SECONDS,
+        read_timeout_s=_seconds(given, "http.read.timeout.ms") or REGISTRY_READ_SECONDS,
         max_retries=_number(given, "max.retries"),
         retry_wait_s=_seconds(given, "retries.wait.ms"),
         retry_max_wait_s=_seconds(given, "retries.max.wait.ms"),
+        bounds=answer_bounds(given),
+        unknown_ids=_unknown_ids(given),
+    )
+
+
+def answer_bounds(given: Mapping[str, str], *, default: AnswerBounds = AnswerBounds()) -> AnswerBounds:  # noqa: B008
+    """What an answer may take, as the properties say, under their short names; others are passed over.
+
+    :raises UsageError: if one is no number, or not more than 0.
+    """
+    changed: dict[str, float] = {}
+    for bound, name in ANSWER_BOUNDS.items():
+        number = _number(given, name)
+        if number == 0:
+            raise UsageError(f"The property {name} must be more than 0.")
+        if number is not None:
+            changed[bound] = number / 1000 if name.endswith(".ms") else number
+    return replace(default, **changed)  # type: ignore[arg-type]
+
+
+def _unknown_ids(given: Mapping[str, str]) -> UnknownIdBounds:
+    default = UnknownIdBounds()
+    remember_s, most = _number(given, "missing.id.cache.ttl.sec"), _number(given, "missing.cache.size")
+    return UnknownIdBounds(
+        remember_s=default.remember_s if remember_s is None else remember_s, most=default.most if most is None else most
     )
 
 
@@ -163,8 +218,8 @@ def _known_name(name: str) -> str:
         return name
     for pattern, advice in _REFUSED:
         if pattern.fullmatch(name):
-            raise UsageError(f"The registry property {name} is not supported. {advice}")
-    raise UsageError(f"There is no registry property {name}. Known are: {', '.join(_KNOWN)}.")
+            raise UsageError(f"The registry property {shown(name)} is not supported. {advice}")
+    raise UsageError(f"There is no registry property {shown(name)}. Known are: {', '.join(_KNOWN)}.")
 
 
 def _seconds(given: Mapping[str, str], name: str) -> float | None:
@@ -201,6 +256,8 @@ def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, 
         connect_timeout_s=settings.connect_timeout_s,
         read_timeout_s=settings.read_timeout_s,
         retry=_retry_policy(settings),
+        bounds=settings.bounds,
+        unknown_ids=settings.unknown_ids,
     )
 
 

@@ -21,7 +21,6 @@ else is the same: membership is asked by content anyway.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
@@ -36,7 +35,9 @@ from srfix.serde._resolved import (
     attributes_of,
     words_for,
 )
+from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.errors import DualSubjectError, RegistryError, SubjectVersionError
+from srfix.serde.forking import ForkLock
 from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
 from srfix.serde.registry.models import Schema
 from srfix.serde.subjects import (
@@ -70,6 +71,7 @@ class Resolver(Protocol):
         """The writer schema of a payload that carries the id.
 
         :raises ResolveError: if the policy does not accept the id.
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         :raises RegistryError: if the registry could not be asked.
         :raises UsageError: if a subject strategy has no subject for it.
         """
@@ -105,7 +107,7 @@ class _Remembered:
     def __init__(self) -> None:
         self._found: dict[Hashable, ResolvedSchema] = {}
         # Re-entrant: a hook may resolve.
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
 
     def get(self, key: Hashable, find: Callable[[], ResolvedSchema]) -> ResolvedSchema:
         found = self._found.get(key)
@@ -115,7 +117,7 @@ class _Remembered:
             found = self._found.get(key)
             if found is None:
                 found = find()
-                self._found[key] = found
+                remember(self._found, key, found, payload_bounds().plans)
             return found
 
     def __reduce__(self) -> tuple[type[_Remembered], tuple[()]]:

@@ -19,7 +19,13 @@ from operator import itemgetter
 from typing import Final, NewType, TypeAlias
 from uuid import UUID
 
-from srfix.serde.errors import MalformedHeaderError, PayloadTooShortError, UnknownMagicByteError, UsageError, WireError
+from srfix.serde.errors import (
+    ImpossibleSchemaIdError,
+    MalformedHeaderError,
+    PayloadTooShortError,
+    UnknownMagicByteError,
+    UsageError,
+)
 from srfix.serde.subjects import Role
 
 __all__ = [
@@ -33,7 +39,9 @@ __all__ = [
     "SchemaId",
     "frame_guid",
     "frame_id",
+    "given_schema_id",
     "header_guid",
+    "is_schema_id",
     "parse",
     "prefix_id_bytes",
     "prefix_of",
@@ -50,10 +58,11 @@ PREFIX_ID_SIZE: Final = 5
 PREFIX_GUID_SIZE: Final = 17
 """Bytes before the body in the `PREFIX_GUID` framing, and in the header of `HEADER_GUID`."""
 MAX_SCHEMA_ID: Final = 2**31 - 1
-"""Schema ids are Java ints; a negative one is never given out."""
+"""Schema ids are Java ints; a negative one is never given out. Four bytes beyond this are a negative id to Java, and a
+registry asked for them answers 404 with the error code 404, no 40403: nobody asks."""
 MIN_SCHEMA_ID: Final = 1
 """Registries count from 1. What looks framed with id 0 is something else: an 8-byte big-endian integer below 2^24, say,
-as a BIGINT key is written without a registry. `parse` takes it as it stands; `wire_peek` counts it as unframed."""
+as a BIGINT key is written without a registry. `parse` refuses it; `wire_peek` counts it as unframed."""
 
 prefix_of: Final[Callable[[bytes], bytes]] = itemgetter(slice(PREFIX_ID_SIZE))
 """The bytes before the body in the `PREFIX_ID` framing: what readers remember their plans by. In C, because
@@ -148,6 +157,7 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
 
     :raises PayloadTooShortError: if it ends within the framing that its first byte announces.
     :raises UnknownMagicByteError: if it is not framed at all.
+    :raises ImpossibleSchemaIdError: if it begins as a framed one does, with an id that no registry gives.
     :raises MalformedHeaderError: if a schema id header is there but cannot be read.
     """
     if payload is None:
@@ -169,9 +179,17 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
                 "needs at least 5. "
                 "It was cut off, or its producer uses no schema registry serializer."
             )
+        schema_id = schema_id_of(payload)
+        if not is_schema_id(schema_id):
+            raise ImpossibleSchemaIdError(
+                f"The payload begins as a framed one does, and the schema id in it would be {schema_id}{_to_java(schema_id)}; "
+                f"registries give {MIN_SCHEMA_ID} … {MAX_SCHEMA_ID}. It is corrupt, or its producer uses no schema registry "
+                "serializer (a BIGINT key, say).",
+                schema_id=int(schema_id),
+            )
         return Frame(
             framing=Framing.PREFIX_ID,
-            schema_id=schema_id_of(payload),
+            schema_id=schema_id,
             guid=None,
             payload=payload,
             body_offset=PREFIX_ID_SIZE,
@@ -204,20 +222,41 @@ def schema_id_of(payload: bytes) -> SchemaId:
     return SchemaId(int.from_bytes(payload[1:PREFIX_ID_SIZE], "big"))
 
 
+def is_schema_id(schema_id: int) -> bool:
+    """True for an id that a registry can have given. No other is ever asked for."""
+    return MIN_SCHEMA_ID <= schema_id <= MAX_SCHEMA_ID
+
+
+def given_schema_id(schema_id: int) -> SchemaId:
+    """An id that somebody names: an argument, a document.
+
+    :raises ImpossibleSchemaIdError: if no registry gives such an id.
+    """
+    if not is_schema_id(schema_id):
+        raise ImpossibleSchemaIdError(
+            f"There is no schema id {schema_id}{_to_java(schema_id)}: registries give {MIN_SCHEMA_ID} … {MAX_SCHEMA_ID}.",
+            schema_id=schema_id,
+        )
+    return SchemaId(schema_id)
+
+
+def _to_java(schema_id: int) -> str:
+    """How Java's readers print four bytes that are beyond its ints."""
+    return f" ({schema_id - 2**32} to Java)" if MAX_SCHEMA_ID < schema_id < 2**32 else ""
+
+
 def prefix_id_bytes(schema_id: int) -> bytes:
     """The 5 bytes before a body in the `PREFIX_ID` framing.
 
-    :raises WireError: if the id does not fit a Java int.
+    :raises ImpossibleSchemaIdError: if no registry gives such an id.
     """
-    if not 0 <= schema_id <= MAX_SCHEMA_ID:
-        raise WireError(f"The schema id {schema_id} is outside 0 … 2147483647; no registry gives such an id.")
-    return bytes((_MAGIC_ID,)) + schema_id.to_bytes(4, "big")
+    return bytes((_MAGIC_ID,)) + given_schema_id(schema_id).to_bytes(4, "big")
 
 
 def frame_id(schema_id: int, body: bytes) -> bytes:
     """A payload in the `PREFIX_ID` framing.
 
-    :raises WireError: if the id does not fit a Java int.
+    :raises ImpossibleSchemaIdError: if no registry gives such an id.
     """
     return prefix_id_bytes(schema_id) + body
 

@@ -11,19 +11,19 @@ from typing import Final, cast
 
 from srfix.serde.errors import PayloadTooShortError, WireError
 from srfix.serde.subjects import Role
-from srfix.serde.wire import MIN_SCHEMA_ID, PREFIX_ID_SIZE, Frame, Headers, SchemaId, header_guid, parse
+from srfix.serde.wire import PREFIX_ID_SIZE, Frame, Headers, SchemaId, header_guid, parse
 
 __all__ = ["BY_GUID", "NO_PAYLOAD", "PeekedId", "SchemaIdPeek", "UNFRAMED", "peek_headers"]
 
 PeekedId = SchemaId
-"""A schema id, at least `MIN_SCHEMA_ID`, or one of the three marks below."""
+"""A schema id that a registry can have given (`wire.is_schema_id`), or one of the three marks below."""
 
 NO_PAYLOAD: Final = SchemaId(-1)
 """The payload is null: a tombstone, or a null key."""
 BY_GUID: Final = SchemaId(-2)
 """The schema is named by a GUID, in the payload or in a header."""
 UNFRAMED: Final = SchemaId(-3)
-"""The payload is not framed, or names id 0, which no registry gives, or its schema id header cannot be read."""
+"""The payload is not framed, or names an id that no registry gives, or its schema id header cannot be read."""
 
 _MOST_BEGINNINGS: Final = 65_536
 _MOST_SKIPPED: Final = 31
@@ -121,7 +121,7 @@ def _mark(frame: Frame | None) -> PeekedId:
         return UNFRAMED
     if frame.schema_id is None:
         return BY_GUID
-    return frame.schema_id if frame.schema_id >= MIN_SCHEMA_ID else UNFRAMED
+    return frame.schema_id
 
 
 def peek_headers(headers: Iterable[Headers], peeked: list[PeekedId], role: Role) -> list[PeekedId]:

@@ -42,7 +42,8 @@ keys = (
 )
 values = (
     st.none()
-    | st.builds(frame_id, st.integers(0, 9), st.sampled_from([b"", b"row"]))
+    | st.builds(frame_id, st.integers(1, 9), st.sampled_from([b"", b"row"]))
+    | st.sampled_from([b"\x00" * 5, b"\x00\x7f\xff\xff\xffrow", b"\x00\x80\x00\x00\x00row", b"\x00\xff\xff\xff\xff"])
     | st.sampled_from([b"", b"{}", b"\x00\x00", b"\x01", frame_guid(GUID), frame_guid(GUID, b"row")])
 )
 headers = st.just(()) | st.lists(
@@ -156,7 +157,7 @@ def row(offset: int, key: bytes | None, value: bytes | None) -> Record:
 class TestPartitionCounter:
     @given(runs=logs(), limit=st.none() | st.integers(0, 80))
     @example(runs=[[row(0, b"a", frame_id(1, b"")), row(1, b"a", None), row(2, b"a", frame_id(2, b""))]], limit=2)
-    @example(runs=[[row(n, b"a", frame_id(n, b"")) for n in range(9)]], limit=5)
+    @example(runs=[[row(n, b"a", frame_id(n + 1, b"")) for n in range(9)]], limit=5)
     @example(runs=[[row(0, None, frame_id(1, b"")), row(1, None, None)]], limit=None)
     def test_it_agrees_with_a_naive_model(self, runs: list[list[Record]], limit: int | None) -> None:
         census = counted(runs, limit)

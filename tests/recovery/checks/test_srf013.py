@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from srfix.fixtures.broker import ProducedRecord
-from srfix.recovery.bodies import newest_live
+from srfix.recovery.bodies import newest_bodies, newest_live
 from srfix.recovery.census.interface import CensusRequest
 from srfix.recovery.checks import CheckContext
 from srfix.recovery.checks.srf013 import check
@@ -265,6 +265,24 @@ class TestAllOfThem:
             "not decoded: partition 0, offsets 0 to 1: the deadline of 1e-06 s (--deadline) was reached"
         ]
 
+    def test_a_value_beyond_a_bound_is_one_bad_row(self, world: World) -> None:
+        """A decimal without columns: its conversion held everything up, the deadline included."""
+        hostile = world.registry.seed(SOURCE_SUBJECT, _DECIMAL)
+        world.registry.seed(PHANTOM, W1)
+        world.registry.seed(PHANTOM, _DECIMAL)
+        world.put("users", ("a", value(1)), ("b", value(hostile, b"\x80\x80\x06" + b"\x7f" * 49_152)))
+        world.commit("shop", users=2)
+        for whole in (False, True):
+            explanation = found(decoded(world, whole=whole, deadline_s=60)).explanation
+            assert "1 live key(s) of topic users were found where the body" in explanation
+            assert "a decimal of 49,152 bytes, and at most 4,096 are converted" in explanation
+
+
+_DECIMAL = (
+    '{"type":"record","name":"R","fields":[{"name":"userId","type":'
+    '{"type":"bytes","logicalType":"decimal","precision":120000,"scale":0}}]}'
+)
+
 
 @pytest.fixture(scope="class")
 def wide() -> Iterator[World]:
@@ -285,6 +303,16 @@ class TestNewestLive:
         places, beyond = newest_live(wide.cluster, census, Role.VALUE)
         assert (len(places), beyond) == (512, 0)
         assert all(place.record is not None and place.record.offset == place.offset for place in places)
+
+    def test_a_deadline_leaves_the_rest_unread_and_says_so(self, wide: World) -> None:
+        request = CensusRequest(topic=Topic("wide"), partitions=tuple(range(64)), committed=None)
+        census = wide.engine.count(request)
+        survey = wide.survey()
+        bodies = newest_bodies(wide.cluster, survey.registry, census, (Role.VALUE,), deadline_s=0)[Role.VALUE]
+        assert bodies.decoded == 0
+        assert bodies.left_out == (
+            "512 of 512 schema ids and partitions: the deadline of 0 s (--deadline) was reached",
+        )
 
     def test_where_there_are_too_many_every_id_has_its_turn(self, wide: World) -> None:
         request = CensusRequest(topic=Topic("wide"), partitions=tuple(range(64)), committed=None)

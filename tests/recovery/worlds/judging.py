@@ -193,7 +193,13 @@ def _wrong_sources(world: World, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _is_named_beside(world: World, finding: Finding, topic: str) -> bool:
-    """True if the source is the true one, nothing at all is left of the true application, and the finding names it beside."""
+    """True if nobody could tell: the source is the true one, nothing at all is left of the true application, and the finding
+    names it beside; or somebody deleted the true source, and the application reads another topic that fits no worse.
+    """
+    true = _true(world, finding.application, finding.store)
+    if true is not None and true.topic is not None and true.topic not in world.topics:
+        group = world.groups.get(finding.application)
+        return group is not None and any(name == topic for name, _partition in group.commits)
     return any(
         store.topic == topic
         and store.changelog == f"{finding.application}-{finding.store}-changelog"

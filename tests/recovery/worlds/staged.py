@@ -139,7 +139,9 @@ class _Cluster(Cluster):
         for partition, offset in places:
             yield (partition, offset), next(self.read(topic, partition, offset, offset + 1), None)
 
-    def read(self, topic: str, partition: int, begin: int, end: int) -> Iterator[RawRecord]:
+    def read(
+        self, topic: str, partition: int, begin: int, end: int, *, give_up_at: float | None = None
+    ) -> Iterator[RawRecord]:
         for record in self._world.topics[topic].logs[partition].records:
             if begin <= record.offset < end:
                 yield RawRecord(

@@ -32,6 +32,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns import parse_columns
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, TruncatedBodyError
+from srfix.serde.formats._avro_costs import Costs
 from srfix.serde.formats._avro_schema import load
 from srfix.serde.formats._avro_skim import skim
 from srfix.serde.formats.avro import decoder
@@ -184,7 +185,7 @@ def _holds(shape: Shape, body: bytes, *, typed: bool) -> None:
 
 def _judged(shape: Shape, body: bytes) -> str:
     try:
-        end = skim(body, 0, load(shape.text))
+        end = skim(body, 0, Costs(load(shape.text)))
     except DecodeError as error:
         # A boolean is read as the number that its byte is, so it may go on as one.
         known = ("a number of more than 10 bytes", "a boolean of the byte 128", "a boolean of the byte 129")

@@ -302,7 +302,7 @@ class TestReferences:
         text = json.dumps(
             {"type": "object", "properties": {"p": {"$ref": "#/definitions/d39"}}, "definitions": definitions}
         )
-        with pytest.raises(SchemaError, match=r"more than 100,000 types"):
+        with pytest.raises(SchemaError, match=r"more than 200,000 types"):
             columns_from_json_schema(text)
 
 

@@ -26,7 +26,7 @@ from srfix.serde.formats import avro, json_schema
 from srfix.serde.formats import json as plain_json
 from tests.serde.fuzz.mutations import varint
 
-__all__ = ["CASES"]
+__all__ = ["BOMBS", "CASES"]
 
 _ADDRESS_SPACE: Final = 1 << 30
 """So that a defect here is an error, not a machine that swaps."""
@@ -148,10 +148,161 @@ CASES: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
 """A decoder, and a payload that asks too much of it."""
 
 
+_BIG: Final = 900_000
+_DECIMAL: Final = {"type": "bytes", "logicalType": "decimal", "precision": 20_000_000, "scale": 2}
+_WIDE: Final = f"A ARRAY<STRUCT<{', '.join(f'C{number} INT' for number in range(1000))}>>"
+_WIDE_MAP: Final = f"A MAP<STRING, STRUCT<{', '.join(f'C{number} INT' for number in range(1000))}>>"
+
+
+def _record(name: str, *types: object) -> object:
+    return {
+        "type": "record",
+        "name": name,
+        "fields": [{"name": f"f{n}", "type": type_} for n, type_ in enumerate(types)],
+    }
+
+
+def _nested(levels: int, leaf: object) -> object:
+    for level in range(levels):
+        leaf = _record(f"N{level}", leaf)
+    return leaf
+
+
+def _doubling(levels: int, leaf: object) -> object:
+    """Each record has two fields of the next one."""
+    again = leaf["name"] if isinstance(leaf, dict) else leaf
+    for level in range(levels):
+        leaf, again = _record(f"D{level}", leaf, again), f"D{level}"
+    return leaf
+
+
+def _framed_decimal(size: int) -> bytes:
+    return varint(size) + b"\x7f" * size
+
+
+def _items(count: int, item: bytes) -> bytes:
+    return varint(count) + item * count + b"\0"
+
+
+def _json_sr_text(text: object, columns: str) -> Decode:
+    return json_schema.decoder(json.dumps(text), columns=parse_columns(columns), case_rule=CaseRule.UNIQUE)
+
+
+def _with_default() -> object:
+    """A property that, where it is absent, is a list of ten thousand."""
+    column = {"type": "array", "items": {"type": "integer", "connect.type": "int32"}, "default": [7] * 10_000}
+    item = {"type": "object", "properties": {"X": column}}
+    return {"type": "object", "properties": {"A": {"type": "array", "items": item}}}
+
+
+def _alternatives() -> object:
+    """A oneOf of two hundred objects of a hundred properties."""
+    many = [
+        {
+            "type": "object",
+            "title": f"T{one}",
+            "properties": {f"P{one}_{number}": {"type": "string"} for number in range(100)},
+        }
+        for one in range(200)
+    ]
+    return {"type": "object", "properties": {"A": {"type": "array", "items": {"oneOf": many}}}}
+
+
+BOMBS: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
+    "a decimal of 900 kB": lambda: (_avro(_DECIMAL), _framed_decimal(_BIG) + b"\0"),
+    "a decimal of 900 kB, maybe null": lambda: (_avro(["null", _DECIMAL]), b"\2" + _framed_decimal(_BIG) + b"\0"),
+    "a decimal of 900 kB in a map": lambda: (
+        _avro({"type": "map", "values": _DECIMAL}),
+        b"\2\0" + _framed_decimal(_BIG) + b"\0\0",
+    ),
+    "a fixed decimal of 900 kB": lambda: (
+        _avro({"type": "fixed", "name": "F", "size": _BIG, "logicalType": "decimal", "precision": 9, "scale": 0}),
+        b"\x7f" * _BIG + b"\0",
+    ),
+    "a bare decimal of 900 kB": lambda: (
+        avro.decoder(json.dumps(_DECIMAL), columns=None, case_rule=CaseRule.UNIQUE),
+        b"\x7f" * _BIG,
+    ),
+    "two hundred decimals of 4 kB": lambda: (_avro(_array(_DECIMAL)), _items(200, _framed_decimal(4_096)) + b"\0"),
+    "a million records of a boolean, six deep": lambda: (
+        _avro(_array(_nested(6, "boolean"))),
+        _items(_BIG, b"\1") + b"\0",
+    ),
+    "a million records of a boolean in twenty columns": lambda: (
+        _avro(_array(_record("W", "boolean")), f"A ARRAY<STRUCT<{', '.join(f'F{n} INT' for n in range(20, 40))}>>"),
+        _items(_BIG, b"\1") + b"\0",
+    ),
+    "a million records of a boolean in a thousand columns": lambda: (
+        _avro(_array(_record("W", "boolean")), _WIDE),
+        _items(_BIG, b"\1") + b"\0",
+    ),
+    "a map of records in a thousand columns": lambda: (
+        _avro({"type": "map", "values": _record("W", "boolean")}, _WIDE_MAP),
+        varint(_BIG // 4) + b"".join(b"\4%02x\1" % (n % 256) for n in range(_BIG // 4)) + b"\0\0",
+    ),
+    "records that double fifteen times, of nulls": lambda: (_avro(_doubling(15, "null")), b"\0"),
+    "60,000 records that double twelve times, of nulls": lambda: (
+        _avro(_array(_doubling(12, "null"))),
+        varint(60_000) + b"\0\0",
+    ),
+    "60,000 records that double twelve times, of empty records": lambda: (
+        _avro(_array(_doubling(12, _record("E")))),
+        varint(60_000) + b"\0\0",
+    ),
+    "60,000 records that double twelve times, of empty fixed, for nobody": lambda: (
+        _avro(_array(_doubling(12, {"type": "fixed", "name": "F", "size": 0})), "B INT"),
+        varint(60_000) + b"\0\0",
+    ),
+    "maps of records that double twelve times": lambda: (
+        _avro({"type": "map", "values": _doubling(12, "null")}),
+        varint(200_000) + b"\0" * 200_000 + b"\0\0",
+    ),
+    "a union of a record that doubles twelve times": lambda: (
+        _avro(_array(["null", _doubling(12, "null")])),
+        _items(200_000, b"\2") + b"\0",
+    ),
+    "a thousand arrays of records that double": lambda: (
+        _avro(_array(_array(_doubling(12, "null")))),
+        _items(1_000, varint(60) + b"\0") + b"\0",
+    ),
+    "a symbol of 100 kB, a million times, for typed arrays": lambda: (
+        _avro(_array({"type": "enum", "name": "S", "symbols": ["A" * 100_000]}), "A ARRAY<STRING>"),
+        _items(_BIG, b"\0") + b"\0",
+    ),
+    "a million empty objects in a thousand columns": lambda: (_json(_WIDE), b'{"A":[' + b"{}," * 300_000 + b"{}]}"),
+    "a million empty objects in thirty columns": lambda: (
+        _json(f"A ARRAY<STRUCT<{', '.join(f'C{number} DECIMAL(4, 2)' for number in range(30))}>>"),
+        b'{"A":[' + b"{}," * 300_000 + b"{}]}",
+    ),
+    "a map of empty objects in a thousand columns": lambda: (
+        _json(_WIDE_MAP),
+        b'{"A":{' + b",".join(b'"%x":{}' % number for number in range(100_000)) + b"}}",
+    ),
+    "a million empty objects in a thousand columns of JSON_SR": lambda: (
+        _json_sr(_WIDE),
+        b'{"A":[' + b"{}," * 300_000 + b"{}]}",
+    ),
+    "a list of ten thousand for each empty object": lambda: (
+        _json_sr_text(_with_default(), "A ARRAY<STRUCT<X ARRAY<INT>>>"),
+        b'{"A":[' + b"{}," * 300_000 + b"{}]}",
+    ),
+    "two hundred alternatives for each empty object": lambda: (
+        _json_sr_text(_alternatives(), "A ARRAY<STRUCT<T0 STRUCT<P0_0 STRING>>>"),
+        b'{"A":[' + b"{}," * 300_000 + b"{}]}",
+    ),
+    "a million digits in a text for a DOUBLE": lambda: (_json("A DOUBLE"), b'{"A":"' + b"9" * _DEEP + b'x"}'),
+    "a million digits of a fraction for a DECIMAL": lambda: (
+        _json("A DECIMAL(9, 2)"),
+        b'{"A":1.' + b"9" * _DEEP + b"}",
+    ),
+}
+"""The same, for what multiplies: parsing it may take a small multiple of its size."""
+
+
 def _read(name: str) -> dict[str, object]:
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S))
-    decode, payload = CASES[name]()
+    decode, payload = (CASES | BOMBS)[name]()
     tracemalloc.start()
     start, words = time.process_time(), 0
     try:

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.serde.fuzz.resources import CASES
+from tests.serde.fuzz.resources import BOMBS, CASES
 
 ROOT = Path(__file__).parents[3]
 _ROWS = {
     "950 JSON objects for a STRING",
+    "two hundred decimals of 4 kB",
     "a number of a billion digits for a BIGINT",
     "a number of a billion digits for a DOUBLE",
     "a number of a billion digits for a STRING",
@@ -23,6 +24,11 @@ _ROWS = {
     "a number of a billion digits in an object for a STRING",
 }
 """What Jackson makes a row of, too."""
+_REFUSED_BOMBS = {"PayloadBoundError", "SchemaError", "CoercionError"}
+_LEAST_BOMB = 8 << 20
+"""Bytes that any payload may take where values are made of it (65,536 of them)."""
+_BYTES_PER_BYTE = 320
+"""Bytes that may be taken for each byte of a payload: eight values of forty."""
 _LEAST_PEAK = 1 << 20
 """Bytes that any payload may take."""
 
@@ -31,7 +37,7 @@ _LEAST_PEAK = 1 << 20
 def read() -> tuple[Mapping[str, Mapping[str, Any]], str]:
     """What came of each case, by its name; and all that the processes said on stderr."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.serde.fuzz.resources", *CASES],
+        [sys.executable, "-m", "tests.serde.fuzz.resources", *CASES, *BOMBS],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -58,5 +64,18 @@ def test_a_payload_that_asks_for_too_much_gets_nothing(
     assert found["message"] < 2_000, found
 
 
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_payload_that_multiplies_makes_no_more_than_it_may(
+    read: tuple[Mapping[str, Mapping[str, Any]], str], name: str
+) -> None:
+    cases, said = read
+    found = cases[name]
+    assert "ended" not in found, f"{name} ended the process ({found['ended']}): {said[-2000:]}"
+    assert found["outcome"] in _REFUSED_BOMBS or name in _ROWS, found
+    assert found["peak"] < _LEAST_BOMB + _BYTES_PER_BYTE * found["payload"], found
+    assert found["seconds"] < 5, found
+    assert found["message"] < 2_000, found
+
+
 def test_every_case_that_is_named_is_there() -> None:
-    assert CASES.keys() >= _ROWS
+    assert (CASES | BOMBS).keys() >= _ROWS

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 DOCUMENTED = [
-    401, 403, 409,
+    401, 403, 404, 409,
     *range(40401, 40411),
     40901, 40902, 40903, 40904, 40905, 40907, 40908,
     *range(42201, 42213),
@@ -63,7 +63,7 @@ class TestAnswerErrorClass:
     ) -> None:
         assert answer_error_class(status, code) is kind
 
-    @pytest.mark.parametrize(("status", "code"), [(404, 404), (405, 405), (418, 41801), (500, 0)])
+    @pytest.mark.parametrize(("status", "code"), [(404, 40499), (405, 405), (418, 41801), (500, 0)])
     def test_a_code_without_a_class_is_an_answer_error(self, status: int, code: int) -> None:
         assert answer_error_class(status, code) is RegistryAnswerError
 
@@ -86,11 +86,11 @@ class TestErrorAnswers:
     def test_a_code_without_a_class_shows_the_registrys_words(
         self, server: ScriptedRegistry, client: RegistryClient
     ) -> None:
-        server.fails(404, 404, "HTTP 404 Not Found")
+        server.fails(405, 405, "HTTP 405 Method Not Allowed")
         with pytest.raises(
             RegistryAnswerError,
-            match=rf"^GET {re.escape(server.url)}/subjects was answered with error 404 \(HTTP 404\): "
-            r"HTTP 404 Not Found\.$",
+            match=rf"^GET {re.escape(server.url)}/subjects was answered with error 405 \(HTTP 405\): "
+            r"HTTP 405 Method Not Allowed\.$",
         ):
             client.subjects()
 

@@ -126,9 +126,11 @@ class TestUrlList:
         ],
     )
     def test_a_url_that_is_none_is_named_with_what_is_wrong(self, url: str, message: str) -> None:
+        # One that lost its host or has a query may hold a password: http://me:SECRET, http://host?SECRET.
+        hidden = url.endswith(":") or ":port" in url or "?" in url or "#" in url
+        name = "number 1 of 1 (not shown, for it may hold a password)" if hidden else repr(url)
         with pytest.raises(
-            UsageError,
-            match=rf"^The registry URL {re.escape(repr(url))} cannot be used: {re.escape(message)}$",
+            UsageError, match=rf"^The registry URL {re.escape(name)} cannot be used: {re.escape(message)}$"
         ):
             RegistryClient(url)
 

@@ -34,7 +34,7 @@ class _Nobody:
 
 def _plan(topic: Topic) -> ReadPlan:
     schemas = (
-        ResolvedSchema(schema_id=SchemaId(place), schema=Schema(text=text)) for place, text in enumerate(topic.whole)
+        ResolvedSchema(schema_id=SchemaId(place), schema=Schema(text=text)) for place, text in enumerate(topic.whole, 1)
     )
     return ReadPlan(
         topic="t",
@@ -79,7 +79,7 @@ def _has_null_key(value: object) -> bool:
 @given(topic=avro_topics(bodies=8))
 def test_a_workers_batch_is_what_the_deserializer_gives(topic: Topic) -> None:
     plan = _plan(topic)
-    payloads = [None, *(frame_id(place, body) for place, body in (*topic.bodies, *topic.broken))]
+    payloads = [None, *(frame_id(place + 1, body) for place, body in (*topic.bodies, *topic.broken))]
     try:
         decoder = PlanDecoder(plan)
     except ColumnError:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
+from srfix.serde import bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import Columns, parse_columns
 from srfix.serde.columns import half_of as half_of_columns
 from srfix.serde.errors import UsageError
+from srfix.serde.files import read_file
 from srfix.serde.formats.avro import key_full_name
 from srfix.serde.formats.table import Format, schema_module_of
 from srfix.serde.generations import Generation, WrittenBy
@@ -84,9 +85,11 @@ def schema_text(given: str) -> str:
     if not given.startswith("@"):
         return given
     try:
-        return Path(given[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The schema file {given[1:]} cannot be read ({error}).") from error
+        return read_file(given[1:], most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"The schema file {given[1:]} cannot be read ({error.strerror}). Check the path.") from error
+    except UnicodeDecodeError:
+        raise UsageError(f"The schema file {given[1:]} is not UTF-8 text; save it as UTF-8.") from None
 
 
 def case_rule_option(command: Callable[..., R]) -> Callable[..., R]:

@@ -9,9 +9,8 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-import click
-
 from srfix.cli.engine_options import EngineChoice
+from srfix.cli.output.speaking import say
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest
 from srfix.recovery.census.spark import SparkCensus
 from srfix.recovery.plan_file import PlannedFinding
@@ -80,7 +79,7 @@ class OnSpark:
         deadline_s: float | None = None,
     ) -> Iterator[Event]:
         """See `EveryRow.events`."""
-        click.echo(f"Reading every live row of {census.topic} on Spark.", err=True)
+        say(f"Reading every live row of {census.topic} on Spark.", err=True)
         spark = self._session()
         with watch_jobs(spark, _say, every_s=_SAY_EVERY_S):
             every_row = EveryRowOnSpark(spark, self._kafka)
@@ -99,7 +98,7 @@ class OnSpark:
             if master is None or master.startswith("local"):
                 # Workers run the python3 of the PATH otherwise, which need not be this one.
                 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            click.echo(f"Starting Spark ({master or 'as it is configured'}) …", err=True)
+            say(f"Starting Spark ({master or 'as it is configured'}) …", err=True)
             config = {**({} if is_connect else _QUIET), **self._choice.spark_conf}
             with _stdout_to_stderr():
                 self._started = start_session("srfix", master=master, config=config)
@@ -108,7 +107,7 @@ class OnSpark:
 
 
 def _say(progress: JobProgress) -> None:
-    click.echo(f"Spark: {progress}.", err=True)
+    say(f"Spark: {progress}.", err=True)
 
 
 @contextmanager

@@ -7,8 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
-import click
-
+from srfix.cli.output.speaking import say, show_json
 from srfix.serde.batches import reason_of
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.formats.table import Format
@@ -64,7 +63,7 @@ def write_decoded(payloads: Iterable[bytes | None], read: Callable[[bytes | None
             if reason_of(error) is None:
                 raise
             failed += 1
-            click.echo(f"{type(error).__name__}: {error.message}", err=True)
+            say(f"{type(error).__name__}: {error.message}", err=True)
         else:
-            click.echo(line)
+            show_json(line)
     return count, failed

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import click
 
 from srfix.cli.connection import Connection
+from srfix.cli.output.speaking import say
 from srfix.cli.redaction import Redactor
 from srfix.recovery.plan_file import Plan
 from srfix.serde.errors import SrfixError
@@ -35,4 +36,4 @@ def now() -> str:
 def complain(error: SrfixError) -> None:
     """Shows an error that does not end the command as `main` would end it."""
     redactor = click.get_current_context().find_object(Redactor) or Redactor()
-    click.echo(f"srfix: {redactor.scrub(error.message)}", err=True)
+    say(f"srfix: {redactor.scrub(error.message)}", err=True)

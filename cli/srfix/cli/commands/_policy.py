@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import click
-
+from srfix.cli.output.speaking import say
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.resolve import ById, DualSubject, Resolver, SecondAnswered, UnderOneSubject
@@ -91,4 +90,4 @@ def _named(subject: str, roles: tuple[Role, ...], *, option: str) -> SubjectStra
 
 
 def _say_second_answered(answered: SecondAnswered) -> None:
-    click.echo(answered.note, err=True)
+    say(answered.note, err=True)

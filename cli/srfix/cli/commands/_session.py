@@ -8,14 +8,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
 from srfix.cli.commands._plan_target import now
 from srfix.cli.connection import Connection
 from srfix.cli.engine_options import SPARK, EngineChoice
 from srfix.cli.evidence_options import EvidenceOptions
 from srfix.cli.given import given_options
 from srfix.cli.options import Hurry, Selection
+from srfix.cli.output.speaking import say
 from srfix.recovery.acknowledged import acknowledge, unused_patterns
 from srfix.recovery.census.interface import CensusEngine, CensusProgress
 from srfix.recovery.census.local import LocalCensus
@@ -84,12 +83,12 @@ class Session:
         stores = [facts.store for facts in examination.facts]
         examined = {name for store in stores for name in (store.name, f"{store.application}/{store.name}")}
         for store in sorted(selection.sources.keys() - examined):
-            click.echo(f"--source for the store {store!r} was not used: no store of that name was examined.", err=True)
+            say(f"--source for the store {store!r} was not used: no store of that name was examined.", err=True)
         if not selection.ignore:
             return examination
         examination = acknowledge(examination, selection.ignore, self.survey.subjects(), given=given_options())
         for pattern in unused_patterns(examination, selection.ignore):
-            click.echo(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.", err=True)
+            say(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.", err=True)
         return examination
 
 
@@ -159,7 +158,7 @@ class show_progress:
         self._said_at_s = progress.elapsed_s
         share = 100 * progress.records_done // max(1, progress.records_total)
         left = "" if progress.left_s is None else f", {_duration(progress.left_s)} left"
-        click.echo(
+        say(
             f"Reading {progress.topic}: {progress.records_done:,} of at most {progress.records_total:,} records "
             f"({share} %), {int(progress.records_per_s):,} a second{left}.",
             err=True,

@@ -12,10 +12,12 @@ import click
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import Block, Fields, Items, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.fixtures.broker import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.recovery.cluster import Cluster
+from srfix.recovery.commands import srfix_command
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import SubjectVersionError
 from srfix.serde.interface import SerdeContext
@@ -73,7 +75,7 @@ class Story:
         self._failing_read()
         if self._registry.dump() != before:
             raise AssertionError("After the rollback the registry is not as it was before the repair.")
-        click.echo()
+        say()
         _say(
             Paragraph("The registry is as it was before the repair, to the last version."),
             Paragraph("To try the commands yourself: `srfix demo --keep`"),
@@ -83,7 +85,7 @@ class Story:
     def _step(self, title: str) -> None:
         self._steps += 1
         heading = f"{self._steps}. {title}"
-        click.echo(f"\n{heading}\n{'=' * len(heading)}\n")
+        say(f"\n{heading}\n{'=' * len(heading)}\n")
 
     def _rows_and_schemas(self) -> None:
         staged = self._staged
@@ -154,7 +156,7 @@ class Story:
     def _run(self, *arguments: str, expected: ExitCode = ExitCode.OK) -> None:
         from srfix.cli.main import main
 
-        click.echo(f"$ srfix {' '.join(arguments)}")
+        say(f"$ {srfix_command(*arguments)}")
         where = ["--bootstrap-servers", self._broker.bootstrap_servers, "--registry", self._registry.url]
         if arguments[0] in {"apply", "rollback", "verify"}:
             where = []  # the plan knows
@@ -165,7 +167,7 @@ class Story:
             raise BrokenPipeError(errno.EPIPE, "whoever read the story stopped reading")
         if code != expected:
             raise AssertionError(f"srfix {arguments[0]} exited with {code}, not with {int(expected)}.")
-        click.echo()
+        say()
 
 
 _FIELDS = ("userId", "fullName", "emailAddress", "loyaltyTier")

@@ -12,6 +12,7 @@ import click
 from srfix.cli.commands._advice import secrets_to_add
 from srfix.cli.commands._plan_report import plan_report
 from srfix.cli.commands._plan_target import complain, connection_of_plan, now
+from srfix.cli.commands._sign_off import expect_digest_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.given import given_options
@@ -27,6 +28,7 @@ from srfix.cli.output.interface import (
     Report,
 )
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import confirm, say
 from srfix.recovery.action_document import action_document, describe
 from srfix.recovery.actions import Action, Register
 from srfix.recovery.apply import (
@@ -43,7 +45,9 @@ from srfix.recovery.journal import default_journal_path
 from srfix.recovery.plan_file import Plan, load_plan
 from srfix.recovery.playbook import afterwards
 from srfix.recovery.preflight import denied_permissions, preflight
+from srfix.recovery.sign_off import NAMESPACE, load_signed_plan, require_digest
 from srfix.serde.errors import UsageError
+from srfix.serde.files import is_there
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import Json
 
@@ -64,6 +68,19 @@ __all__ = ["apply"]
     is_flag=True,
     help="First send each kind of write in a form that every registry refuses, to learn whether this user may write.",
 )
+@expect_digest_option
+@click.option(
+    "--signature",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=f"Refuse the plan unless this is its signature, made with ssh-keygen -Y sign -n {NAMESPACE}; with --signer-key.",
+)
+@click.option(
+    "--signer-key",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The public key (.pub) of who signed the plan.",
+)
 @yes_option
 @connection_options
 @output_option
@@ -71,6 +88,9 @@ def apply(
     path: Path,
     journal_path: Path | None,
     probe_permissions: bool,
+    expect_digest: str | None,
+    signature: Path | None,
+    signer_key: Path | None,
     yes: bool,
     connection: Connection,
     output: OutputFormat,
@@ -80,7 +100,15 @@ def apply(
     The registry is the plan's own unless --registry names it otherwise.
     """
     given = given_options()
-    plan = load_plan(path)
+    if (signature is None) != (signer_key is None):
+        raise UsageError(
+            "--signature and --signer-key belong together: give the signature and the public key of who made it."
+        )
+    if signature is None or signer_key is None:
+        plan = load_plan(path)
+    else:
+        plan = load_signed_plan(path, signature=signature, signer_key=signer_key)
+    require_digest(plan, expect_digest, where=path)
     again = () if journal_path is None else ("--journal", str(journal_path))
     journal_path = journal_path or default_journal_path(path)
     if not plan.actions:
@@ -95,18 +123,18 @@ def apply(
     title, code = "Applied", ExitCode.OK
     try:
         with connection_of_plan(connection, plan).registry_client() as registry:
-            if not journal_path.exists():
+            if not is_there(journal_path):
                 _refuse_if_obstructed(plan, registry, journal_path, probe_permissions=probe_permissions)
             for event in apply_plan(plan, registry, journal_path, clock=now):
                 match event:
                     case StepDone(action=action):
                         done.append((action, "done"))
-                        click.echo(f"Step {action.step} of {len(plan.actions)}: {describe(action)}.", err=True)
+                        say(f"Step {action.step} of {len(plan.actions)}: {describe(action)}.", err=True)
                     case StepFound(action=action):
                         done.append((action, "found done"))
-                        click.echo(f"Step {action.step} was found done: {describe(action)}.", err=True)
+                        say(f"Step {action.step} was found done: {describe(action)}.", err=True)
                     case Reopened(missing=missing):
-                        click.echo(
+                        say(
                             "This plan was carried out before, and somebody has deleted for good since: "
                             f"{_listed(missing)}. It is registered again.",
                             err=True,
@@ -114,12 +142,15 @@ def apply(
                     case AlreadyApplied():
                         title = "Applied before; nothing was written now"
                     case JournalSetAside(path=aside):
-                        click.echo(f"The journal of an earlier repair, which is over, is now {aside}.", err=True)
+                        say(
+                            f"The journal of an earlier repair, which is over or was never begun, is now {aside}.",
+                            err=True,
+                        )
     except AppliedInPartError as error:
         complain(error)
         title, code = "Applied in part", ExitCode.PARTIAL
     except KeyboardInterrupt:
-        click.echo(
+        say(
             f"Interrupted. The journal {journal_path} says what is done: run the same srfix apply again, or undo it with "
             f"{given.quoted('rollback', *positional(str(journal_path)))}.",
             err=True,
@@ -193,7 +224,7 @@ def _ask(plan: Plan, path: Path) -> None:
             "srfix apply asks before it writes, and nobody can answer here. Read the plan, then pass --yes."
         )
     write_report(plan_report(plan, path=path, given=given_options()), OutputFormat.TABLE, sys.stderr)
-    click.confirm(f"Carry out these {len(plan.actions)} steps on {plan.registry}?", abort=True, err=True)
+    confirm(f"Carry out these {len(plan.actions)} steps on {plan.registry}?")
 
 
 def _document(

@@ -20,7 +20,8 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
 from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
-from srfix.recovery.decoding import DecodedPart, DecodedRecord, RecordDecoder, iso_time, record_document
+from srfix.cli.output.speaking import say, show_json
+from srfix.recovery.decoding import DecodedPart, DecodedRecord, RecordDecoder, iso_time, record_document, shown
 from srfix.recovery.records import RecordRange, read_records
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import parse_columns
@@ -157,7 +158,7 @@ def decode(
             resolver = choice.resolver(stack.enter_context(connection.registry_client()), reading.roles)
         if payloads:
             read, failed = _of_payloads(topic, payloads, reading, resolver)
-            click.echo(f"{read} payload(s) read, {failed} of them not decoded.", err=True)
+            say(f"{read} payload(s) read, {failed} of them not decoded.", err=True)
         else:
             assert topic is not None
             kafka = connection.kafka_config()
@@ -165,9 +166,9 @@ def decode(
                 topic=topic, partition=partition, from_offset=from_offset, last=last, max_records=max_records
             )
             decoder = RecordDecoder(resolver, roles=reading.roles, make=reading.deserializer)
-            records = decoder.decode(topic, read_records(kafka, wanted, timeout_s=patience_s(kafka)))
+            records = map(shown, decoder.decode(topic, read_records(kafka, wanted, timeout_s=patience_s(kafka))))
             read, failed = _write(topic, records, output)
-            click.echo(f"{read} record(s) read, {failed} of them not decoded.", err=True)
+            say(f"{read} record(s) read, {failed} of them not decoded.", err=True)
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
 
@@ -184,7 +185,7 @@ def _write(topic: str, records: Iterable[DecodedRecord], output: OutputFormat) -
         read = failed = 0
         for record in records:
             # A line at a time: what was read before an outage is not lost.
-            sys.stdout.write(json.dumps(record_document(record), allow_nan=False) + "\n")
+            show_json(json.dumps(record_document(record), allow_nan=False))
             read, failed = read + 1, failed + record.failed
         sys.stdout.flush()
         return read, failed

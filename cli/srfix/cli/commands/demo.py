@@ -15,10 +15,13 @@ import click
 
 from srfix.cli.commands._story import Story
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.output.speaking import say
 from srfix.fixtures.broker import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery.commands import shell_words
 from srfix.serde.errors import UsageError
+from srfix.serde.files import write_whole
 from srfix.serde.registry import RegistryClient
 
 __all__ = ["demo"]
@@ -80,10 +83,10 @@ def _keep(
     stopped: threading.Event,
 ) -> ExitCode:
     environment = {"SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers, "SRFIX_REGISTRY": registry.url}
-    click.echo("The damage of 16 June 2020 is in place. In another terminal:\n")
+    say("The damage of 16 June 2020 is in place. In another terminal:\n")
     for name, value in environment.items():
-        click.echo(f"  export {name}={value}")
-    click.echo()
+        say(f"  export {name}={shell_words(value)}")
+    say()
     for command, what in (
         ("diagnose", "what is wrong (exit code 1: there is a finding)"),
         ("plan -o p.json", "what a repair would write"),
@@ -92,8 +95,8 @@ def _keep(
         ("diagnose", "nothing is wrong any more"),
         ("rollback p.json", "back to the damage"),
     ):
-        click.echo(f"  {f'srfix {command}':<24}# {what}")
-    click.echo("\nCtrl-C here ends it.")
+        say(f"  {f'srfix {command}':<24}# {what}")
+    say("\nCtrl-C here ends it.")
     if ready_file is not None:
         _write_whole(
             ready_file,
@@ -113,17 +116,13 @@ def _keep(
             },
         )
     stopped.wait()
-    click.echo("Stopped.")
+    say("Stopped.")
     return ExitCode.OK
 
 
 def _write_whole(path: Path, document: dict[str, object]) -> None:
     """Writes a file that is either not there or complete: whoever waits for it reads it at once."""
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
-        ) as stream:
-            stream.write(json.dumps(document, indent=2) + "\n")
-        os.replace(stream.name, path)
+        write_whole(path, (json.dumps(document, indent=2) + "\n").encode())
     except OSError as error:
         raise UsageError(f"The ready file {path} cannot be written ({error.strerror}).") from error

@@ -36,6 +36,7 @@ from srfix.cli.output.interface import (
     Table,
 )
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.recovery.commands import Given
 from srfix.recovery.findings import (
     Diagnosis,
@@ -84,7 +85,7 @@ def diagnose(
         diagnosis = session.examine().diagnosis
     document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now())
     write_report(Report(document=document, blocks=tuple(_blocks(diagnosis, given_options()))), output)
-    click.echo(_summary(diagnosis), err=True)
+    say(_summary(diagnosis), err=True)
     if diagnosis.has_findings:
         return ExitCode.FINDINGS
     return ExitCode.REFUSED if diagnosis.is_inconclusive else ExitCode.OK

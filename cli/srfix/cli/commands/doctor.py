@@ -17,6 +17,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
 from srfix.cli.output.interface import Block, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.recovery.checkup import (
     Check,
     Outcome,
@@ -56,9 +57,9 @@ def doctor(application: str | None, connection: Connection, output: OutputFormat
     document = _document(versions, checks, healthy=not missing)
     write_report(Report(document=document, blocks=tuple(_blocks(versions, checks))), output)
     if missing:
-        click.echo(f"srfix diagnose cannot work yet: {'; '.join(check.what for check in missing)}.", err=True)
+        say(f"srfix diagnose cannot work yet: {'; '.join(check.what for check in missing)}.", err=True)
         return ExitCode.REFUSED
-    click.echo("srfix diagnose has what it needs.", err=True)
+    say("srfix diagnose has what it needs.", err=True)
     return ExitCode.OK
 
 

@@ -13,6 +13,7 @@ from srfix.cli.commands._half import Half, SchemaChoice, case_rule_option, half_
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options
+from srfix.cli.output.speaking import say, show, show_json
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Encode
 from srfix.serde.errors import DecodeError, EncodeError, UsageError
@@ -23,11 +24,12 @@ from srfix.serde.json_values import from_json
 from srfix.serde.registry import reference_texts
 from srfix.serde.registry.models import Schema
 from srfix.serde.windowed import Window, WindowKind, join
-from srfix.serde.wire import prefix_id_bytes
+from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID, prefix_id_bytes
 
 __all__ = ["encode"]
 
 _TEXTS: Final = ("hex", "base64", "text")
+_SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 
 
 @click.command()
@@ -40,9 +42,9 @@ _TEXTS: Final = ("hex", "base64", "text")
     metavar="TEXT|@FILE",
     help="Write under this schema; with columns as under VALUE_SCHEMA_ID: exact names, defaults for what is missing.",
 )
-@click.option("--schema-id", type=click.IntRange(min=1), help="Likewise, under the registry's schema with this id.")
+@click.option("--schema-id", type=_SCHEMA_ID, help="Likewise, under the registry's schema with this id.")
 @schema_options
-@click.option("--frame", type=click.IntRange(min=1), metavar="ID", help="Put this schema id before the body.")
+@click.option("--frame", type=_SCHEMA_ID, metavar="ID", help="Put this schema id before the body.")
 @click.option("--window", type=click.IntRange(min=0), metavar="MS", help="Around a key: the start of its window.")
 @click.option("--window-end", type=click.IntRange(min=0), metavar="MS", help="Of a session window: its end, inclusive.")
 @click.option(
@@ -88,13 +90,14 @@ def encode(
             value = _value(row, half, case_rule)
             payload = None if _is_null(value, half) else write(value, prefix)
         except (DecodeError, EncodeError) as error:
-            click.echo(f"Error: {error.message}", err=True)
+            say(f"Error: {error.message}", err=True)
             failed = True
             continue
         if payload is not None and window is not None:
             kind = WindowKind.TIME if window_end is None else WindowKind.SESSION
             payload = join(payload, Window(start_ms=window, end_ms=window_end), kind)
-        click.echo(_shown(payload, text_of or ("text" if half.format is Format.JSON and window is None else "hex")))
+        text = _shown(payload, text_of or ("text" if half.format is Format.JSON and window is None else "hex"))
+        (show_json if half.format is Format.JSON else show)(text)
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
@@ -24,9 +23,11 @@ from srfix.cli.output.interface import (
     Table,
 )
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.recovery.catalogue import CATALOGUE, CatalogueEntry, entry
 from srfix.recovery.stack_trace import StackTraceReading, read
 from srfix.serde.errors import UsageError
+from srfix.serde.files import is_there, open_file
 
 if TYPE_CHECKING:
     from srfix.serde.registry.models import Json
@@ -62,20 +63,19 @@ def _text_of(what: str) -> str:
     if what == "-":
         stdin = sys.stdin.buffer
         if stdin.isatty():
-            click.echo("Paste the stack trace, then press Ctrl-D on a line of its own.", err=True)
+            say("Paste the stack trace, then press Ctrl-D on a line of its own.", err=True)
         return _decode(_tail(stdin))
-    path = Path(what)
     try:
-        if path.is_file():
-            with path.open("rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST_INPUT))
-                return _decode(_tail(file))
+        with open_file(what) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST_INPUT))
+            return _decode(_tail(file))
+    except IsADirectoryError:
+        pass
     except OSError as error:
-        raise UsageError(
-            f"The file {what!r} cannot be read: {error.strerror}. Check the path and its permissions."
-        ) from error
-    except ValueError:
-        pass  # A message may hold what no path can (a null character).
+        if is_there(what):  # else it is a message, which may be longer than any path, or hold what none can
+            raise UsageError(
+                f"The file {what!r} cannot be read: {error.strerror}. Check the path and its permissions."
+            ) from error
     if any(character.isspace() for character in what):
         return what
     raise UsageError(

@@ -26,9 +26,11 @@ from srfix.cli.options import (
 )
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say, show
 from srfix.recovery.census.uncounted import NOT_READ, NoCensus
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Severity
+from srfix.recovery.journal import is_journal
 from srfix.recovery.plan import make_plan
 from srfix.recovery.plan_file import Plan, save_plan
 from srfix.recovery.repairs import Keep
@@ -122,22 +124,27 @@ def plan(
             bootstrap_servers=connection.kafka.get("bootstrap.servers"),
         )
     if path is not None and made.actions:
+        if is_journal(path):
+            raise UsageError(
+                f"{path} is the journal of a repair, without which that cannot be undone; write the plan to another file."
+            )
         save_plan(made, path)
     if as_shell:
-        click.echo(shell_script(made), nl=False)
+        show(shell_script(made), end="")
     else:
         write_report(plan_report(made, path=path, given=given_options()), output)
     if examination.diagnosis.ignored:
-        click.echo(ignored_line(examination.diagnosis), err=True)
+        say(ignored_line(examination.diagnosis), err=True)
     beyond = [f"Not in the plan: {reason}" for reason in made.left_out] + _beyond(examination, made, also)
     for line in beyond:
-        click.echo(line, err=True)
+        say(line, err=True)
     if made.actions:
         if path is not None:
-            click.echo(f"Plan written to {path}.", err=True)
+            say(f"Plan written to {path}.", err=True)
+            say(f"Its digest, for srfix apply --expect-digest:\n{made.digest}", err=True)
         return ExitCode.FINDINGS if detailed_exitcode else ExitCode.OK
     if path is not None:
-        click.echo(f"{path} was not written: there is nothing to carry out.", err=True)
+        say(f"{path} was not written: there is nothing to carry out.", err=True)
     return ExitCode.REFUSED if beyond else ExitCode.OK
 
 

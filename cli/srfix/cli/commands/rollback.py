@@ -9,24 +9,34 @@ from pathlib import Path
 import click
 
 from srfix.cli.commands._plan_target import complain, connection_of_plan, now
+from srfix.cli.commands._sign_off import expect_digest_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option, yes_option
 from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import confirm, say
 from srfix.recovery.journal import journal_of, read_journal
 from srfix.recovery.rollback import AlreadyRolledBack, Left, RolledBackInPartError, Undone, roll_back
+from srfix.recovery.sign_off import require_digest
 from srfix.serde.registry.models import Json
 
 __all__ = ["rollback"]
 
 
+_NOTHING_DONE = "No step had been carried out; there was nothing to undo."
+_NOTHING_LEFT = "Nothing stands any more of what the repair did: it had put that back itself, or it was undone before."
+
+
 @click.command()
 @click.argument("path", metavar="JOURNAL", type=click.Path(path_type=Path))
+@expect_digest_option
 @yes_option
 @connection_options
 @output_option
-def rollback(path: Path, yes: bool, connection: Connection, output: OutputFormat) -> ExitCode:
+def rollback(
+    path: Path, expect_digest: str | None, yes: bool, connection: Connection, output: OutputFormat
+) -> ExitCode:
     """Undo a repair, last step first; what others changed since is left and named.
 
     JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. At a terminal it asks
@@ -34,8 +44,9 @@ def rollback(path: Path, yes: bool, connection: Connection, output: OutputFormat
     """
     journal_path = journal_of(path)
     plan = read_journal(journal_path).plan
+    require_digest(plan, expect_digest, where=journal_path)
     if not yes and sys.stdin.isatty():
-        click.confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?", abort=True, err=True)
+        confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?")
     undone: list[str] = []
     left: list[str] = []
     already = stopped = False
@@ -45,10 +56,10 @@ def rollback(path: Path, yes: bool, connection: Connection, output: OutputFormat
                 match event:
                     case Undone(action=action, what=what):
                         undone.append(f"step {action.step}: {what}")
-                        click.echo(f"Step {action.step} undone.", err=True)
+                        say(f"Step {action.step} undone.", err=True)
                     case Left(action=action, why=why):
                         left.append(f"step {action.step}: {why}")
-                        click.echo(f"Step {action.step} left as it is.", err=True)
+                        say(f"Step {action.step} left as it is.", err=True)
                     case AlreadyRolledBack():
                         already = True
     except RolledBackInPartError as error:
@@ -58,7 +69,7 @@ def rollback(path: Path, yes: bool, connection: Connection, output: OutputFormat
     if already:
         blocks.append(Paragraph("Rolled back before; nothing was written now."))
     elif not undone and not left and not stopped:
-        blocks.append(Paragraph("No step had been carried out; there was nothing to undo."))
+        blocks.append(Paragraph(_NOTHING_LEFT if read_journal(journal_path).after else _NOTHING_DONE))
     if undone:
         blocks += [Heading("Undone"), Items(tuple(undone))]
     if left:

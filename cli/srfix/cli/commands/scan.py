@@ -17,6 +17,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import Hurry, connection_options, hurry_options, output_option
 from srfix.cli.output.interface import Block, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.recovery.census.document import census_document
 from srfix.recovery.census.interface import Isolation, PartitionCensus
 from srfix.recovery.scan import Scan, scan_topic
@@ -92,16 +93,16 @@ def scan(
     document = census_document(found, srfix_version=version("srfix"), generated_at=now(), registry=registry_url)
     write_report(Report(document=document, blocks=tuple(_blocks(found))), output)
     for skipped in found.skipped:
-        click.echo(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
+        say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
     for partition in found.census.partitions:
         if partition.start_moved_to is not None:
-            click.echo(
+            say(
                 f"The log of partition {partition.partition} started at offset {partition.start_offset} when the read began, "
                 f"and starts at {partition.start_moved_to} now: what was between may be among what was counted.",
                 err=True,
             )
     if not has_registry:
-        click.echo("No registry was named, so the subjects of the ids are not shown; see --registry.", err=True)
+        say("No registry was named, so the subjects of the ids are not shown; see --registry.", err=True)
     return ExitCode.REFUSED if found.skipped or found.census.is_partial else ExitCode.OK
 
 

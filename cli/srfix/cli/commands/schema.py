@@ -14,6 +14,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
 from srfix.cli.output.interface import Block, Commands, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import show_json
 from srfix.recovery.standing import Acceptance, Standing, acceptance_of, standing_of
 from srfix.serde.columns import BOOLEAN, Column, Columns, Inferred, infer_avro, infer_json_schema, print_columns
 from srfix.serde.errors import ColumnError, UsageError
@@ -66,7 +67,7 @@ def schema(
     assert inferred is not None
     wanted = _schema(half, choice, inferred.columns)
     if output is OutputFormat.TABLE and half.columns is not None and standing is None:
-        click.echo(wanted.text)  # nothing else is to be said: ready to be piped on
+        show_json(wanted.text)  # nothing else is to be said: ready to be piped on
         return ExitCode.OK
     document = _document(half, inferred, wanted, standing, acceptance)
     write_report(Report(document=document, blocks=tuple(_blocks(inferred, wanted.text, standing, acceptance))), output)

@@ -17,6 +17,7 @@ from srfix.cli.given import given_options
 from srfix.cli.options import connection_options, output_option
 from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.recovery.commands import Given
 from srfix.recovery.internal_subjects import InternalSubject, InternalSubjects, SubjectClass, list_internal_subjects
 from srfix.serde.registry.models import Json
@@ -41,8 +42,8 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
         found = list_internal_subjects(cluster, registry, application=application, given=given)
     write_report(Report(document=_document(found), blocks=tuple(_blocks(found, given))), output)
     for skipped in found.skipped:
-        click.echo(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
-    click.echo(f"{len(found.subjects)} of {found.looked_at} subject(s) look internal.", err=True)
+        say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
+    say(f"{len(found.subjects)} of {found.looked_at} subject(s) look internal.", err=True)
     return ExitCode.OK
 
 

@@ -11,6 +11,7 @@ import click
 from srfix.cli.commands._advice import advice_blocks
 from srfix.cli.commands._plan_target import connection_of_plan
 from srfix.cli.commands._session import open_cluster, show_progress
+from srfix.cli.commands._sign_off import expect_digest_option
 from srfix.cli.connection import Connection
 from srfix.cli.engine_options import EngineChoice, engine_options
 from srfix.cli.evidence_options import EvidenceOptions, evidence_options
@@ -19,11 +20,13 @@ from srfix.cli.given import given_options
 from srfix.cli.options import Hurry, connection_options, hurry_options, output_option
 from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
 from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.findings import ApplicationAdvice, advice_document
 from srfix.recovery.journal import read_plan_or_journal
 from srfix.recovery.plan_file import Plan
 from srfix.recovery.playbook import upon_verification
+from srfix.recovery.sign_off import require_digest
 from srfix.recovery.verify import Confirmed, Event, Looked, NotLookedAt, Problem, circumstances_now, outcome_of, tally
 from srfix.recovery.verify import verify as verify_plan
 from srfix.serde.registry.models import Json
@@ -33,6 +36,7 @@ __all__ = ["verify"]
 
 @click.command()
 @click.argument("path", metavar="PLAN|JOURNAL", type=click.Path(path_type=Path))
+@expect_digest_option
 @connection_options
 @evidence_options
 @hurry_options
@@ -40,6 +44,7 @@ __all__ = ["verify"]
 @output_option
 def verify(
     path: Path,
+    expect_digest: str | None,
     connection: Connection,
     evidence: EvidenceOptions,
     hurry: Hurry,
@@ -57,12 +62,13 @@ def verify(
     """
     given = given_options()
     plan = read_plan_or_journal(path)
+    require_digest(plan, expect_digest, where=path)
     connection = connection_of_plan(connection, plan)
     applications = sorted({finding.application for finding in plan.findings})
     supplied = evidence.read(application=applications[0] if len(applications) == 1 else None)
     for answers in supplied.ksqldb:
         for problem in answers.problems:
-            click.echo(f"ksqlDB ({answers.origin}): {problem}", err=True)
+            say(f"ksqlDB ({answers.origin}): {problem}", err=True)
     with open_cluster(connection, engine) as (cluster, counting), connection.registry_client() as registry:
         events = list(
             verify_plan(
@@ -101,11 +107,11 @@ def verify(
     counts = tally(events)
     for looked in counts:
         whose = f"{looked.subject}: " if len(counts) > 1 else ""  # the only one stands in the report
-        click.echo(f"{whose}{_counted(looked)}.", err=True)
+        say(f"{whose}{_counted(looked)}.", err=True)
     for event in unseen:
-        click.echo(f"Not looked at: {event.what} (subject {event.subject}).", err=True)
+        say(f"Not looked at: {event.what} (subject {event.subject}).", err=True)
     not_seen = f", {len(unseen)} thing(s) not looked at" if unseen else ""
-    click.echo(f"{len(confirmed)} confirmed, {len(problems)} problem(s){not_seen}.", err=True)
+    say(f"{len(confirmed)} confirmed, {len(problems)} problem(s){not_seen}.", err=True)
     return code
 
 

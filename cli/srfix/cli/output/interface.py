@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -22,10 +21,7 @@ __all__ = [
     "Renderer",
     "Report",
     "Table",
-    "printable",
 ]
-
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class OutputFormat(Enum):
@@ -111,8 +107,3 @@ class Renderer(Protocol):
     def render(self, report: Report, stream: TextIO) -> None:
         """Writes the report, and a line break at its end."""
         ...
-
-
-def printable(text: str) -> str:
-    """A text from outside without anything that moves a cursor: control characters stand as `\\xNN`."""
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)

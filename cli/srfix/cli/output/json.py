@@ -6,11 +6,11 @@ import json
 from typing import TextIO
 
 from srfix.cli.output.interface import Report
+from srfix.serde.printable import printable_json
 
 __all__ = ["render"]
 
 
 def render(report: Report, stream: TextIO) -> None:
     """Writes the document, indented, in the order of its keys. Only ASCII: it survives every pipe."""
-    json.dump(report.document, stream, indent=2, allow_nan=False)
-    stream.write("\n")
+    stream.write(printable_json(json.dumps(report.document, indent=2, allow_nan=False)) + "\n")

@@ -15,9 +15,9 @@ from srfix.cli.output.interface import (
     Paragraph,
     Report,
     Table,
-    printable,
 )
 from srfix.recovery.commands import in_pieces
+from srfix.serde.printable import bounded, printable
 
 __all__ = ["render"]
 
@@ -32,7 +32,7 @@ def render(report: Report, stream: TextIO) -> None:
 def _lines(block: Block) -> Iterator[str]:
     match block:
         case Heading(text, level):
-            yield f"{'#' * (level + 1)} {_escape(text)}"
+            yield f"{'#' * (level + 1)} {_escape(bounded(text))}"
         case Paragraph(text):
             yield _with_code(text)
         case Items(items, is_numbered):
@@ -40,11 +40,9 @@ def _lines(block: Block) -> Iterator[str]:
                 yield f"{f'{number}.' if is_numbered else '-'} {_with_code(item)}"
         case Fields(pairs):
             for name, value in pairs:
-                yield f"- **{_escape(name)}**: {_escape(value)}"
+                yield f"- **{_escape(name)}**: {_escape(bounded(value))}"
         case Commands(lines):
-            yield "```sh"
-            yield from (printable(line) for line in lines)
-            yield "```"
+            yield _fenced("\n".join(lines))
         case Table(columns, rows, title):
             if title is not None:
                 yield f"**{_escape(title)}**"
@@ -59,13 +57,27 @@ def _lines(block: Block) -> Iterator[str]:
 
 def _with_code(text: str) -> str:
     """Escaped, but for the commands in it, which stand as code."""
-    return "".join(_code(printable(piece)) if is_command else _escape(piece) for piece, is_command in in_pieces(text))
+    return "".join(
+        _code(printable(piece)) if is_command else _escape(piece) for piece, is_command in in_pieces(bounded(text))
+    )
 
 
 def _code(command: str) -> str:
-    longest = max((len(run) for run in re.findall("`+", command)), default=0)
-    fence = "`" * (longest + 1)
+    if "\n" in command:
+        return f"\n\n{_fenced(command)}\n\n"  # within a line a break would become a blank
+    fence = "`" * (_longest_run(command) + 1)
     return f"{fence}{command}{fence}"
+
+
+def _fenced(commands: str) -> str:
+    """A block of commands, whatever backquotes stand in them."""
+    text = printable(commands)
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}sh\n{text}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)
 
 
 def _escape(text: str) -> str:

@@ -20,15 +20,15 @@ from srfix.cli.output.interface import (
     Paragraph,
     Report,
     Table,
-    printable,
 )
 from srfix.recovery.commands import in_pieces
+from srfix.serde.printable import bounded, message, printable
 
 __all__ = ["render"]
 
 _UNLIMITED = 1_000_000
 """Columns of a pipe: a line is as long as it needs to be."""
-_TRAILING_BLANKS = re.compile(r"(?m)[ ]+((?:\x1b\[[0-9;]*m[ ]*)*)$")
+_TRAILING_BLANKS = re.compile(r"(?m)(?<! )[ ]++((?:\x1b\[[0-9;]*m[ ]*)*)$")
 """What rich fills a line with to the width of a table; styles may end among the blanks."""
 
 
@@ -48,7 +48,7 @@ def render(report: Report, stream: TextIO) -> None:
 def _print(console: Console, block: Block) -> None:
     match block:
         case Heading(text, level):
-            console.print(Text(printable(text), style="bold" if level == 1 else "bold dim"))
+            console.print(Text(message(text), style="bold" if level == 1 else "bold dim"))
         case Paragraph(text):
             for piece, is_command in _pieces(console, text):
                 if is_command:
@@ -82,9 +82,12 @@ def _print_command(console: Console, line: str, *, indent: int = 2) -> None:
 
 
 def _pieces(console: Console, text: str) -> Iterator[tuple[str, bool]]:
-    """The text, with each command that a terminal would fold on a line of its own: it could not be copied else."""
+    """The text, with each command that a terminal would fold on a line of its own: it could not be copied else. So is one
+    that holds a line break, which an indent would change."""
+    text = bounded(text)
     pieces = list(in_pieces(text))
-    if len(text) <= console.width or not any(is_command for _piece, is_command in pieces):
+    is_short = len(text) <= console.width and not any(is_command and "\n" in piece for piece, is_command in pieces)
+    if is_short or not any(is_command for _piece, is_command in pieces):
         yield text, False
         return
     for piece, is_command in pieces:
@@ -98,7 +101,7 @@ def _grid(pairs: list[tuple[str, str]], *, style: str | None) -> RichTable:
     grid.add_column(no_wrap=True, style=style)
     grid.add_column(overflow="fold")
     for name, value in pairs:
-        grid.add_row(Text(printable(name)), Text(printable(value)))
+        grid.add_row(Text(printable(name)), Text(message(value)))
     return grid
 
 

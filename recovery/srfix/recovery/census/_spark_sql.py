@@ -16,7 +16,15 @@ from typing import Final
 
 from srfix.recovery.census.interface import IdCount, RoleCensus
 from srfix.serde.subjects import Role
-from srfix.serde.wire import MIN_SCHEMA_ID, PREFIX_GUID_SIZE, PREFIX_ID_SIZE, SchemaId, schema_id_header
+from srfix.serde.wire import (
+    MAX_SCHEMA_ID,
+    MIN_SCHEMA_ID,
+    PREFIX_GUID_SIZE,
+    PREFIX_ID_SIZE,
+    SchemaId,
+    prefix_id_bytes,
+    schema_id_header,
+)
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId
 
 __all__ = ["Group", "counting_sql", "latest_sql", "live_sql", "peek_sql", "role_census"]
@@ -84,8 +92,10 @@ def peek_sql(payload: str, role: Role, *, headers: str | None = "headers") -> st
     :param headers: an expression of the type that spark-sql-kafka gives headers; None if there are none.
     """
     magic_id, magic_guid = f"substring({payload}, 1, 1) = X'00'", "substring({}, 1, 1) = X'01'"
+    # Bytes compare as unsigned ones, from the first on.
+    lowest, highest = prefix_id_bytes(MIN_SCHEMA_ID).hex(), prefix_id_bytes(MAX_SCHEMA_ID).hex()
+    is_id = f"substring({payload}, 1, {PREFIX_ID_SIZE}) BETWEEN X'{lowest}' AND X'{highest}'"
     schema_id = f"CAST(conv(hex(substring({payload}, 2, {PREFIX_ID_SIZE - 1})), 16, 10) AS BIGINT)"
-    too_low = ", ".join(f"X'{low:0{2 * PREFIX_ID_SIZE}x}'" for low in range(MIN_SCHEMA_ID))
     header = f"try_element_at(filter({headers}, h -> h.key = '{schema_id_header(role)}'), -1)"
     by_header = f"""
         WHEN {header} IS NOT NULL THEN CASE
@@ -94,7 +104,7 @@ def peek_sql(payload: str, role: Role, *, headers: str | None = "headers") -> st
     return f"""CAST(CASE
         WHEN {payload} IS NULL THEN {NO_PAYLOAD}{"" if headers is None else by_header}
         WHEN length({payload}) >= {PREFIX_ID_SIZE} AND {magic_id} THEN
-          if(substring({payload}, 1, {PREFIX_ID_SIZE}) IN ({too_low}), {UNFRAMED}, {schema_id})
+          if({is_id}, {schema_id}, {UNFRAMED})
         WHEN length({payload}) >= {PREFIX_GUID_SIZE} AND {magic_guid.format(payload)} THEN {BY_GUID}
         ELSE {UNFRAMED} END AS BIGINT)"""
 

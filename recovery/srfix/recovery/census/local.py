@@ -71,10 +71,11 @@ class LocalCensus:
         :raises ClusterError: if the cluster does not answer, the topic or a partition does not exist, no
             record arrives for `stall_timeout_s`, or a log goes back while it is read (recreated, truncated).
         """
+        began = time.monotonic()  # a broker that is slow to tell the ends takes of the same deadline
         with Cluster(self._config, timeout_s=self._timeout_s) as cluster:
             watermarks = cluster.watermarks(request.topic, request.partitions)
         client = ReadOnlyClient(self._config)
-        read = _Read(client, request, watermarks, self._stall_timeout_s, on_progress)
+        read = _Read(client, request, watermarks, self._stall_timeout_s, on_progress, began)
         return read.run()
 
 
@@ -88,6 +89,7 @@ class _Read:
         watermarks: Mapping[int, tuple[int, int]],
         stall_timeout_s: float,
         on_progress: Callable[[CensusProgress], None] | None,
+        began: float,
     ) -> None:
         self._client = client
         self._request = request
@@ -104,7 +106,7 @@ class _Read:
         self._waiting: dict[int, int] = {}
         self._stopped_early: dict[int, str] = {}
         self._records = 0
-        self._began = self._reported = time.monotonic()
+        self._began = self._reported = began
 
     def run(self) -> Census:
         """Reads until every partition is at its end, or a limit of the request is reached."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from srfix.recovery.commands import shell_words
 from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.stores import SuspectStore
 from srfix.recovery.survey import Survey
@@ -21,7 +22,12 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
         return
     if named.topic not in survey.topics():
         raise UsageError(
-            f"--source {named.said}: there is no topic {named.topic!r} on this cluster. Check its spelling and "
+            f"{shell_words('--source', named.said)}: there is no topic {named.topic!r} on this cluster. Check its spelling and "
             "--bootstrap-servers."
         )
-    yield Evidence(kind=KIND, topic=named.topic, weight=Weight.CONCLUSIVE, detail=f"named with --source {named.said}")
+    yield Evidence(
+        kind=KIND,
+        topic=named.topic,
+        weight=Weight.CONCLUSIVE,
+        detail=f"named with {shell_words('--source', named.said)}",
+    )

@@ -200,7 +200,7 @@ NOT_COMMITTED: Final = _source(
 GONE: Final = _source(
     "gone",
     Weight.STRONG,
-    "there is no such topic any more, and one that the group reads has exactly the fields",
+    "there is no such topic any more, and one that the group reads fits as well",
     against=True,
 )
 

@@ -120,7 +120,7 @@ def _topic_record_subjects(
 ) -> Iterator[tuple[Topic, Subject]]:
     for subject in survey.subjects():
         context, name = split_context(subject)
-        if context != store.context or name.endswith(("-value", "-key")):
+        if context != store.context or split_subject(name) is not None:
             continue
         for at, letter in enumerate(name):
             if letter == "-" and name[:at] in topics:

@@ -7,6 +7,7 @@ Fields come and go by version (`format` became `keyFormat` and `valueFormat`; `s
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -102,9 +103,9 @@ def _joined(old: QueryDescription | None, new: QueryDescription) -> QueryDescrip
 
 def _objects(document: Json) -> Iterator[Mapping[str, Json]]:
     """Every object, outer before inner, without recursion: a saved file may be nested as deep as it likes."""
-    waiting: list[Json] = [document]
+    waiting: deque[Json] = deque([document])
     while waiting:
-        found = waiting.pop(0)
+        found = waiting.popleft()
         if isinstance(found, dict):
             yield found
             waiting.extend(found.values())

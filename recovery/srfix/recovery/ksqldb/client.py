@@ -6,27 +6,57 @@ here can send them.
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Final, Self
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 import requests
+import urllib3
 
 from srfix.recovery.ksqldb.answers import merge, read_answer
 from srfix.recovery.ksqldb.models import KsqldbAnswers
+from srfix.serde.bounds import CONNECT_SECONDS, KSQLDB_SECONDS, AnswerBounds
 from srfix.serde.errors import KsqldbError, UsageError
+from srfix.serde.forking import PerProcess
+from srfix.serde.printable import foreign
 from srfix.serde.registry import BasicAuth, Secret
 from srfix.serde.registry.auth import NO_CREDENTIALS, Credentials
+from srfix.serde.registry.bounded import AnswerBoundError, BoundedSession, check_json_parts, exchange
 from srfix.serde.registry.models import Json
+from srfix.serde.registry_properties import answer_bounds
 
-__all__ = ["KsqldbClient"]
+__all__ = ["KSQLDB_BOUNDS", "KsqldbClient", "ksqldb_bounds"]
 
 _JSON: Final = "application/vnd.ksql.v1+json"
 _QUERY_ID: Final = re.compile(r"[A-Za-z0-9_]+")
 _SHOWN: Final = 200
+KSQLDB_BOUNDS: Final = AnswerBounds(body_bytes=16 * 2**20, json_parts=1_000_000, deadline_s=30.0)
+"""A server with a thousand queries answers with some megabytes."""
+_CHANGEABLE: Final = (
+    "http.answer.max.bytes",
+    "http.answer.max.head.bytes",
+    "http.answer.max.parts",
+    "http.answer.deadline.ms",
+)
+
+
+def ksqldb_bounds(properties: Mapping[str, str]) -> AnswerBounds:
+    """What one answer may take, as the properties say.
+
+    :raises UsageError: if one is unknown, or no number.
+    """
+    unknown = sorted(properties.keys() - set(_CHANGEABLE))
+    if unknown:
+        raise UsageError(f"There is no property {unknown[0]} of ksqlDB's client. Known are: {', '.join(_CHANGEABLE)}.")
+    return answer_bounds(properties, default=KSQLDB_BOUNDS)
+
+
+def _open() -> BoundedSession:
+    return BoundedSession()
 
 
 class KsqldbClient:
@@ -36,6 +66,7 @@ class KsqldbClient:
     :param auth: HTTP basic authentication.
     :param ca_file: PEM file of the CA, for https.
     :param deadline_s: how long `survey` may take altogether; what does not fit is a problem in its answer.
+    :param bounds: what one answer may take.
     :raises UsageError: if the URL is none.
     """
 
@@ -45,25 +76,29 @@ class KsqldbClient:
         *,
         auth: BasicAuth | None = None,
         ca_file: str | None = None,
-        connect_timeout_s: float = 5.0,
+        connect_timeout_s: float = CONNECT_SECONDS,
         read_timeout_s: float = 15.0,
-        deadline_s: float = 60.0,
+        deadline_s: float = KSQLDB_SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        bounds: AnswerBounds = KSQLDB_BOUNDS,
     ) -> None:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError("The URL of ksqlDB is http://HOST:PORT or https://HOST:PORT; what was given is none.")
+        parts = _parts(url if "://" in url else f"http://{url}")
+        if parts is None:
+            raise UsageError(
+                "The URL of ksqlDB is http://HOST:PORT or https://HOST:PORT; what was given is none. It is not shown, for it "
+                "may hold a password, in which what is special must be percent-encoded."
+            )
         if parts.username and auth is None:
             auth = BasicAuth(unquote(parts.username), Secret(unquote(parts.password or "")))
         bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
         self.url: Final = urlunsplit(bare).rstrip("/")
         self._auth = auth
-        self._timeout_s = (connect_timeout_s, read_timeout_s)
+        self._connect_timeout_s, self._read_timeout_s = connect_timeout_s, read_timeout_s
         self._deadline_s = deadline_s
         self._clock = clock
-        self._session = requests.Session()
-        self._session.trust_env = False  # a ~/.netrc must not answer for the person
-        self._session.verify = ca_file or True
+        self._bounds = bounds
+        self._ca_file = ca_file
+        self._session = PerProcess(_open)
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +113,9 @@ class KsqldbClient:
 
     def close(self) -> None:
         """Closes the connections."""
-        self._session.close()
+        session = self._session.made()
+        if session is not None:
+            session.close()
 
     def survey(self) -> KsqldbAnswers:
         """Version, queries with their topologies, and the tables and streams that they read.
@@ -109,26 +146,41 @@ class KsqldbClient:
             return merge(short, KsqldbAnswers(origin=self.url, problems=(error.message,)))
 
     def _tell(self, statement: str, ends: float) -> KsqldbAnswers:
-        if self._clock() >= ends:
+        left_s = ends - self._clock()
+        if left_s <= 0:
             late = f"not everything was asked within {self._deadline_s:g} s: some topologies or topics are not known"
             return KsqldbAnswers(origin=self.url, problems=(late,))
         try:
-            return self._ask(statement)
+            return self._ask(statement, left_s)
         except KsqldbError as error:
             return KsqldbAnswers(origin=self.url, problems=(f"{statement} {error.message}",))
 
-    def _ask(self, statement: str) -> KsqldbAnswers:
-        document = self._send("POST", "/ksql", {"ksql": statement, "streamsProperties": {}})
+    def _ask(self, statement: str, left_s: float | None = None) -> KsqldbAnswers:
+        document = self._send("POST", "/ksql", {"ksql": statement, "streamsProperties": {}}, left_s)
         return read_answer(document, origin=self.url)
 
-    def _send(self, method: str, path: str, body: dict[str, Json] | None = None) -> Json:
+    def _send(self, method: str, path: str, body: dict[str, Json] | None = None, left_s: float | None = None) -> Json:
         credentials = self._auth.credentials() if self._auth is not None else NO_CREDENTIALS
         headers = {"Accept": _JSON, "Content-Type": _JSON, **credentials.headers}
         try:
-            answer = self._session.request(
-                method, f"{self.url}{path}", json=body, headers=headers, timeout=self._timeout_s, allow_redirects=False
+            session = self._session.get()
+            request = requests.Request(method, f"{self.url}{path}", json=body, headers=headers)
+            answer, received = exchange(
+                session,
+                session.prepare_request(request),
+                bounds=self._bounds,
+                connect_timeout_s=self._connect_timeout_s,
+                read_timeout_s=self._read_timeout_s,
+                deadline_s=left_s,
+                verify=self._ca_file or True,
             )
-        except requests.RequestException as error:
+            check_json_parts(received, self._bounds)
+        except AnswerBoundError as error:
+            raise KsqldbError(
+                f"{self.url} was asked {method} {path}, and {error}. Check that this is ksqlDB. If it is, raise the bound "
+                "(--ksqldb-config NAME=VALUE), or save what it answers and give that (--ksqldb-text)."
+            ) from None
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             # The exception's own text quotes URLs and headers.
             raise KsqldbError(
                 f"{self.url} did not answer {method} {path}: {_reason(error)}. Check the URL, the port (8088 by "
@@ -140,8 +192,8 @@ class KsqldbClient:
                 "user must be allowed to list and describe."
             )
         try:
-            document: Json = answer.json()
-        except ValueError:
+            document: Json = json.loads(received)
+        except (ValueError, RecursionError):
             raise KsqldbError(
                 f"{self.url} answered {method} {path} with HTTP {answer.status_code} and no JSON: is this ksqlDB, "
                 "and not a proxy?"
@@ -153,18 +205,33 @@ class KsqldbClient:
         return document
 
 
+def _parts(url: str) -> SplitResult | None:
+    """None for what is no URL of a server: no exception of the parser, whose message would hold it."""
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port is not None or not parts.netloc.endswith(":")
+    except ValueError:
+        return None
+    is_one = parts.scheme in ("http", "https") and parts.hostname and has_port and "@" not in parts.path
+    return parts if is_one else None
+
+
 def _said(document: Json, credentials: Credentials) -> str:
     message = document.get("message") if isinstance(document, dict) else None
     text = " ".join(str(message).split()) if message else "without a message"
-    return credentials.scrub(text)[:_SHOWN]
+    return foreign(credentials.scrub(text), _SHOWN)
 
 
-def _reason(error: requests.RequestException) -> str:
+def _reason(error: Exception) -> str:
     match error:
         case requests.exceptions.SSLError():
             return "TLS failed (a certificate that is not trusted, or no TLS at the other end)"
-        case requests.Timeout():
+        case requests.Timeout() | urllib3.exceptions.TimeoutError() | TimeoutError():
             return "no answer in time"
+        case urllib3.exceptions.DecodeError():
+            return "its answer could not be decompressed"
+        case urllib3.exceptions.ProtocolError():
+            return "the connection was cut before the answer was complete"
         case requests.ConnectionError():
             return "no connection"
         case _:

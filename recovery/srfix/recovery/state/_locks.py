@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from srfix.serde.files import open_file
+
 __all__ = ["is_locked"]
 
 _FLOCK: Final = struct.Struct("hhqqi4x")
@@ -24,7 +26,7 @@ def is_locked(path: Path) -> bool | None:
     import fcntl
 
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             wanted = _FLOCK.pack(fcntl.F_RDLCK, 0, 0, 0, 0)
             kind = _FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, wanted))[0]
     except FileNotFoundError:

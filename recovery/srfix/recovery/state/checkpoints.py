@@ -16,7 +16,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from srfix.serde import bounds
 from srfix.serde.errors import StateDirectoryError
+from srfix.serde.files import read_file
 from srfix.serde.subjects import Topic
 
 __all__ = ["Checkpoint", "CheckpointEntry", "OffsetMeaning", "parse_checkpoint", "read_checkpoint"]
@@ -24,7 +26,6 @@ __all__ = ["Checkpoint", "CheckpointEntry", "OffsetMeaning", "parse_checkpoint",
 _VERSION: Final = 0
 _OFFSET_UNKNOWN: Final = -4
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
-_LONGEST: Final = 64 << 20
 
 
 class OffsetMeaning(Enum):
@@ -80,8 +81,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     :raises StateDirectoryError: if it is not one; the message names the file and the line.
     :raises OSError: if it cannot be opened.
     """
-    with path.open("rb") as file:
-        return parse_checkpoint(file.read(_LONGEST), path=str(path))
+    return parse_checkpoint(read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES), path=str(path))
 
 
 def parse_checkpoint(content: bytes, *, path: str) -> Checkpoint:

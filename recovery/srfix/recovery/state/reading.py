@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,9 @@ from srfix.recovery.state.checkpoints import Checkpoint, read_checkpoint
 from srfix.recovery.state.directory import ApplicationState, Problem, StoreDirectory, StoreKind, Task, Traces
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, StoreOffsets, parse_offsets
 from srfix.recovery.state.rocksdb import LibraryMissingError, read_column_family
+from srfix.serde import bounds
 from srfix.serde.errors import StateDirectoryError, UsageError
+from srfix.serde.files import is_there, parse_json, read_file
 from srfix.serde.subjects import changelog_topic
 
 __all__ = ["read_state_directory"]
@@ -41,9 +42,10 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
     """
     try:
         folders = [path] if _is_application(path) else [p for p in sorted(path.iterdir()) if _is_application(p)]
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a null character, or half a surrogate pair
+        why = error.strerror if isinstance(error, OSError) else "no directory can have this name"
         raise UsageError(
-            f"The state directory {str(path)!r} cannot be read: {error.strerror}. Give the application's state.dir, or "
+            f"The state directory {str(path)!r} cannot be read: {why}. Give the application's state.dir, or "
             "the folder named after the application.id in it; a copy will do."
         ) from error
     if not folders:
@@ -93,8 +95,8 @@ class _Reader:
         else:
             tasks = [self._with_offsets(task) for task in tasks]
         traces = Traces(
-            has_process_metadata=(folder / _PROCESS_METADATA).exists(),
-            has_task_locks=any((Path(task.path) / _LOCK).exists() for task in tasks),
+            has_process_metadata=is_there(folder / _PROCESS_METADATA),
+            has_task_locks=any(is_there(Path(task.path) / _LOCK) for task in tasks),
             has_position_files=any(True for task in tasks for _ in Path(task.path).glob("*.position")),
             has_offsets_column_families=any(store.offsets is not None for task in tasks for store in task.stores),
         )
@@ -133,7 +135,7 @@ class _Reader:
 
     def _stores(self, path: Path) -> Iterator[StoreDirectory]:
         for child in self._children(path):
-            if child.name == _ROCKSDB and not (child / _CURRENT).exists():
+            if child.name == _ROCKSDB and not is_there(child / _CURRENT):
                 for store in self._children(child):
                     yield StoreDirectory(name=store.name, kind=StoreKind.KEY_VALUE, path=str(store))
             else:
@@ -163,7 +165,7 @@ class _Reader:
         return replace(task, stores=tuple(stores))
 
     def _offsets(self, path: Path) -> StoreOffsets | None:
-        if self._library_is_missing or not (path / _CURRENT).exists():
+        if self._library_is_missing or not is_there(path / _CURRENT):
             return None
         with self._noting(path):
             try:
@@ -183,11 +185,11 @@ class _Reader:
         path = folder / _PROCESS_METADATA
         with self._noting(path):
             try:
-                content = path.read_bytes()
+                content = read_file(path, most_bytes=bounds.MOST_METADATA_BYTES)
             except FileNotFoundError:
                 return
             try:
-                document = json.loads(content)
+                document = parse_json(content)
             except ValueError:
                 document = None
             if not (isinstance(document, dict) and isinstance(document.get("processId"), str)):

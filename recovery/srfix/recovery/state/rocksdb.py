@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, cast
 
+from srfix.recovery.state.views import view_directory
 from srfix.serde.errors import StateDirectoryError
 
 __all__ = ["LibraryMissingError", "column_families", "linked_view", "read_column_family"]
@@ -33,23 +33,20 @@ class LibraryMissingError(StateDirectoryError):
 
 @contextmanager
 def linked_view(database: Path) -> Iterator[Path]:
-    """A directory of our own in which the database can be opened; gone at the end.
+    """A directory of our own in which the database can be opened; gone at the end, or swept after a kill (`views`).
 
     Tables (`*.sst`, which never change) are linked, hard where that is possible, so that they stay readable while a
     running application compacts them away; everything else is copied.
 
     :raises OSError: if a file cannot be read, or vanished meanwhile.
     """
-    scratch = Path(tempfile.mkdtemp(prefix="srfix-view-"))
-    try:
+    with view_directory() as scratch:
         for entry in (entry for pattern in _FILES for entry in database.glob(pattern)):
             if entry.suffix == ".sst":
                 _link(entry.resolve(), scratch / entry.name)
             else:
                 shutil.copyfile(entry, scratch / entry.name)
         yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _link(target: Path, name: Path) -> None:

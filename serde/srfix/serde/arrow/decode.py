@@ -23,7 +23,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from srfix.serde._batch_rows import (
-    ROWS_AT_A_TIME,
     BadRow,
     Contexts,
     OnError,
@@ -189,8 +188,8 @@ class RowWise:
         parts: list[list[object]] = [[] for _ in self._types]
         bad: list[BadRow] = []
         tombstones: list[int] = []
+        start = 0
         for rows in chunks_of_rows(payloads, ctx, self._deserializer):
-            start = len(parts[0]) * ROWS_AT_A_TIME
             arrays = self._good(rows)
             if arrays is None:
                 arrays, worse = self._arrays(rows, payloads, start)
@@ -198,6 +197,7 @@ class RowWise:
                 tombstones += (position for position, row in enumerate(rows, start) if row is None)
             for part, array in zip(parts, arrays, strict=True):
                 part.append(array)
+            start += len(rows)
         arrays = [
             one_array(part or [pa.array([], field.type)], f"the column {field.name!r}")
             for field, part in zip(self.schema, parts, strict=True)

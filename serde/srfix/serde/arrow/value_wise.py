@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
-from srfix.serde._batch_rows import ROWS_AT_A_TIME, Contexts, Payloads, payloads_from, reason_of
+from srfix.serde._batch_rows import Contexts, Payloads, payloads_from, reason_of
 from srfix.serde._column_types import Columns
 from srfix.serde.arrow._one_array import one_array
 from srfix.serde.arrow._pyarrow import pyarrow, pyarrow_compute
 from srfix.serde.arrow.decode import REFUSED, RowWise
+from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.engine import DecodedBatch
 from srfix.serde.errors import DecodeError, SrfixError
 from srfix.serde.interface import Context, Deserializer
@@ -59,7 +60,8 @@ class ValueWise:
         plans = self._plans.setdefault((ctx.topic, ctx.field), {})
         parts = [[pa.array([], field.type)] for field in self._schema]
         left: list[int] = []
-        for start in range(0, len(payloads), ROWS_AT_A_TIME):
+        start = 0
+        while start < len(payloads):
             some = payloads_from(payloads, start)
             values, odd = self._values(some, ctx, plans)
             arrays = self._arrays(values)
@@ -69,6 +71,7 @@ class ValueWise:
             left += (start + position for position in odd)
             for part, array in zip(parts, arrays, strict=True):
                 part.append(array)
+            start += len(some)
         columns = [
             one_array(part, f"the column {field.name!r}") for field, part in zip(self._schema, parts, strict=True)
         ]
@@ -108,7 +111,8 @@ class ValueWise:
             if reason_of(error) is None:
                 raise
             return _never
-        plans[prefix_of(payload)] = decode = decode or partial(_values_of_row, self._deserializer, ctx)
+        decode = decode or partial(_values_of_row, self._deserializer, ctx)
+        remember(plans, prefix_of(payload), decode, payload_bounds().plans)
         return decode
 
     def _arrays(self, values: Sequence[object]) -> list[pa.Array] | None:

@@ -20,14 +20,16 @@ from fastavro.repository.base import AbstractSchemaRepository, SchemaRepositoryE
 from fastavro.schema import load_schema
 from fastavro.validation import ValidationError, validate
 
+from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.confluent._references import References
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError
 from srfix.serde.formats import avro
+from srfix.serde.formats._avro_costs import CONTAINER, Costs, text_cost
 from srfix.serde.formats._avro_engine import trailing_bytes
 from srfix.serde.formats._avro_guard import check_body, guard_of
-from srfix.serde.formats._avro_schema import MAX_LEVELS, analyse, load
+from srfix.serde.formats._avro_schema import MISSING, AvroNode, analyse, has_decimals, load
 from srfix.serde.interface import Value
 
 __all__ = ["AvroSchema", "prepared_text"]
@@ -122,11 +124,17 @@ class AvroSchema:
         read = fastavro.schemaless_reader
         parsed = cast("dict[object, object]", self._parsed)
         other = None if reader is None else cast("dict[object, object]", reader._parsed)
-        check, guard = partial(check_body, self._graph), guard_of(self._graph)
+        surplus = {} if reader is None else _surplus(self._graph, reader._graph)
+        costs = Costs(self._graph, surplus, converts_decimals=True)
+        check, guard = partial(check_body, costs), guard_of(costs)
+        most_bytes = payload_bounds().decimal_bytes
+        converts = has_decimals(self._graph)
 
         def decode(payload: bytes, body_offset: int) -> Value:
             if guard is not None:
                 guard(payload, body_offset)
+            if converts and len(payload) > most_bytes:
+                check(payload, body_offset)
             body = BytesIO(payload)
             body.seek(body_offset)
             try:
@@ -142,6 +150,26 @@ class AvroSchema:
             return value
 
         return decode
+
+
+def _surplus(writer: AvroNode, reader: AvroNode) -> dict[AvroNode, int]:
+    """What a reader schema's defaults can add to each record of the writer's."""
+    added = 0
+    for record in _records(reader):
+        defaults = (part.default for part in record.fields if part.default is not MISSING)
+        added = max(added, len(record.fields) + sum(1 + text_cost(len(json.dumps(default))) for default in defaults))
+    return dict.fromkeys(_records(writer), CONTAINER + added)
+
+
+def _records(root: AvroNode) -> set[AvroNode]:
+    seen: set[AvroNode] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend((*node.branches, *(part.node for part in node.fields), *((node.items,) if node.items else ())))
+    return {node for node in seen if node.kind == "record"}
 
 
 def _parse(text: str, references: References) -> _Parsed:
@@ -179,7 +207,8 @@ class _Repository(AbstractSchemaRepository):  # type: ignore[misc, unused-ignore
 def _check_depth(value: object) -> None:
     """fastavro's compiled writer recurses on the C stack and does not check it."""
     level: dict[int, object] = {0: value}
-    for _ in range(MAX_LEVELS):
+    levels = payload_bounds().levels
+    for _ in range(levels):
         # By identity, so that a value which contains itself twice does not double with each level.
         level = {
             id(part): part
@@ -189,7 +218,7 @@ def _check_depth(value: object) -> None:
         }
         if not level:
             return
-    raise EncodeError(f"The value nests deeper than {MAX_LEVELS} levels.")
+    raise EncodeError(f"The value nests deeper than {levels} levels.")
 
 
 def _write_bytes(value: object, prefix: bytes) -> bytes:

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from srfix.serde.confluent._known import ConfluentSchema, GivenSchema, KnownSchema, schema_from
 from srfix.serde.errors import SecretError, SrfixError, UsageError
+from srfix.serde.registry._unknown_ids import note_write
 from srfix.serde.registry._urls import without_user_info
 from srfix.serde.registry.errors import RegistryProtocolError, RegistryUnreachableError, answer_error_class
 from srfix.serde.registry.models import SchemaVersion
@@ -102,7 +103,10 @@ class ConfluentRegistry:
         def ask() -> KnownSchema:
             schema = _confluent_schema(given)
             self._client.clear_caches()
-            answer = self._client.register_schema_full_response(subject, schema, normalize_schemas=normalize)
+            try:
+                answer = self._client.register_schema_full_response(subject, schema, normalize_schemas=normalize)
+            finally:
+                note_write()
             return self._known(answer, given)
 
         return self._asked(f"subjects/{subject}/versions", ask, method="POST")

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from srfix.serde._locating import read_from
 from srfix.serde._resolved import words_for
+from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.confluent._config import Settings, check_callable
 from srfix.serde.confluent._framing import SchemaId, deserializer_of, header_role
 from srfix.serde.confluent._known import GivenSchema, KnownSchema
@@ -31,7 +32,16 @@ from srfix.serde.formats.table import check_schema_type, format_of
 from srfix.serde.interface import Context, Value
 from srfix.serde.registry.errors import RegistryAnswerError
 from srfix.serde.subjects import Role
-from srfix.serde.wire import PREFIX_ID_SIZE, Framing, header_guid, parse, prefix_of, schema_id_header, schema_id_of
+from srfix.serde.wire import (
+    PREFIX_ID_SIZE,
+    Framing,
+    given_schema_id,
+    header_guid,
+    parse,
+    prefix_of,
+    schema_id_header,
+    schema_id_of,
+)
 
 __all__ = ["CompileDecoder", "ConfluentDeserializer", "FromDict", "Readable"]
 
@@ -161,9 +171,10 @@ class ConfluentDeserializer:
             if decode is None:
                 decode = self._plan(identity, ctx)
                 if key is not None and ctx is not None:
-                    self._by_identity[key] = decode
+                    remember(self._by_identity, key, decode, payload_bounds().plans)
                     if offset == PREFIX_ID_SIZE:
-                        self._by_prefix[prefix_of(data), ctx.topic, ctx.field] = decode
+                        by_prefix = (prefix_of(data), ctx.topic, ctx.field)
+                        remember(self._by_prefix, by_prefix, decode, payload_bounds().plans)
             return decode(payload, offset)
         except (WireError, ResolveError, SchemaError, DecodeError) as error:
             raise read_from(error, ctx, identity) from error
@@ -206,7 +217,8 @@ class ConfluentDeserializer:
         key = (identity if writer is not None else None, subject, latest)
         decode = self._plans.get(key)
         if decode is None:
-            decode = self._plans[key] = self._made(identity, subject, writer, latest)
+            decode = self._made(identity, subject, writer, latest)
+            remember(self._plans, key, decode, payload_bounds().plans)
         return decode
 
     def _made(
@@ -243,14 +255,15 @@ class ConfluentDeserializer:
                 if isinstance(identity, UUID):
                     known = self._registry.by_guid(identity)
                 else:
-                    known = self._registry.by_id(identity, subject)
+                    known = self._registry.by_id(given_schema_id(identity), subject)
             except RegistryAnswerError as error:
                 if error.status != 404:
                     raise
                 raise _unknown(identity, error) from error
             check_schema_type(known.schema.schema_type, self._format)
             readable = self._parse(known.schema.text, references_of(self._registry, known.schema, subject))
-            found = self._writers[key] = _Writer(known, readable)
+            found = _Writer(known, readable)
+            remember(self._writers, key, found, payload_bounds().plans)
         return found
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -18,6 +17,7 @@ from srfix.serde.confluent._rules import Direction, check_rules
 from srfix.serde.confluent._strategies import strategy_of
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError, SubjectVersionError, UsageError
+from srfix.serde.forking import ForkLock
 from srfix.serde.interface import Context
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.registry.models import Schema
@@ -90,7 +90,7 @@ class ConfluentSerializer:
         self._targets: dict[tuple[str, str], _Target] = {}
         self._by_subject: dict[str, _Target] = {}
         self._by_version: dict[tuple[str, KnownSchema], _Target] = {}
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
 
     def __call__(self, obj: object, ctx: Context | None = None) -> bytes | None:
         """The payload; None for None (a tombstone), without asking the registry.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NoReturn, cast
 
+from srfix.serde.bounds import PATTERN_STEPS as _BACKTRACK_LIMIT
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.registry.models import Json
 
@@ -48,10 +49,6 @@ def validator(document: Json, references: Mapping[str, Json]) -> Validate:
         return ("$", "it is not valid") if error is None else (_path(error.instance_path), _short(error.message))
 
     return validate
-
-
-_BACKTRACK_LIMIT: Final = 100_000
-"""Steps of a pattern on one text, beyond which the text does not match."""
 
 
 def _compiled(library: object, document: Json, references: Mapping[str, Json]) -> jsonschema_rs.Validator:

@@ -8,13 +8,15 @@ collects every misfit.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 
+from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.errors import AmbiguousFieldError
 from srfix.serde.formats._avro_scalars import NULL, Check, Convert
@@ -26,6 +28,10 @@ __all__ = ["FieldCheck", "RecordCheck", "array_check", "entries_check", "map_che
 _MAX_SHAPES: Final = 512
 """How many tuples of value types, and of row keys, a record remembers. Rows of still other shapes go the
 careful way."""
+
+_MAX_SHAPE_BYTES: Final = payload_bounds().shape_bytes // payload_bounds().shapes * 8
+"""Row keys that take more are not remembered."""
+_Of = TypeVar("_Of")
 
 _Pick: TypeAlias = Callable[[Mapping[str, object]], tuple[object, ...]]
 _NONE_TYPE: Final = type(None)
@@ -90,8 +96,8 @@ class RecordCheck:
 
     def __init__(self, case_rule: CaseRule) -> None:
         self._case_rule = case_rule
-        self._match = lru_cache(maxsize=_MAX_SHAPES)(self._match_keys)
-        self._ways = lru_cache(maxsize=_MAX_SHAPES)(self._way_of)
+        self._match = _remembering(self._match_keys)
+        self._ways = _remembering(self._way_of)
         self._recipes: dict[tuple[type, ...], _Recipe] = {}
         self.set_fields(())
 
@@ -221,6 +227,18 @@ class RecordCheck:
         used = set(matched.values())
         unknown = tuple((f"->{key}", "has no column or field to go to") for key in keys if key not in used)
         return matched, unknown
+
+
+def _remembering(of_keys: Callable[[tuple[object, ...]], _Of]) -> Callable[[tuple[object, ...]], _Of]:
+    """The same, remembered for the latest sets of keys; large ones would be kept alive by it."""
+    remembered = lru_cache(maxsize=_MAX_SHAPES)(of_keys)
+
+    def of(keys: tuple[object, ...]) -> _Of:
+        if sum(map(sys.getsizeof, keys)) > _MAX_SHAPE_BYTES:
+            return of_keys(keys)
+        return remembered(keys)
+
+    return of
 
 
 def _missing(part: FieldCheck) -> object:

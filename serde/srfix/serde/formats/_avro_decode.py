@@ -9,19 +9,22 @@ it, whether it is null or not, and not before.
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 
 from srfix.serde._column_halves import only_column, require_string_keys, struct_of
 from srfix.serde._column_types import Columns
+from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats._avro_costs import Costs
 from srfix.serde.formats._avro_engine import fastavro_decoder
 from srfix.serde.formats._avro_finish import Finish, unless_none, unscaled_decimal
 from srfix.serde.formats._avro_guard import check_body, guard_of
 from srfix.serde.formats._avro_ints import hides_ints, int_check
 from srfix.serde.formats._avro_plan import ReadPlan, Step
-from srfix.serde.formats._avro_schema import AvroNode, load
+from srfix.serde.formats._avro_schema import AvroNode, has_decimals, load
 from srfix.serde.interface import Value
 
 __all__ = ["decoder", "values_decoder"]
@@ -51,16 +54,35 @@ def decoder(
     if schema_text is None:
         raise SchemaError("Avro bodies cannot be read without the schema that they were written under.")
     root = load(schema_text, references)
-    checks_ints = columns is None and hides_ints(root)
-    plan = ReadPlan(case_rule, for_columns=columns is not None, checks_ints=checks_ints)
-    step = Step(schema=plan.verbatim(root))
-    finish = None if checks_ints else int_check(root)
-    if columns is not None:
-        require_string_keys(columns, "Avro")
-        step, finish = _of_columns(plan, root, columns, wrapped=wrapped)
+    if columns is None:
+        return _as_written(root, case_rule)
+    plan = ReadPlan(case_rule, for_columns=True)
+    require_string_keys(columns, "Avro")
+    step, finish = _of_columns(plan, root, columns, wrapped=wrapped)
+    return _raw_bytes(finish) if root.kind == "bytes" else _read_by_fastavro(root, plan, step, finish)
+
+
+def _as_written(root: AvroNode, case_rule: CaseRule) -> Decode:
+    """Without columns."""
     if root.kind == "bytes":
-        return _raw_bytes(root, columns, finish)
-    return _read_by_fastavro(root, step, finish)
+        return _raw_bytes(unscaled_decimal(root.scale) if root.connect_logical == "decimal" else None)
+    checks_ints = hides_ints(root)
+    finish = None if checks_ints else int_check(root)
+
+    def decode_by(*, bounds_decimals: bool) -> Decode:
+        plan = ReadPlan(case_rule, for_columns=False, checks_ints=checks_ints, bounds_decimals=bounds_decimals)
+        return _read_by_fastavro(root, plan, Step(schema=plan.verbatim(root)), finish)
+
+    most_bytes = payload_bounds().decimal_bytes
+    if not has_decimals(root) or most_bytes >= sys.maxsize:
+        return decode_by(bounds_decimals=False)
+    short, long = decode_by(bounds_decimals=False), decode_by(bounds_decimals=True)
+
+    def decode(payload: bytes, body_offset: int) -> Value:
+        # A short body has no long decimal, and fastavro's own reading is the quickest.
+        return (short if len(payload) <= most_bytes else long)(payload, body_offset)
+
+    return decode
 
 
 def values_decoder(
@@ -83,15 +105,16 @@ def values_decoder(
     step = plan.column(root, struct_of(columns), "")
     if step.is_refusal:
         return None
-    return _read_by_fastavro(root, step, step.finish)
+    return _read_by_fastavro(root, plan, step, step.finish)
 
 
-def _read_by_fastavro(root: AvroNode, step: Step, finish: Finish | None) -> Decode:
+def _read_by_fastavro(root: AvroNode, plan: ReadPlan, step: Step, finish: Finish | None) -> Decode:
+    costs = Costs(root, plan.surplus)
     return fastavro_decoder(
         step.schema | {"__fastavro_parsed": True, "__named_schemas": {}},
-        guard=guard_of(root),
+        guard=guard_of(costs),
         finish=finish,
-        explain=partial(check_body, root),
+        explain=partial(check_body, costs),
     )
 
 
@@ -110,10 +133,7 @@ def _of_columns(plan: ReadPlan, root: AvroNode, columns: Columns, *, wrapped: bo
     return step, wrap
 
 
-def _raw_bytes(root: AvroNode, columns: Columns | None, finish: Finish | None) -> Decode:
-    if columns is None and root.connect_logical == "decimal":
-        finish = unscaled_decimal(root.scale)
-
+def _raw_bytes(finish: Finish | None) -> Decode:
     def decode(payload: bytes, body_offset: int) -> Value:
         value = payload[body_offset:]
         return value if finish is None else finish(value)

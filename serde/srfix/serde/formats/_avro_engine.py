@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, cast
 import fastavro
 
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import EncodeError, OutOfRangeError, TrailingBytesError
+from srfix.serde.errors import EncodeError, OutOfRangeError, PayloadBoundError, TrailingBytesError
 from srfix.serde.interface import Value
 
 __all__ = ["BodyCheck", "ParsedSchema", "fastavro_decoder", "fastavro_encoder", "shortest", "trailing_bytes"]
@@ -50,6 +50,8 @@ def fastavro_decoder(
         body.seek(body_offset)
         try:
             value: Value = read(body, parsed, None)
+        except PayloadBoundError:
+            raise
         except Exception as error:
             explain(payload, body_offset)
             # The bytes are well-formed: a logical type's value is out of Python's range.

@@ -9,7 +9,8 @@ from typing import Any, Final, TypeAlias
 
 from srfix.serde._column_types import MAX_DIGITS, Decimal
 from srfix.serde._connect_coercions import ensure_fit, shown_number
-from srfix.serde.errors import DecodeError, OutOfRangeError, SchemaError
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.errors import DecodeError, OutOfRangeError, PayloadBoundError, SchemaError
 from srfix.serde.formats._avro_schema import INT_MAX, INT_MIN
 from srfix.serde.interface import Row, Value
 
@@ -20,6 +21,7 @@ __all__ = [
     "chain",
     "check_int",
     "decimal_of_bytes",
+    "decimal_of_unscaled",
     "each",
     "each_value",
     "entries_to_dict",
@@ -76,6 +78,20 @@ def int_error(value: object, path: str) -> DecodeError:
     return DecodeError(f"At {path or 'the root'}, the body has an int of {value}, which needs more than 32 bits.")
 
 
+def decimal_of_unscaled(value: bytes, scale: int, most_bytes: int, path: str) -> decimal.Decimal:
+    """Unscaled bytes → a decimal of any size that is converted in no time.
+
+    :raises PayloadBoundError: if there are more than so many bytes.
+    """
+    if len(value) > most_bytes:
+        raise PayloadBoundError(
+            f"{f'At {path}, the' if path else 'The'} body has a decimal of {len(value):,} bytes, and at most {most_bytes:,} "
+            "are converted. It is hostile, or the bound is to be raised (srfix.serde.bounds: decimal_bytes).",
+            bound="decimal_bytes",
+        )
+    return decimal.Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale, _EXACT)
+
+
 def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
     """Unscaled bytes of a writer's scale → a column's decimal: Connect's `Decimal.toLogical`, then `ensureFit`.
 
@@ -89,6 +105,8 @@ def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
     # Compared as an integer first: a decimal of a megabyte is never made.
     bound = 10 ** min(max(column.precision - column.scale + scale, 0), MAX_DIGITS)
     same_scale = scale == column.scale
+    most_bytes = payload_bounds().decimal_bytes
+    may_be_long = bound.bit_length() > 8 * most_bytes
 
     def finish(value: Read) -> Value:
         if not value:
@@ -103,6 +121,8 @@ def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
                 path=path,
                 column_type=f"DECIMAL({column.precision}, {column.scale})",
             )
+        if may_be_long and len(value) > most_bytes:
+            return decimal_of_unscaled(value, scale, most_bytes, path)
         number = decimal.Decimal(unscaled).scaleb(-scale, _EXACT)
         return number if same_scale else fit(number)
 
@@ -110,12 +130,13 @@ def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
 
 
 def unscaled_decimal(scale: int) -> Finish:
-    """Unscaled bytes → a decimal of any size."""
+    """Unscaled bytes → a decimal of any size that is converted in no time."""
+    most_bytes = payload_bounds().decimal_bytes
 
     def finish(value: Read) -> Value:
         if not value:
             raise DecodeError("The body is a decimal of no bytes.")
-        return decimal.Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale, _EXACT)
+        return decimal_of_unscaled(value, scale, most_bytes, "")
 
     return finish
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Final
 
+from srfix.serde.formats._avro_costs import Costs
 from srfix.serde.formats._avro_engine import BodyCheck, trailing_bytes
-from srfix.serde.formats._avro_schema import MAX_LEVELS, AvroNode, analyse
+from srfix.serde.formats._avro_schema import analyse
 from srfix.serde.formats._avro_skim import skim
 
 __all__ = ["check_body", "guard_of"]
@@ -15,30 +17,33 @@ __all__ = ["check_body", "guard_of"]
 _LEAST_LONG: Final = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
 
 
-def guard_of(root: AvroNode) -> BodyCheck | None:
+def guard_of(costs: Costs) -> BodyCheck | None:
     """The check that bodies of a schema need; None where fastavro alone is safe."""
-    analysis = analyse(root)
-    if analysis.has_unbounded_arrays:
-        return partial(check_body, root)
+    analysis = analyse(costs.root)
+    safe_bytes = costs.safe_bytes
+    if analysis.has_unbounded_arrays or safe_bytes < 0:
+        return partial(check_body, costs)
     if analysis.is_recursive:
         # A loop through the schema costs a byte at least, so a short body cannot go deep.
-        return partial(_check_longer, root, MAX_LEVELS // analysis.node_count)
-    return partial(_check_blocks, root) if analysis.has_blocks else None
+        safe_bytes = min(safe_bytes, costs.bounds.levels // analysis.node_count)
+    if safe_bytes < math.inf:
+        return partial(_check_longer, costs, int(safe_bytes))
+    return partial(_check_blocks, costs) if analysis.has_blocks else None
 
 
-def check_body(root: AvroNode, payload: bytes, body_offset: int) -> None:
+def check_body(costs: Costs, payload: bytes, body_offset: int) -> None:
     """:raises DecodeError: if the body is not exactly one value of the schema, within the bounds of `skim`."""
-    end = skim(payload, body_offset, root)
+    end = skim(payload, body_offset, costs)
     if end != len(payload):
         raise trailing_bytes(len(payload) - end, len(payload) - body_offset)
 
 
-def _check_longer(root: AvroNode, safe_bytes: int, payload: bytes, body_offset: int) -> None:
+def _check_longer(costs: Costs, safe_bytes: int, payload: bytes, body_offset: int) -> None:
     if len(payload) - body_offset > safe_bytes or (255 in payload and _LEAST_LONG in payload):
-        check_body(root, payload, body_offset)
+        check_body(costs, payload, body_offset)
 
 
-def _check_blocks(root: AvroNode, payload: bytes, body_offset: int) -> None:
+def _check_blocks(costs: Costs, payload: bytes, body_offset: int) -> None:
     # A single byte is looked for much faster.
     if 255 in payload and _LEAST_LONG in payload:
-        check_body(root, payload, body_offset)
+        check_body(costs, payload, body_offset)

@@ -15,7 +15,7 @@ from srfix.serde._connect_schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIME
 from srfix.serde.formats._avro_connect import to_connect
 from srfix.serde.formats._avro_engine import ParsedSchema
 from srfix.serde.formats._avro_finish import Finish, chain, check_int, decimal_of_bytes
-from srfix.serde.formats._avro_readers import TIME_MILLIS
+from srfix.serde.formats._avro_readers import DECIMAL, TIME_MILLIS
 from srfix.serde.formats._avro_schema import AvroNode
 
 __all__ = ["BOOLEAN_SYMBOLS", "Step", "connect_type", "for_array", "head", "leaf"]
@@ -144,4 +144,6 @@ def head(node: AvroNode, *, logical: str | None) -> ParsedSchema:
         schema["logicalType"] = logical
         if logical == "decimal":
             schema.update(precision=_NEVER_ROUND, scale=node.scale)
+        elif logical == DECIMAL:
+            schema["scale"] = node.scale
     return schema

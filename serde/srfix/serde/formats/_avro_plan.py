@@ -19,6 +19,7 @@ from srfix.serde.casing import CaseRule, placements
 from srfix.serde.errors import ColumnError, IncompatibleTypeError, SchemaError
 from srfix.serde.formats._avro_columns import map_entry_types
 from srfix.serde.formats._avro_connect import union_field_name
+from srfix.serde.formats._avro_costs import CONTAINER, text_cost
 from srfix.serde.formats._avro_engine import ParsedSchema, shortest
 from srfix.serde.formats._avro_finish import (
     Finish,
@@ -34,7 +35,7 @@ from srfix.serde.formats._avro_finish import (
 from srfix.serde.formats._avro_ints import is_plain_int
 from srfix.serde.formats._avro_leaves import BOOLEAN_SYMBOLS, Step, connect_type, for_array, head, leaf
 from srfix.serde.formats._avro_names import avro_fields
-from srfix.serde.formats._avro_readers import INT, TIME_MICROS, TIME_MILLIS
+from srfix.serde.formats._avro_readers import DECIMAL, INT, TIME_MICROS, TIME_MILLIS
 from srfix.serde.formats._avro_schema import AvroNode, describe, nullable_branch
 from srfix.serde.interface import Value
 
@@ -50,18 +51,32 @@ class ReadPlan:
     :param for_columns: what no column takes is read as it is on the wire: a date that Python cannot hold disturbs nobody
         there.
     :param checks_ints: ints that are read as the writer has them fail where 32 bits do not hold them.
+    :param bounds_decimals: decimals that are read as the writer has them fail beyond the bound of their bytes.
     :param as_values: the root, a record, becomes the columns' values instead of a row, as typed arrays take them: times and
         dates as numbers, and nobody sees to it that what feeds an INTEGER has 32 bits.
     """
 
     def __init__(
-        self, case_rule: CaseRule, *, for_columns: bool, checks_ints: bool = False, as_values: bool = False
+        self,
+        case_rule: CaseRule,
+        *,
+        for_columns: bool,
+        checks_ints: bool = False,
+        bounds_decimals: bool = False,
+        as_values: bool = False,
     ) -> None:
         self._case_rule = case_rule
         self._for_columns = for_columns
         self._checks_ints = checks_ints
+        self._bounds_decimals = bounds_decimals
         self._as_values = as_values
+        self.surplus: dict[AvroNode, int] = {}
+        """What is made of a value of a type besides what fastavro gives (`Costs`)."""
         self._verbatim: dict[AvroNode, ParsedSchema] = {}
+
+    def _add(self, node: AvroNode, cost: int) -> None:
+        # A value feeds one of the places of its type.
+        self.surplus[node] = max(cost, self.surplus.get(node, 0))
 
     def verbatim(self, node: AvroNode) -> ParsedSchema:
         """The type as the writer has it; for columns, without its logical types."""
@@ -83,6 +98,8 @@ class ReadPlan:
             return INT
         if self._for_columns or node.logical is None:
             return None
+        if self._bounds_decimals and node.logical == "decimal":
+            return DECIMAL
         return _STRICT.get((node.kind, node.logical), node.logical)
 
     def column(self, node: AvroNode, type_: ColumnType, path: str, *, is_shared: bool = False) -> Step:
@@ -195,6 +212,8 @@ class ReadPlan:
         names = tuple(column.name for column in columns)
         filled = direct | {name for _, made in shared for columns_, _ in made for name in columns_}
         is_as_read = not shared and names == tuple(cast("str", part["name"]) for part in fields)
+        if not is_as_read:
+            self._add(node, CONTAINER + len(names))
         finish = finish_row(
             ints=tuple(ints),
             finishes=tuple(finishes),
@@ -215,6 +234,8 @@ class ReadPlan:
         raw = self.column(node, type_, path, is_shared=True)
         finish = raw.whole(path)
         value = default if finish is None else finish(default)
+        if isinstance(value, str | bytes):
+            self._add(node, text_cost(len(value)))
         return Step(schema=raw.schema, finish=null_as(value, finish))
 
     def _share(self, node: AvroNode, targets: tuple[Placed, ...], path: str) -> tuple[Step, tuple[Target, ...]]:
@@ -269,6 +290,7 @@ class ReadPlan:
                     refusals += [finish for _, finish in targets[name] if finish is not None]
             # The same bytes as the branch, and the value comes with its name.
             schema[number] = {"type": "record", "name": name, "fields": [{"name": name, "type": shortest(part)}]}
+        self._add(node, 2 * CONTAINER + 1 + len(type_.fields))
         finish = finish_union(
             names=tuple(column.name for column in type_.fields), refusals=tuple(refusals), targets=targets
         )

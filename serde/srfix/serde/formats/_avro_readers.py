@@ -3,6 +3,7 @@
 | logical type | of | refuses |
 |---|---|---|
 | `INT` | int | more than 32 bits: fastavro reads 64 |
+| `DECIMAL` | bytes, fixed | more bytes than `PayloadBounds.decimal_bytes`: their conversion is quadratic |
 | `TIME_MILLIS`, `TIME_MICROS` | int, long | what is not within a day: fastavro makes another time of what is negative |
 
 They stand in the reader's copy of a schema only. fastavro looks logical types up by name, in one table for the process
@@ -12,16 +13,22 @@ They stand in the reader's copy of a schema only. fastavro looks logical types u
 from __future__ import annotations
 
 import datetime
+import decimal
+from collections.abc import Mapping
 from typing import Final
 
 from fastavro.read import LOGICAL_READERS
 
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.formats._avro_finish import decimal_of_unscaled
 from srfix.serde.formats._avro_schema import INT_MAX, INT_MIN
 
-__all__ = ["INT", "TIME_MICROS", "TIME_MILLIS"]
+__all__ = ["DECIMAL", "INT", "TIME_MICROS", "TIME_MILLIS"]
 
 INT: Final = "srfix-int"
 """An int."""
+DECIMAL: Final = "srfix-decimal"
+"""A decimal."""
 TIME_MILLIS: Final = "srfix-time-millis"
 """A time of day in milliseconds."""
 TIME_MICROS: Final = "srfix-time-micros"
@@ -37,6 +44,13 @@ def _int(number: int, _writer: object = None, _reader: object = None) -> int:
     raise OverflowError(f"an int of {number}, which needs more than 32 bits")
 
 
+def _decimal(value: bytes, writer: Mapping[object, object] | None, _reader: object = None) -> decimal.Decimal:
+    scale = (writer or {}).get("scale")
+    if not value:  # as fastavro
+        return decimal.Decimal(0).scaleb(-scale if isinstance(scale, int) else 0)
+    return decimal_of_unscaled(value, scale if isinstance(scale, int) else 0, payload_bounds().decimal_bytes, "")
+
+
 def _time_millis(number: int, _writer: object = None, _reader: object = None) -> datetime.time:
     return _time_micros(number * 1000)
 
@@ -48,5 +62,7 @@ def _time_micros(number: int, _writer: object = None, _reader: object = None) ->
 
 
 LOGICAL_READERS[f"int-{INT}"] = _int
+LOGICAL_READERS[f"bytes-{DECIMAL}"] = _decimal
+LOGICAL_READERS[f"fixed-{DECIMAL}"] = _decimal
 LOGICAL_READERS[f"int-{TIME_MILLIS}"] = _time_millis
 LOGICAL_READERS[f"long-{TIME_MICROS}"] = _time_micros

@@ -17,6 +17,7 @@ from typing import Final, cast
 
 import fastavro
 
+from srfix.serde.bounds import AVRO_SCHEMA_LEVELS, payload_bounds
 from srfix.serde.errors import SchemaError
 
 __all__ = [
@@ -25,10 +26,10 @@ __all__ = [
     "AvroNode",
     "INT_MAX",
     "INT_MIN",
-    "MAX_LEVELS",
     "MISSING",
     "analyse",
     "describe",
+    "has_decimals",
     "load",
     "nullable_branch",
 ]
@@ -37,11 +38,6 @@ INT_MIN: Final = -(2**31)
 """The least int."""
 INT_MAX: Final = 2**31 - 1
 """The greatest int."""
-MAX_LEVELS: Final = 1000
-"""How deep types may nest while one body is read, references followed. Measured: 2,000 pass on a stack of 8
-MiB, 10,000 do not."""
-_MAX_VISITS: Final = 100_000
-_MAX_TEXT_LEVELS: Final = 400
 MISSING: Final = object()
 """Stands for "no default"; None is a default."""
 
@@ -120,7 +116,10 @@ def load(text: str, references: tuple[str, ...] = ()) -> AvroNode:
     named: dict[str, object] = {}
     for reference in references:
         _parse(reference, named)
-    root = _Builder(named).node(_parse(text, named))
+    try:
+        root = _Builder(named).node(_parse(text, named))
+    except RecursionError:
+        raise SchemaError("The schema's types nest too deep to be read, references followed.") from None
     analyse(root)
     return root
 
@@ -130,7 +129,8 @@ def _parse(text: str, named: dict[str, object]) -> object:
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"The schema text is not JSON ({error}): {_excerpt(text)}") from error
+        what = "it nests too deep" if isinstance(error, RecursionError) else str(error)
+        raise SchemaError(f"The schema text is not JSON ({what}): {_excerpt(text)}") from error
     _check_text_depth(raw, text)
     try:
         # Registries keep schemas whose defaults do not fit, and Java reads under them.
@@ -139,7 +139,7 @@ def _parse(text: str, named: dict[str, object]) -> object:
         )
     except Exception as error:
         raise SchemaError(
-            f"The schema text is not an Avro schema ({type(error).__name__}: {error}): {_excerpt(text)}"
+            f"The schema text is not an Avro schema ({type(error).__name__}: {_excerpt(str(error))}): {_excerpt(text)}"
         ) from error
 
 
@@ -151,8 +151,8 @@ def _check_text_depth(raw: object, text: str) -> None:
     stack = [(raw, 1)]
     while stack:
         part, depth = stack.pop()
-        if depth > _MAX_TEXT_LEVELS:
-            raise SchemaError(f"The schema text nests deeper than {_MAX_TEXT_LEVELS} levels: {_excerpt(text)}")
+        if depth > AVRO_SCHEMA_LEVELS:
+            raise SchemaError(f"The schema text nests deeper than {AVRO_SCHEMA_LEVELS} levels: {_excerpt(text)}")
         if isinstance(part, dict):
             stack.extend((value, depth + 1) for value in part.values())
         elif isinstance(part, list):
@@ -269,6 +269,21 @@ def describe(node: AvroNode) -> str:
     return f"{label} ({node.logical})" if node.logical else label
 
 
+def has_decimals(root: AvroNode) -> bool:
+    """True if a type of the graph is a decimal."""
+    seen: set[AvroNode] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.logical == "decimal":
+            return True
+        stack.extend((*node.branches, *(part.node for part in node.fields), *((node.items,) if node.items else ())))
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """What a reader must know before it lets fastavro loose on a body."""
@@ -289,13 +304,14 @@ def analyse(root: AvroNode) -> Analysis:
     :raises SchemaError: if reading a record would never end, or goes too deep or too wide before it needs any
         byte.
     """
-    walk = _Analyser()
+    bounds = payload_bounds()
+    walk = _Analyser(bounds.schema_parts)
     try:
         walk.visits(root)
     except RecursionError as error:
         raise SchemaError("The schema's types nest too deep to be read safely.") from error
-    if walk.levels.get(root, 1) > MAX_LEVELS:
-        raise SchemaError(f"The schema's types nest deeper than {MAX_LEVELS} levels, references followed.")
+    if walk.levels.get(root, 1) > bounds.levels:
+        raise SchemaError(f"The schema's types nest deeper than {bounds.levels} levels, references followed.")
     return Analysis(
         is_recursive=walk.is_recursive,
         has_unbounded_arrays=any(
@@ -307,7 +323,8 @@ def analyse(root: AvroNode) -> Analysis:
 
 
 class _Analyser:
-    def __init__(self) -> None:
+    def __init__(self, most_parts: int) -> None:
+        self._most_parts = most_parts
         self.is_recursive = False
         self.levels: dict[AvroNode, int] = {}
         self._visits: dict[AvroNode, int] = {}
@@ -333,9 +350,9 @@ class _Analyser:
             counts = [self.visits(part) for part in parts]
             total = 1 + (max(counts, default=0) if node.kind == "union" else 0)
         self._open.pop()
-        if total > _MAX_VISITS:
+        if total > self._most_parts:
             raise SchemaError(
-                f"The schema's types multiply to more than {_MAX_VISITS:,} parts a record: {describe(node)}."
+                f"The schema's types multiply to more than {self._most_parts:,} parts a record: {describe(node)}."
             )
         self.levels[node] = 1 + max((self.levels.get(part, 1) for part in parts), default=0)
         self._visits[node] = total

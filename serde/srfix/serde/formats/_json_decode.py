@@ -13,7 +13,8 @@ from typing import Final, TypeAlias
 from srfix.serde._column_types import STRING, Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, has_decimals
 from srfix.serde.casing import CaseRule, match_keys
 from srfix.serde.engine import Decode
-from srfix.serde.errors import DecodeError, IncompatibleTypeError
+from srfix.serde.errors import DecodeError, IncompatibleTypeError, PayloadBoundError
+from srfix.serde.formats._json_budget import Budget, Shapes
 from srfix.serde.formats._json_parse import parse, parse_exact, parse_from
 from srfix.serde.formats._json_scalars import MISSING, Convert, Misread, exact_type, scalar_reader
 from srfix.serde.interface import Row, Value
@@ -23,9 +24,6 @@ __all__ = ["column_decoder", "plain_decoder"]
 _Step: TypeAlias = tuple[str, str, type | None, Convert]
 """Column, key, the Python type that is taken as it is, and what else is done with its value."""
 
-_MAX_SHAPES: Final = 512
-_MAX_SHAPE_KEYS: Final = 1024
-"""How many sets of keys an object's reader remembers, and how large ones. Others are matched anew for each row."""
 _NONE_TYPE: Final = type(None)
 _WHITE_SPACE: Final = b" \t\r\n"
 _ROOT: Final = "$"
@@ -39,7 +37,9 @@ def plain_decoder() -> Decode:
 def column_decoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> Decode:
     """Rows of the columns; with `wrapped=False` the body is the bare value of the only one."""
     single = None if wrapped else columns[0]
-    read = _reader(Struct(columns) if single is None else single.type, case_rule, _ROOT)
+    readers = _Readers(case_rule)
+    read = readers.of(Struct(columns) if single is None else single.type, _ROOT)
+    begin = readers.budget.begin if readers.budget.is_needed else None
     every_digit = has_decimals(columns)
 
     def decode(payload: bytes, body_offset: int) -> Value:
@@ -49,8 +49,12 @@ def column_decoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> D
             return exactly(body)
         try:
             value = parse(body)
+            if begin is not None:
+                begin(len(body))
             read_value = None if value is None else read(value)
             return read_value if single is None else {single.name: read_value}
+        except PayloadBoundError:
+            raise
         except (DecodeError, Misread, RecursionError):
             pass  # the exact reading has the words, if it fails too
         row = exactly(body)
@@ -61,6 +65,8 @@ def column_decoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> D
     def exactly(body: bytes) -> Value:
         exact: object = parse_exact(body) if body.strip(_WHITE_SPACE) else MISSING
         try:
+            if begin is not None:
+                begin(len(body))
             read_value = None if exact is None else read(exact)
         except Misread as misread:
             raise _error(misread) from misread
@@ -71,31 +77,59 @@ def column_decoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> D
     return decode
 
 
-def _reader(type_: ColumnType, case_rule: CaseRule, where: str) -> Convert:
-    match type_:
-        case Struct():
-            return _StructReader(type_, case_rule, where).read
-        case Array(items):
-            return _array_reader(type_, exact_type(items), _reader(items, case_rule, f"{where}[]"))
-        case Map(values):
-            return _map_reader(type_, exact_type(values), _reader(values, case_rule, f"{where}{{}}"))
-        case ScalarType() | Decimal():
-            return scalar_reader(type_)
+class _Readers:
+    """Makes the readers of one deserializer."""
+
+    def __init__(self, case_rule: CaseRule) -> None:
+        self.case_rule = case_rule
+        self.budget = Budget()
+        self.shapes: Shapes[tuple[_Step, ...]] = Shapes()
+
+    def of(self, type_: ColumnType, where: str, *, is_repeated: bool = False) -> Convert:
+        """
+        :param is_repeated: there may be many in a body, of an array or a map: their rows are counted.
+        """
+        match type_:
+            case Struct():
+                return _StructReader(type_, self, where, is_repeated=is_repeated).read
+            case Array(items):
+                return _array_reader(type_, exact_type(items), self.of(items, f"{where}[]", is_repeated=True))
+            case Map(values):
+                return _map_reader(type_, exact_type(values), self.of(values, f"{where}{{}}", is_repeated=True))
+            case ScalarType() | Decimal():
+                return scalar_reader(type_)
 
 
 class _StructReader:
     """Object → row: `enforceFieldTypesForStruct`, under any case rule."""
 
-    __slots__ = ("_case_rule", "_names", "_nulls", "_plans", "_readers", "_type", "_where")
+    __slots__ = (
+        "_case_rule",
+        "_names",
+        "_nulls",
+        "_plans",
+        "_price",
+        "_readers",
+        "_shapes",
+        "_spend",
+        "_type",
+        "_where",
+    )
 
-    def __init__(self, type_: Struct, case_rule: CaseRule, where: str) -> None:
+    def __init__(self, type_: Struct, readers: _Readers, where: str, *, is_repeated: bool) -> None:
         self._type = type_
-        self._case_rule = case_rule
+        self._case_rule = readers.case_rule
+        self._price = readers.budget.price_of_row(1 for _ in type_.fields) if is_repeated else 0
+        self._spend = readers.budget.spend
+        self._shapes = readers.shapes
         self._where = f"the JSON object at {where}"
         self._names = tuple(field.name for field in type_.fields)
         self._nulls: Row = dict.fromkeys(self._names)
         self._readers = {
-            field.name: (exact_type(field.type), _reader(field.type, case_rule, f"{where}.{field.name}"))
+            field.name: (
+                exact_type(field.type),
+                readers.of(field.type, f"{where}.{field.name}", is_repeated=is_repeated),
+            )
             for field in type_.fields
         }
         self._plans: dict[tuple[str, ...], tuple[_Step, ...]] = {}
@@ -108,6 +142,8 @@ class _StructReader:
         steps = self._plans.get(keys)
         if steps is None:
             steps = self._plan(keys)
+        if self._price:
+            self._spend(self._price)
         row = self._nulls.copy()
         name = ""
         try:
@@ -126,8 +162,7 @@ class _StructReader:
         matched = match_keys(self._names, keys, self._case_rule, where=self._where)
         # In the order of the columns: the engine stops at the first that does not fit.
         steps = tuple((name, matched[name], *self._readers[name]) for name in self._names if name in matched)
-        if len(self._plans) < _MAX_SHAPES and len(keys) <= _MAX_SHAPE_KEYS:
-            self._plans[keys] = steps
+        self._shapes.put(self._plans, keys, steps)
         return steps
 
 

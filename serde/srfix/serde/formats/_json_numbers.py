@@ -16,6 +16,8 @@ import decimal
 import re
 from typing import Final
 
+from srfix.serde.bounds import payload_bounds
+
 __all__ = [
     "INT_BITS",
     "LONG_BITS",
@@ -32,17 +34,18 @@ LONG_BITS: Final = 64
 """Bits of a long."""
 
 _MAX_DIGITS: Final = 1000
-"""Jackson's `StreamReadConstraints` since 2.15; without it a short text could ask for hours of work."""
+"""Of a whole number: Jackson's `StreamReadConstraints` since 2.15."""
 _MAX_BITS: Final = 3322
 _MAX_EXPONENT: Final = 2**31 - 1
 """Of a BigDecimal, whose scale is an int."""
 
 # Java's digits are those of any script, but only of the Basic Multilingual Plane: it looks at chars.
 _INTEGER: Final = re.compile(r"[+-]?\d+")
-_DECIMAL: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+# Possessive, for what is given back is tried again: a long run of digits would take quadratic time.
+_DECIMAL: Final = re.compile(r"[+-]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?")
 _DOUBLE: Final = re.compile(
-    r"[+-]?(?:NaN|Infinity|(?P<decimal>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?"
-    r"|0[xX](?:[\da-fA-F]+\.?[\da-fA-F]*|\.[\da-fA-F]+)[pP][+-]?\d+[fFdD]?)",
+    r"[+-]?(?:NaN|Infinity|0[xX](?:[\da-fA-F]++\.?+[\da-fA-F]*+|\.[\da-fA-F]++)[pP][+-]?\d++[fFdD]?"
+    r"|(?P<decimal>(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?)[fFdD]?)",
     re.ASCII,
 )
 _TRIMMED: Final = "".join(map(chr, range(0x21)))
@@ -78,7 +81,7 @@ def integer_of_text(text: str, bits: int) -> int:
 
     :raises ValueError: if the text is not a whole number of that many bits.
     """
-    if len(text) > _MAX_DIGITS or not _INTEGER.fullmatch(text) or not _is_of_bmp(text):
+    if len(text) > payload_bounds().text_number_characters or not _INTEGER.fullmatch(text) or not _is_of_bmp(text):
         raise ValueError
     number = int(text)
     if number.bit_length() >= bits and number != -(1 << (bits - 1)):
@@ -100,7 +103,7 @@ def double_of_text(text: str) -> float:
     :raises ValueError: if the text is not a number.
     """
     text = text.strip(_TRIMMED)
-    match = _DOUBLE.fullmatch(text)
+    match = _DOUBLE.fullmatch(text) if len(text) <= payload_bounds().text_number_characters else None
     if match is None:
         raise ValueError
     if match["decimal"] is not None:
@@ -118,7 +121,7 @@ def decimal_of_text(text: str) -> decimal.Decimal:
 
     :raises ValueError: if the text is not a number.
     """
-    if len(text) > _MAX_DIGITS or not _DECIMAL.fullmatch(text) or not _is_of_bmp(text):
+    if len(text) > payload_bounds().text_number_characters or not _DECIMAL.fullmatch(text) or not _is_of_bmp(text):
         raise ValueError
     try:
         return decimal.Decimal(text)

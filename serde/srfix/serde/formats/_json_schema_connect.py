@@ -20,6 +20,8 @@ from srfix.serde._connect_schema import (
     primitive,
     struct,
 )
+from srfix.serde.bounds import JSON_SCHEMA_LEVELS as _MAX_DEPTH
+from srfix.serde.bounds import JSON_SCHEMA_NODES as _MAX_SCHEMAS
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats._json_schema_documents import reference_name
 from srfix.serde.formats._json_schema_load import load
@@ -33,8 +35,6 @@ UNION_NAME: Final = f"{_OWN}.OneOf"
 _ENUM: Final = f"{_OWN}.Enum"
 _NO_SYMBOL: Final = "<NULL>"
 _REQUIRED: Final = f"{_OWN}.Required"
-_MAX_DEPTH = 128
-_MAX_SCHEMAS = 100_000
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 
 _NUMBERS: Final = {

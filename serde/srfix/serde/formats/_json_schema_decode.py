@@ -36,7 +36,8 @@ from srfix.serde._connect_schema import (
 )
 from srfix.serde.casing import CaseRule, placements
 from srfix.serde.engine import Decode
-from srfix.serde.errors import DecodeError
+from srfix.serde.errors import DecodeError, IncompatibleTypeError, PayloadBoundError
+from srfix.serde.formats._json_budget import Budget, cost_of_default
 from srfix.serde.formats._json_parse import parse, parse_exact
 from srfix.serde.formats._json_schema_connect import is_union
 from srfix.serde.formats._json_schema_leaves import InexactError, Read, leaf, wrong_node
@@ -60,18 +61,27 @@ def connect_decoder(writer: ConnectSchema, columns: Columns, *, case_rule: CaseR
     plan = _Plan(case_rule)
     single = None if wrapped else columns[0]
     read = plan.read(writer, Struct(columns) if single is None else single.type, "")
+    begin = plan.budget.begin if plan.budget.is_needed else None
     every_digit = has_decimals(columns)
 
     def decode(payload: bytes, body_offset: int) -> Value:
         body = payload[body_offset:] if body_offset else payload
         if not every_digit:
             try:
-                value = read(parse(body))
+                parsed = parse(body)
+                if begin is not None:
+                    begin(len(body))
+                value = read(parsed)
                 return value if single is None else {single.name: value}
+            except PayloadBoundError:
+                raise
             except (DecodeError, InexactError, RecursionError):
                 pass  # the exact reading has the words, if it fails too
         try:
-            value = read(parse_exact(body))
+            exact = parse_exact(body)
+            if begin is not None:
+                begin(len(body))
+            value = read(exact)
         except RecursionError as error:
             raise DecodeError("The JSON nests too deep to be made into a row.") from error
         return value if single is None else {single.name: value}
@@ -82,62 +92,76 @@ def connect_decoder(writer: ConnectSchema, columns: Columns, *, case_rule: CaseR
 class _Plan:
     def __init__(self, case_rule: CaseRule) -> None:
         self._case_rule = case_rule
+        self.budget = Budget()
 
-    def read(self, writer: ConnectSchema, column: ColumnType, path: str) -> Read:
+    def read(self, writer: ConnectSchema, column: ColumnType, path: str, *, is_repeated: bool = False) -> Read:
         """What reads a node of the writer's type for a column. A type that does not fit is refused when it is called,
         null or not, as `ConnectDataTranslator.validateSchema` does."""
         refused = refusal(writer.type, column, path)
         if refused is not None:
-            error = refused
 
             def refuse(_: object) -> Value:
-                raise error
+                # A new one each time: an exception that is raised twice collects tracebacks.
+                raise IncompatibleTypeError(refused.message, **vars(refused))
 
             return refuse
-        return _with_null(writer, self._of_node(writer, column, path), path)
+        read = self._of_node(writer, column, path, is_repeated=is_repeated)
+        return _with_null(writer, read, path, self.budget)
 
-    def _of_node(self, writer: ConnectSchema, column: ColumnType, path: str) -> Read:
+    def _of_node(self, writer: ConnectSchema, column: ColumnType, path: str, *, is_repeated: bool) -> Read:
         match column:
             case Struct():
-                return self._union(writer, column, path) if is_union(writer) else self._struct(writer, column, path)
+                of_struct = self._union if is_union(writer) else self._struct
+                return of_struct(writer, column, path, is_repeated=is_repeated)
             case Array(items):
                 inner = f"{path}->ARRAY"
-                return _array(self.read(writer.values, items, inner), _all_taken(writer.values, items, inner), path)
+                read = self.read(writer.values, items, inner, is_repeated=True)
+                return _array(read, _all_taken(writer.values, items, inner), path)
             case Map(values, keys):
                 return _map(
                     writer,
-                    self.read(writer.keys, keys, f"{path}->MAP_KEY"),
-                    self.read(writer.values, values, f"{path}->MAP_VAL"),
+                    self.read(writer.keys, keys, f"{path}->MAP_KEY", is_repeated=True),
+                    self.read(writer.values, values, f"{path}->MAP_VAL", is_repeated=True),
                     path,
                 )
             case ScalarType() | Decimal():
                 return leaf(writer, column, path)
 
-    def _steps(self, writer: ConnectSchema, column: Struct, path: str) -> tuple[_Step, ...]:
+    def _steps(
+        self, writer: ConnectSchema, column: Struct, path: str, *, is_repeated: bool
+    ) -> tuple[tuple[_Step, ...], int]:
+        """What is done for each column, and what a row costs where nothing is there."""
         fields = {part.name: part.schema for part in writer.fields}
         types = {part.name: part.type for part in column.fields}
         where = f"the writer schema{f' at {path}' if path else ''}"
         steps: list[_Step] = []
+        costs = dict.fromkeys(types, 1)
         for field, name in placements(tuple(types), tuple(fields), self._case_rule, where=where):
             inner = f"{path}->{name}"
             schema = fields[field]
             has_default = schema.default is not None
+            if has_default:
+                costs[name] = cost_of_default(schema.default)
             if refusal(schema.type, types[name], inner) is not None:
                 steps.append((field, name, None, False, self.read(schema, types[name], inner), True))
                 continue
             null_is_null = schema.optional and not has_default
-            read = (self._of_node if null_is_null else self.read)(schema, types[name], inner)
+            read_by = self._of_node if null_is_null else self.read
+            read = read_by(schema, types[name], inner, is_repeated=is_repeated)
             # A default is read for each row: it may be a list, which the row's owner may change.
             steps.append((field, name, _taken_as_it_is(schema, types[name]), null_is_null, read, has_default))
-        return tuple(steps)
+        return tuple(steps), self.budget.price_of_row(costs.values()) if is_repeated else 0
 
-    def _struct(self, writer: ConnectSchema, column: Struct, path: str) -> Read:
-        steps = self._steps(writer, column, path)
+    def _struct(self, writer: ConnectSchema, column: Struct, path: str, *, is_repeated: bool) -> Read:
+        steps, price = self._steps(writer, column, path, is_repeated=is_repeated)
+        spend = self.budget.spend
         nulls: Row = {part.name: None for part in column.fields}
 
         def read(node: object) -> Value:
             if type(node) is not dict:
                 raise wrong_node(node, "an object", column, path)
+            if price:
+                spend(price)
             row = nulls.copy()
             get = node.get
             for field, name, exact, null_is_null, value_of, is_read in steps:
@@ -154,11 +178,19 @@ class _Plan:
 
         return read
 
-    def _union(self, writer: ConnectSchema, column: Struct, path: str) -> Read:
-        steps = self._steps(writer, column, path)
+    def _union(self, writer: ConnectSchema, column: Struct, path: str, *, is_repeated: bool) -> Read:
+        steps, price = self._steps(writer, column, path, is_repeated=is_repeated)
+        # All alternatives are compared with an object's names, and that takes time.
+        compared = sum(
+            1 + (len(part.schema.fields) if part.schema.type is ConnectType.STRUCT else 0) for part in writer.fields
+        )
+        price += self.budget.price(compared) if is_repeated else 0
+        spend = self.budget.spend
         nulls: Row = {part.name: None for part in column.fields}
 
         def read(node: object) -> Value:
+            if price:
+                spend(price)
             chosen = _alternative(writer.fields, node)
             if chosen is None:
                 raise wrong_node(node, "one of the alternatives of the writer's oneOf", column, path)
@@ -173,9 +205,19 @@ class _Plan:
         return read
 
 
-def _with_null(writer: ConnectSchema, read: Read, path: str) -> Read:
+def _with_null(writer: ConnectSchema, read: Read, path: str, budget: Budget) -> Read:
     default = writer.default
     if default is not None:
+        price = budget.price(cost_of_default(default))
+        if price:
+
+            def read_or_default(node: object) -> Value:
+                if node is not None:
+                    return read(node)
+                budget.spend(price)
+                return read(default)
+
+            return read_or_default
         return lambda node: read(default if node is None else node)
     if writer.optional:
         return lambda node: None if node is None else read(node)

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 from urllib.parse import unquote, urljoin
 
+from srfix.serde.bounds import JSON_SCHEMA_LEVELS as MAX_DEPTH
 from srfix.serde.errors import SchemaError
 from srfix.serde.registry.references import ReferenceText
 
@@ -15,8 +16,6 @@ __all__ = ["Document", "Draft", "MAX_DEPTH", "Object", "parsed", "pointed_at", "
 
 Object: TypeAlias = "dict[str, object]"
 """A JSON object."""
-MAX_DEPTH: Final = 128
-"""How deep schemas may nest, references followed."""
 _SHOWN_CHARACTERS: Final = 60
 
 

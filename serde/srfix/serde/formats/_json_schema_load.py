@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urldefrag, urljoin
 
+from srfix.serde.bounds import JSON_SCHEMA_NODES as _MAX_NODES
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats._json_schema_documents import (
     MAX_DEPTH,
@@ -30,7 +31,6 @@ from srfix.serde.formats._json_schema_order import hash_map_order
 
 __all__ = ["load"]
 
-_MAX_NODES = 200_000
 _ARRAY_WORDS = ("items", "additionalItems", "minItems", "maxItems", "uniqueItems")
 _OBJECT_WORDS = (
     "properties",

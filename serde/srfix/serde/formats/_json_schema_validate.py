@@ -13,6 +13,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from urllib.parse import urldefrag
 
+from srfix.serde.bounds import (
+    JSON_LEVELS as _MAX_NESTING,
+)
+from srfix.serde.bounds import (
+    JSON_TEXT_LEVELS as _MAX_TEXT_NESTING,
+)
+from srfix.serde.bounds import (
+    PATTERN_STEPS as _BACKTRACK_LIMIT,
+)
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError, UsageError
 from srfix.serde.formats._json_parse import parse_exact
 from srfix.serde.formats._json_schema_documents import reference_name
@@ -25,9 +34,6 @@ __all__ = ["Validate", "validator"]
 Validate: TypeAlias = Callable[[object], None]
 """Bytes are a body: raises DecodeError. Anything else is an object to be written: raises EncodeError."""
 
-_MAX_NESTING = 512
-_MAX_TEXT_NESTING = 256
-_BACKTRACK_LIMIT: Final = 100_000
 _PATTERN_SIZE: Final = 1 << 20
 _DEFAULT_DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _BASE: Final = "json-schema:///"

@@ -1,5 +1,6 @@
 """Schema registry client, its models and its errors."""
 
+from srfix.serde.registry._urls import path_of
 from srfix.serde.registry.auth import Auth, BasicAuth, BearerAuth
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import (
@@ -116,6 +117,7 @@ __all__ = [
     "VersionSoftDeletedError",
     "answer_error_class",
     "answered_elsewhere",
+    "path_of",
     "reference_texts",
     "same_content",
     "schema_references",

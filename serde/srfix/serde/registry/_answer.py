@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from srfix.serde.errors import RegistryError
+from srfix.serde.printable import foreign, is_printable, one_line
 from srfix.serde.registry._urls import without_user_info
 from srfix.serde.registry.auth import Credentials
 from srfix.serde.registry.errors import RegistryProtocolError, answer_error_class
@@ -92,7 +93,7 @@ class Answer:
 
     def foreign(self, problem: str) -> RegistryProtocolError:
         """The error that says that no registry answers like this."""
-        text = "".join(c if c.isprintable() else " " for c in self.body[: 20 * _BEGINNING].decode("utf-8", "replace"))
+        text = "".join(c if is_printable(c) else " " for c in self.body[: 20 * _BEGINNING].decode("utf-8", "replace"))
         return RegistryProtocolError(
             status=self.status,
             content_type=self._scrub(self.content_type),
@@ -107,9 +108,9 @@ class Answer:
         """A few words for a list of what each URL answered."""
         document = self._document()
         if isinstance(document, dict) and isinstance(document.get("error_code"), int):
-            words = self._scrub(_sentence(document.get("message")))[:_BEGINNING].rstrip(". ")
+            words = one_line(self._scrub(_sentence(document.get("message")))[:_BEGINNING].rstrip(". "))
             return f"HTTP {self.status}, error {document['error_code']} {words}".rstrip()
-        kind = self._scrub(self.content_type) or "no content type"
+        kind = foreign(self._scrub(self.content_type), _BEGINNING) or "no content type"
         return f"HTTP {self.status}, not a schema registry's answer ({kind})"
 
     def _document(self) -> object:
@@ -120,7 +121,7 @@ class Answer:
 
     def _what_is_wrong(self, document: object) -> str:
         if 300 <= self.status < 400:
-            target = self._scrub(without_user_info(self.location)) or "nowhere"
+            target = foreign(self._scrub(without_user_info(self.location))) or "nowhere"
             return f"it redirects to {target}, and redirects are not followed, for credentials would go along"
         if self.status == 407:
             return "a proxy wants other credentials than those in `proxy`"

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
+from srfix.serde.bounds import (
+    CONNECT_SECONDS,
+    REGISTRY_READ_SECONDS,
+    SCHEMA_CACHE,
+    AnswerBounds,
+    UnknownIdBounds,
+)
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import _parse
 from srfix.serde.registry._answer import Answer
+from srfix.serde.registry._paging import paged
 from srfix.serde.registry._transport import Settings, Transport
+from srfix.serde.registry._unknown_ids import UnknownIds
 from srfix.serde.registry._urls import parse_proxy, parse_urls, path_of
 from srfix.serde.registry.auth import Auth
-from srfix.serde.registry.errors import EndpointNotSupportedError, RegistryAnswerError, RegistryProtocolError
+from srfix.serde.registry.errors import (
+    AddressNotFoundError,
+    EndpointNotSupportedError,
+    RegistryAnswerError,
+    RegistryProtocolError,
+    SchemaNotFoundError,
+)
 from srfix.serde.registry.models import Json, RegisteredSchema, Schema
 from srfix.serde.registry.retry import RetryPolicy
 from srfix.serde.registry.tls import ClientCertificate, check_ca_file, client_context
 from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
 
-__all__ = ["ClientBase", "flags", "schema_body"]
+__all__ = ["ClientBase", "ask_by_id", "flags", "schema_body"]
+
+T = TypeVar("T")
 
 
 class ClientBase:
@@ -33,16 +51,19 @@ class ClientBase:
         ca_file: str | None = None,
         client_certificate: ClientCertificate | None = None,
         proxy: str | None = None,
-        connect_timeout_s: float = 5.0,
-        read_timeout_s: float = 30.0,
+        connect_timeout_s: float = CONNECT_SECONDS,
+        read_timeout_s: float = REGISTRY_READ_SECONDS,
         retry: RetryPolicy = RetryPolicy(),  # noqa: B008  (frozen)
-        cache_capacity: int = 1000,
+        cache_capacity: int = SCHEMA_CACHE,
+        bounds: AnswerBounds = AnswerBounds(),  # noqa: B008  (frozen)
+        unknown_ids: UnknownIdBounds = UnknownIdBounds(),  # noqa: B008  (frozen)
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Sends nothing yet.
 
         `urls` is one URL, several with commas between, or a sequence. User name and password in a URL become
         credentials for that URL and are shown nowhere. `proxy` is `http://[USER:PASSWORD@]HOST:PORT`. Neither proxies
-        nor .netrc are taken from the environment.
+        nor .netrc are taken from the environment. `clock` tells seconds, for deadlines and for what is remembered for a while.
 
         :raises UsageError: if a URL cannot be used, credentials are given twice, `ca_file` is not a PEM file, the
             client certificate and its key cannot be used, or a time-out is not positive.
@@ -66,6 +87,9 @@ class ClientBase:
                 connect_timeout_s=connect_timeout_s,
                 read_timeout_s=read_timeout_s,
                 retry=retry,
+                bounds=bounds,
+                unknown_ids=unknown_ids,
+                clock=clock,
             ),
             cache_capacity,
         )
@@ -73,12 +97,16 @@ class ClientBase:
     def _start(self, settings: Settings, cache_capacity: int) -> None:
         self._transport = Transport(settings)
         self._cache_capacity = cache_capacity
-        # lru_cache: bounded, thread-safe, and an exception is never kept, so a schema that a repair has
-        # registered is found by the next read. An id's content never changes, but an id means one schema per
-        # context, so that is part of the key.
+        self._unknown_ids = UnknownIds(settings.unknown_ids, settings.clock)
+        # lru_cache: bounded, thread-safe, and an exception is never kept: what is unknown is remembered apart, for a
+        # while. An id's content never changes, but an id means one schema per context, so that is part of the key.
         self._schema_by_id: Callable[[int, Subject | None], RegisteredSchema] = lru_cache(maxsize=cache_capacity)(
             partial(_fetch_schema, self._transport)
         )
+
+    def forget_unknown_ids(self) -> None:
+        """Lets the next read of an id that was unknown ask again, before the time that it is remembered for is over."""
+        self._unknown_ids.forget()
 
     @property
     def url(self) -> str:
@@ -112,6 +140,10 @@ class ClientBase:
 
     def __setstate__(self, state: tuple[Settings, int]) -> None:
         self._start(*state)
+
+    def _listed(self, fetch: Callable[[int], Sequence[T]], *, key: Callable[[T], Hashable]) -> Iterator[T]:
+        settings = self._transport.settings
+        return paged(fetch, key=key, bounds=settings.bounds, clock=settings.clock, url=self.url)
 
     def _request_if_there(
         self,
@@ -161,7 +193,24 @@ def schema_body(schema: Schema) -> dict[str, Json]:
 
 
 def _fetch_schema(transport: Transport, schema_id: int, context: Subject | None) -> RegisteredSchema:
-    query = None if context is None else {"subject": context}
-    return _parse.registered_schema(
-        transport.request("GET", path_of("schemas", "ids", schema_id), query=query), schema_id
-    )
+    return _parse.registered_schema(ask_by_id(transport, schema_id, context), schema_id)
+
+
+def ask_by_id(transport: Transport, schema_id: int, subject: Subject | None) -> Answer:
+    """`GET /schemas/ids/{id}`. That there is no such address (404, not 40403) says that there is no such schema, too: so
+    answer registries that take the id for no number of theirs.
+
+    :raises SchemaNotFoundError: if the registry does not know the id.
+    """
+    query = None if subject is None else {"subject": subject}
+    try:
+        return transport.request("GET", path_of("schemas", "ids", schema_id), query=query)
+    except AddressNotFoundError as error:
+        raise SchemaNotFoundError(
+            error.status,
+            error.error_code,
+            f"{error.registry_message} No code of a schema registry's: is the URL's base path right?".strip(),
+            error.url,
+            method="GET",
+            earlier_attempt_lost=error.earlier_attempt_lost,
+        ) from error

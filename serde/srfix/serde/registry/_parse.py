@@ -17,7 +17,7 @@ from srfix.serde.registry.models import (
     SubjectVersion,
 )
 from srfix.serde.subjects import Subject, split_context
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, is_schema_id
 
 __all__ = [
     "compatibility_check",
@@ -71,7 +71,7 @@ def registration(answer: Answer) -> Registration:
     body = _object(answer)
     version, guid = body.get("version"), body.get("guid")
     return Registration(
-        schema_id=SchemaId(_number(answer, body, "id")),
+        schema_id=_schema_id(answer, body),
         version=cast(int, version) if _is_number(version) else None,
         guid=guid if isinstance(guid, str) else None,
     )
@@ -80,7 +80,7 @@ def registration(answer: Answer) -> Registration:
 def schema_ids(answer: Answer) -> tuple[SchemaId, ...]:
     """`GET /subjects/{s}/versions/{v}/referencedby`."""
     items = _list(answer)
-    if not all(_is_number(item) for item in items):
+    if not all(_is_number(item) and is_schema_id(cast(int, item)) for item in items):
         _refuse(answer, "it is a list of something else than ids")
     return tuple(SchemaId(cast(int, item)) for item in items)
 
@@ -168,7 +168,7 @@ def _schema_version(answer: Answer, body: dict[str, Json]) -> SchemaVersion:
     return SchemaVersion(
         subject=_subject(answer, _text(answer, body, "subject")),
         version=_number(answer, body, "version"),
-        schema_id=SchemaId(_number(answer, body, "id")),
+        schema_id=_schema_id(answer, body),
         schema=_schema(answer, body),
         metadata=metadata if isinstance(metadata, dict) else None,
         guid=guid if isinstance(guid, str) else None,
@@ -242,6 +242,13 @@ def _number(answer: Answer, body: dict[str, Json], key: str) -> int:
     if not _is_number(value):
         _refuse(answer, f"its {key} is missing or not a number")
     return cast(int, value)
+
+
+def _schema_id(answer: Answer, body: dict[str, Json]) -> SchemaId:
+    schema_id = _number(answer, body, "id")
+    if not is_schema_id(schema_id):
+        _refuse(answer, f"its id is {schema_id}, which no registry gives")
+    return SchemaId(schema_id)
 
 
 def _is_number(value: Json) -> bool:

@@ -8,8 +8,7 @@ from typing import Literal
 
 from srfix.serde.registry import _parse
 from srfix.serde.registry._answer import Answer
-from srfix.serde.registry._base import ClientBase, flags, schema_body
-from srfix.serde.registry._paging import paged
+from srfix.serde.registry._base import ClientBase, ask_by_id, flags, schema_body
 from srfix.serde.registry._urls import path_of
 from srfix.serde.registry.errors import (
     EndpointNotSupportedError,
@@ -19,7 +18,7 @@ from srfix.serde.registry.errors import (
 )
 from srfix.serde.registry.models import CompatibilityCheck, RegisteredSchema, Schema, SchemaVersion, SubjectVersion
 from srfix.serde.subjects import Role, Subject, context_alone, has_prefix
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, given_schema_id
 
 __all__ = ["SchemaReads"]
 
@@ -33,9 +32,14 @@ class SchemaReads(ClientBase):
         `subject` only picks the context (7.0 on), and only that is sent: whether the subject holds the id is no matter.
         Readers send the whole subject, and in a named context fail where it does not hold the id (`gives_id_to`).
 
+        That the registry does not know an id is remembered too, for half a minute (`UnknownIdBounds`), or until a client
+        of this process writes.
+
         :raises SchemaNotFoundError: if the context does not know the id.
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
-        return self._schema_by_id(schema_id, context_alone(subject))
+        asked = (given_schema_id(schema_id), context_alone(subject))
+        return self._unknown_ids.unless_known(asked, lambda: self._schema_by_id(*asked))
 
     def gives_id_to(self, subject: str, schema_id: int) -> bool:
         """Whether the registry answers for an id to a reader that names its subject (`GET /schemas/ids/{id}?subject=`), as
@@ -43,20 +47,24 @@ class SchemaReads(ClientBase):
 
         In a named context it does for a subject that holds the id, be it soft-deleted, and for no other. In the default
         one it answers for any id, though not always with the default context's schema, so that this says little there.
+
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
         try:
-            self._transport.request("GET", path_of("schemas", "ids", schema_id), query={"subject": subject})
+            ask_by_id(self._transport, given_schema_id(schema_id), Subject(subject))
         except SchemaNotFoundError:
             return False
         return True
 
     def schema_by_guid(self, guid: str) -> Schema:
-        """The schema behind a GUID, which framings other than the id's carry (Confluent 8.0 on). Not cached.
+        """The schema behind a GUID, which framings other than the id's carry (Confluent 8.0 on). Not cached, but that it is
+        unknown is remembered as an id's is.
 
         :raises SchemaNotFoundError: if the registry does not know the GUID.
         :raises EndpointNotSupportedError: if the registry knows no GUIDs.
         """
-        return _parse.schema(self._request_if_there("GET", path_of("schemas", "guids", guid)))
+        path = path_of("schemas", "guids", guid)
+        return self._unknown_ids.unless_known(guid, lambda: _parse.schema(self._request_if_there("GET", path)))
 
     def schemas(
         self, *, deleted: bool = False, prefix: str | None = None, latest_only: bool = False
@@ -79,7 +87,7 @@ class SchemaReads(ClientBase):
                 )
             return _parse.schema_versions(answer)
 
-        listing = paged(fetch, key=lambda found: (found.subject, found.version))
+        listing = self._listed(fetch, key=lambda found: (found.subject, found.version))
         first = list(_next(listing))
         return (found for found in chain(first, listing) if prefix is None or has_prefix(found.subject, prefix))
 
@@ -113,7 +121,7 @@ class SchemaReads(ClientBase):
         def fetch(offset: int) -> tuple[Subject, ...]:
             return _parse.subjects(self._transport.request("GET", "/subjects", query={**query, **_from(offset)}))
 
-        listing = paged(fetch, key=lambda subject: subject)
+        listing = self._listed(fetch, key=lambda subject: subject)
         return tuple(subject for subject in listing if prefix is None or has_prefix(subject, prefix))
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
@@ -126,7 +134,7 @@ class SchemaReads(ClientBase):
         def fetch(offset: int) -> tuple[int, ...]:
             return _parse.versions(self._transport.request("GET", path, query={**query, **_from(offset)}))
 
-        return tuple(paged(fetch, key=lambda version: version))
+        return tuple(self._listed(fetch, key=lambda version: version))
 
     def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
         """One version of a subject; with `deleted` also a soft-deleted one.
@@ -179,6 +187,7 @@ class SchemaReads(ClientBase):
         8.2.1). Ask `lookup`. `subject` only picks the context.
 
         :raises SchemaNotFoundError: if the registry does not know the id (Karapace answers nothing instead).
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
         answer = self._of_id(schema_id, "subjects", deleted=deleted, subject=subject)
         return None if answer is None else _parse.subjects(answer)
@@ -191,11 +200,13 @@ class SchemaReads(ClientBase):
         A hint, no membership test, as `subjects_of_id`.
 
         :raises SchemaNotFoundError: if the registry does not know the id (Karapace answers nothing instead).
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
         answer = self._of_id(schema_id, "versions", deleted=deleted, subject=subject)
         return None if answer is None else _parse.subject_versions(answer)
 
     def _of_id(self, schema_id: int, what: str, *, deleted: bool, subject: str | None) -> Answer | None:
+        given_schema_id(schema_id)
         context = context_alone(subject)
         query = {**(flags(deleted=deleted) or {}), **({} if context is None else {"subject": context})}
         try:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import ssl
 from typing import Any
 
-import requests
-from requests.adapters import HTTPAdapter
-
 from srfix.serde.registry._urls import Endpoint
 from srfix.serde.registry.auth import NO_CREDENTIALS, BasicAuth, Credentials
+from srfix.serde.registry.bounded import BoundedAdapter, BoundedSession
 from srfix.serde.registry.tls import ClientCertificate, client_context
 
 __all__ = ["Session"]
 
 
-class Session(requests.Session):
+class Session(BoundedSession):
     """Connections with a client certificate and through a proxy, and nothing from the environment."""
 
     def __init__(self, certificate: ClientCertificate | None, proxy: Endpoint | None) -> None:
@@ -24,7 +22,6 @@ class Session(requests.Session):
         :raises UsageError: if the certificate cannot be used.
         """
         super().__init__()
-        self.trust_env = False
         self.proxy_credentials = NO_CREDENTIALS
         if proxy is not None and isinstance(proxy.auth, BasicAuth):
             self.proxy_credentials = proxy.auth.credentials(header="Proxy-Authorization")
@@ -33,7 +30,7 @@ class Session(requests.Session):
             self.mount(scheme, _Adapter(context, self.proxy_credentials))
 
 
-class _Adapter(HTTPAdapter):
+class _Adapter(BoundedAdapter):
     """Takes a TLS context (a key with a password) and a proxy's credentials that stand in no URL."""
 
     def __init__(self, context: ssl.SSLContext | None, proxy_credentials: Credentials) -> None:

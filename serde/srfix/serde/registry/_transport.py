@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import requests
 from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
 
+from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
+from srfix.serde.forking import ForkLock, PerProcess
 from srfix.serde.registry._answer import Answer
 from srfix.serde.registry._failure import TRANSPORT_ERRORS, Failure, failure_of
 from srfix.serde.registry._session import Session
+from srfix.serde.registry._unknown_ids import note_write
 from srfix.serde.registry._urls import Endpoint, request_url
 from srfix.serde.registry.auth import NO_CREDENTIALS
+from srfix.serde.registry.bounded import AnswerBoundError, check_json_parts, exchange
 from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.registry.models import Json
 from srfix.serde.registry.retry import RetryPolicy, retry_after_s
@@ -52,6 +55,12 @@ class Settings:
     """Seconds of silence that end the wait for an answer."""
     retry: RetryPolicy
     """When to try again."""
+    bounds: AnswerBounds
+    """What an answer may take."""
+    unknown_ids: UnknownIdBounds
+    """How long it is remembered that the registry does not know an id."""
+    clock: Callable[[], float]
+    """Seconds, for deadlines and for what is remembered for a while."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +108,7 @@ class _Try:
 
 
 class Transport:
-    """Sends requests, each thread over its own connections. Thread-safe.
+    """Sends requests, each thread over its own connections; their answers are bounded. Thread-safe.
 
     An attempt asks the URL that answered last; on a transport error and on 502, 503, 504 the next, once round the list. A
     write goes on to the next also where a node says that it may not write (42205, 50003, 50004). Attempts follow the
@@ -112,7 +121,7 @@ class Transport:
         self._last_answered = 0
         self._local = threading.local()
         self._sessions: weakref.WeakSet[requests.Session] = weakref.WeakSet()
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def request(
         self,
@@ -134,6 +143,9 @@ class Transport:
         tries: list[_Try] = []
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode("ascii")
 
+        if write:
+            note_write()
+
         def attempt() -> list[_Try]:
             before = len(tries)
             start = self._last_answered
@@ -152,7 +164,11 @@ class Transport:
             retry=retry_if_result(_is_worth_repeating),
             retry_error_callback=_result,  # attempts used up: the last one's outcome stands
         )
-        last = retrying(attempt)
+        try:
+            last = retrying(attempt)
+        finally:
+            if write:
+                note_write()  # what was asked meanwhile may have been asked too early
         final = last[-1]
         if final.answer is not None and (final.is_final or len(self.settings.endpoints) == 1):
             if final.answer.is_good:
@@ -191,13 +207,21 @@ class Transport:
         credentials = endpoint.auth.credentials() if endpoint.auth is not None else NO_CREDENTIALS
         prepared.headers.update(credentials.headers)
         try:
-            response = session.send(
+            response, received = exchange(
+                session,
                 prepared,
-                timeout=(self.settings.connect_timeout_s, self.settings.read_timeout_s),
+                bounds=self.settings.bounds,
+                connect_timeout_s=self.settings.connect_timeout_s,
+                read_timeout_s=self.settings.read_timeout_s,
+                clock=self.settings.clock,
                 verify=self.settings.ca_file or True,
                 proxies=self._proxies,
-                allow_redirects=False,
             )
+            check_json_parts(received, self.settings.bounds)
+        except AnswerBoundError as error:
+            # Another time it would be the same, and take as long.
+            beyond = Failure(reason=str(error), worth_repeating=False, may_have_arrived=True)
+            return _Try(endpoint=endpoint, answer=None, failure=beyond)
         except TRANSPORT_ERRORS as error:
             # Turned into a value, so that no later error drags this one along as its context: it holds the
             # request.
@@ -218,7 +242,7 @@ class Transport:
             content_type=response.headers.get("Content-Type", ""),
             location=response.headers.get("Location", ""),
             retry_after_s=retry_after_s(response.headers, self.settings.retry.clock),
-            body=response.content,
+            body=received,
         )
         return _Try(endpoint=endpoint, answer=answer, failure=None)
 
@@ -228,12 +252,15 @@ class Transport:
         :raises SecretError: if the password of the proxy, or of the client certificate's key, cannot be read.
         :raises UsageError: if the client certificate cannot be used any more.
         """
-        session: Session | None = getattr(self._local, "session", None)
-        if session is None or self._local.pid != os.getpid():
-            session = Session(self.settings.client_certificate, self.settings.proxy)
-            self._local.session, self._local.pid = session, os.getpid()
-            with self._lock:
-                self._sessions.add(session)
+        own: PerProcess[Session] | None = getattr(self._local, "session", None)
+        if own is None:
+            own = self._local.session = PerProcess(self._open)
+        return own.get()
+
+    def _open(self) -> Session:
+        session = Session(self.settings.client_certificate, self.settings.proxy)
+        with self._lock:
+            self._sessions.add(session)
         return session
 
     def _is_patient(self, state: RetryCallState, *, write: bool) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 import requests
 
 from srfix.serde.errors import UsageError
+from srfix.serde.property_names import names_servers
 from srfix.serde.registry.auth import Auth, BasicAuth
 from srfix.serde.registry.secret import Secret
 from srfix.serde.subjects import DEFAULT_CONTEXT
@@ -49,7 +50,7 @@ def parse_urls(urls: str | Sequence[str], auth: Auth | None) -> tuple[Endpoint, 
     if not texts:
         raise UsageError("No registry URL was given; it looks like http://registry:8081.")
     # With an @ anywhere, a text may be part of a password (one with a comma in it, say): then none is shown.
-    show = not any("@" in text for text in texts)
+    show = all(names_servers(text) for text in texts)
     endpoints = []
     for number, text in enumerate(texts, start=1):
         endpoint = _parse(text, auth)
@@ -71,7 +72,7 @@ def parse_proxy(text: str) -> Endpoint:
         endpoint if isinstance(endpoint, str) else "a proxy's address has no path." if "/" in _behind(endpoint) else ""
     )
     if isinstance(endpoint, str) or problem:
-        name = repr(text) if "@" not in text else "(not shown, for it may hold a password)"
+        name = repr(text) if names_servers(text) else "(not shown, for it may hold a password)"
         raise UsageError(f"The proxy {name} for the registry cannot be used: {problem}")
     return endpoint
 
@@ -89,6 +90,8 @@ def _parse(text: str, auth: Auth | None, *, secret: Callable[[str], Secret] = Se
         return "its host or port cannot be read. Percent-encode what is special in a user name or password."
     if parts.scheme not in ("http", "https") or not parts.hostname or not has_port:
         return "it needs the form http://host:port or https://host:port."
+    if "@" in parts.path:
+        return "there is an @ behind its host. Percent-encode what is special in a user name or password."
     if parts.query or parts.fragment:
         return "it has a query or a fragment; the registry's address has neither."
     if parts.username is not None:

@@ -38,7 +38,7 @@ from srfix.serde.registry.errors import (
     VersionSoftDeletedError,
 )
 from srfix.serde.registry.models import Json, Registration, Schema
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, given_schema_id
 
 __all__ = ["RegistryClient"]
 
@@ -109,8 +109,9 @@ class RegistryClient(SchemaReads, SettingsAccess):
 
         :raises OperationNotPermittedError: if the subject is not in IMPORT, or the id holds another schema.
         :raises InvalidSchemaError: if it is not a schema.
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
-        return self._register(subject, {**schema_body(schema), "id": schema_id}, metadata)
+        return self._register(subject, {**schema_body(schema), "id": given_schema_id(schema_id)}, metadata)
 
     def delete_version(self, subject: str, version: int, *, permanent: bool = False) -> None:
         """Deletes a version softly, or, `permanent`, a softly deleted one for good.

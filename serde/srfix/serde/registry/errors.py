@@ -7,6 +7,7 @@
     └── RegistryAnswerError           an error answer; the class says which
         ├── 401   UnauthorizedError
         ├── 403   ForbiddenError
+        ├── 404   AddressNotFoundError
         ├── 40401 SubjectNotFoundError              40402 VersionNotFoundError
         ├── 40403 SchemaNotFoundError               40404 SubjectSoftDeletedError
         ├── 40405 SubjectNotSoftDeletedError        40406 VersionSoftDeletedError
@@ -35,8 +36,10 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from srfix.serde.errors import RegistryError
+from srfix.serde.printable import foreign
 
 __all__ = [
+    "AddressNotFoundError",
     "AssociationConflictError",
     "AssociationExistsError",
     "AssociationNotFoundError",
@@ -77,11 +80,6 @@ __all__ = [
     "answer_error_class",
 ]
 
-_LONGEST_REGISTRY_MESSAGE = 600
-"""Characters of the registry's own words in our message: a 409 quotes whole schemas. The attribute keeps them
-all.
-"""
-
 
 class EndpointNotSupportedError(RegistryError):
     """This registry has no such endpoint, or one whose answer lacks what is needed: go another way."""
@@ -110,7 +108,7 @@ class RegistryUnreachableError(RegistryError):
         outcome_unknown: bool = False,
         write: bool = False,
     ) -> None:
-        reasons = "; ".join(f"{url}: {reason}" for url, reason in failures)
+        reasons = "; ".join(f"{foreign(url)}: {foreign(reason)}" for url, reason in failures)
         times = "" if rounds == 1 else f" in {rounds} attempts"
         super().__init__(
             f"No schema registry answered {request}{times}: {reasons}. "
@@ -137,9 +135,9 @@ class RegistryProtocolError(RegistryError):
         self, *, status: int, content_type: str, beginning: str, url: str, method: str = "GET", problem: str
     ) -> None:
         body = f"It begins {beginning!r}." if beginning else "Its body is empty."
-        kind = content_type or "without a content type"
+        kind = foreign(content_type) or "without a content type"
         super().__init__(
-            f"The answer to {method} {url} is not a schema registry's: {problem} (HTTP {status}, {kind}). "
+            f"The answer to {method} {foreign(url)} is not a schema registry's: {problem} (HTTP {status}, {kind}). "
             f"{body} Check that the URL is the registry's REST address, base path included, and that no "
             "proxy, log-in page or web console answers in its place.",
             status=status,
@@ -180,13 +178,11 @@ class RegistryAnswerError(RegistryError):
         method: str = "",
         earlier_attempt_lost: bool = False,
     ) -> None:
-        words = registry_message.strip()
-        if len(words) > _LONGEST_REGISTRY_MESSAGE:
-            words = f"{words[:_LONGEST_REGISTRY_MESSAGE]}…"
+        words = foreign(registry_message.strip())
         said = f": {words}" if words else ""
         end = "" if said.endswith((".", "…", "!", "?")) else "."
         super().__init__(
-            f"{method} {url} was answered with error {error_code} (HTTP {status}){said}{end} {self.advice}".strip(),
+            f"{method} {foreign(url)} was answered with error {error_code} (HTTP {status}){said}{end} {self.advice}".strip(),
             status=status,
             error_code=error_code,
             registry_message=registry_message,
@@ -207,6 +203,12 @@ class ForbiddenError(RegistryAnswerError):
     """HTTP 403: known, but not allowed to."""
 
     advice = "Ask the registry's administrator for the permission, or use other credentials."
+
+
+class AddressNotFoundError(RegistryAnswerError):
+    """HTTP 404 without a code of the registry's own: it knows no such address (or takes a number in it for none)."""
+
+    advice = "Check the URL's base path, and whether this registry has that endpoint."
 
 
 class SubjectNotFoundError(RegistryAnswerError):
@@ -402,6 +404,7 @@ ERRORS_BY_CODE: Final[Mapping[int, type[RegistryAnswerError]]] = MappingProxyTyp
     {
         401: UnauthorizedError,
         403: ForbiddenError,
+        404: AddressNotFoundError,
         409: IncompatibleSchemaError,
         40401: SubjectNotFoundError,
         40402: VersionNotFoundError,
@@ -447,4 +450,5 @@ def answer_error_class(status: int, error_code: int) -> type[RegistryAnswerError
     The body's code decides (Apicurio sends 40405 to 40407 with HTTP 409), then the HTTP status: 401 and 403
     come with codes of all kinds (Confluent Cloud's 40101, 40301).
     """
-    return ERRORS_BY_CODE.get(error_code) or ERRORS_BY_CODE.get(status, RegistryAnswerError)
+    by_status = None if status == 404 else ERRORS_BY_CODE.get(status)  # 404xx that are unknown are codes of their own
+    return ERRORS_BY_CODE.get(error_code) or by_status or RegistryAnswerError

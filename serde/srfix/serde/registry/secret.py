@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from enum import Enum
-from pathlib import Path
 from typing import NoReturn
 
+from srfix.serde import bounds
 from srfix.serde.errors import SecretError, UsageError
+from srfix.serde.files import read_file
 
 __all__ = ["HIDDEN", "Secret", "revealed"]
 
@@ -48,7 +49,7 @@ class Secret:
                 secret = cls(text.removeprefix(source.value))
                 secret._source = source
                 if not secret._text:
-                    raise UsageError(f"The secret {text!r} names nothing: write env:NAME or file:PATH.")
+                    raise UsageError(f"The secret {source.value!r} names nothing: write env:NAME or file:PATH.")
                 return secret
         return cls(text)
 
@@ -68,7 +69,7 @@ class Secret:
                 )
             return value
         try:
-            content = Path(self._text).read_text(encoding="utf-8")
+            content = read_file(self._text, most_bytes=bounds.MOST_SECRET_BYTES).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         else:

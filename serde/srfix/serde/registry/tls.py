@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib3.util.ssl_ import create_urllib3_context
 
 from srfix.serde.errors import UsageError
+from srfix.serde.files import refuse_what_is_no_file
 from srfix.serde.registry.secret import Secret
 
 __all__ = ["ClientCertificate", "check_ca_file", "client_context"]
@@ -31,6 +32,7 @@ def check_ca_file(ca_file: str) -> None:
     :raises UsageError: if they cannot.
     """
     try:
+        refuse_what_is_no_file(ca_file)
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
     except OSError as error:  # ssl.SSLError is one
         raise UsageError(
@@ -54,6 +56,9 @@ def client_context(certificate: ClientCertificate) -> ssl.SSLContext:
         return certificate.key_password.reveal() if certificate.key_password is not None else ""
 
     try:
+        for path in (certificate.certificate_file, certificate.key_file):
+            if path is not None:
+                refuse_what_is_no_file(path)
         # A function even where there is no password: without one OpenSSL would ask at the terminal.
         context.load_cert_chain(certificate.certificate_file, certificate.key_file, password)
     except OSError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from srfix.serde.errors import UsageError
 from srfix.serde.interface import SerdeRegistry
@@ -24,12 +24,19 @@ class PlanRegistry(SerdeRegistry, Protocol):
         """The version numbers of a subject."""
 
 
+@runtime_checkable
+class _Forgetful(Protocol):
+    def forget_unknown_ids(self) -> None: ...
+
+
 class Asked:
     """What a plan's policies ask while it is made. What a version's answer said is not asked again by id, where that would
     be the same text; nothing is registered."""
 
     def __init__(self, registry: PlanRegistry) -> None:
         self._registry = registry
+        if isinstance(registry, _Forgetful):
+            registry.forget_unknown_ids()  # whoever plans, or plans again, wants to know what is there now
         # By context: an id means one schema in each.
         self._by_id: dict[tuple[str, int], RegisteredSchema] = {}
         self._versions: dict[tuple[str, int | str], SchemaVersion] = {}

@@ -23,13 +23,14 @@ from srfix.serde.arrow._pyarrow import pyarrow
 from srfix.serde.arrow.decode import BatchEngine
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.arrow.value_wise import ValueWise
+from srfix.serde.bounds import bound_payloads
 from srfix.serde.errors import NoSubjectError, ResolveError, SrfixError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve import Resolver
 from srfix.serde.spark._worker_parts import contexts_with, words_of
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import given_schema_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +66,7 @@ class RememberedRefusals:
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
         """See `Resolver.resolve`."""
-        identity = SchemaId(schema_id)
+        identity = given_schema_id(schema_id)
         question = (identity, topic, role)
         return self._ask(question, lambda: self._policy.resolve(identity, topic=topic, role=role))
 
@@ -95,6 +96,7 @@ class PlanDecoder:
     def __init__(self, plan: ReadPlan, *, engine: BatchEngine = BATCH_ENGINE) -> None:
         """:raises ColumnError: if Spark's Arrow cannot hold a column."""
         pa = pyarrow()
+        bound_payloads(plan.bounds)  # of the process: its deserializers are made with them, as they meet schemas
         patient = plan if plan.policy is None else replace(plan, policy=RememberedRefusals(plan.policy))
         self._decode = engine(patient.deserializer(), plan.columns, plan.role)
         self._topic, self._role = plan.topic, plan.role

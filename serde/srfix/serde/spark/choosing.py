@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from weakref import WeakSet
 
 from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
+from srfix.serde.printable import message
 from srfix.serde.spark._jvm_read import JvmRead, jvm_read
 from srfix.serde.spark.interface import Engine
 
@@ -65,7 +66,7 @@ def choose_engine(
     :raises WorkerPackageError: if the arrow engine was asked for and `workers_have_srfix` is False.
     """
     choice = _chosen(plan, spark, engine, workers_have_srfix)
-    _logger.info("%s", choice)
+    _logger.info("%s", message(str(choice)))
     return choice
 
 

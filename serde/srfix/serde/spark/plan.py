@@ -11,7 +11,7 @@ a header above all, is resolved where it is met.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from srfix.serde._column_types import Columns
@@ -21,6 +21,7 @@ from srfix.serde._half import Half, half_of
 from srfix.serde._plans import decode_plan
 from srfix.serde._resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.batches import reason_of
+from srfix.serde.bounds import PayloadBounds, payload_bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import print_columns, spark_schema
 from srfix.serde.deserializer import (
@@ -33,6 +34,7 @@ from srfix.serde.deserializer import (
 from srfix.serde.errors import (
     CasingError,
     ColumnError,
+    ImpossibleSchemaIdError,
     NoSubjectError,
     ResolveError,
     SchemaError,
@@ -52,7 +54,7 @@ from srfix.serde.spark._newest import given_columns, newest_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
 from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, TopicSubject, join_context, split_context
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, given_schema_id
 
 __all__ = ["NEWEST", "Newest", "PlanRegistry", "ReadPlan", "plan_read"]
 
@@ -112,6 +114,8 @@ class ReadPlan:
     """Ids that the policy did not accept, ascending."""
     newest: NewestSchema | None = None
     """Where the columns are from, if they are `NEWEST`."""
+    bounds: PayloadBounds = field(default_factory=payload_bounds, compare=False)
+    """What a payload may take in a worker (`srfix.serde.bounds`): the driver's, when the plan was made."""
 
     def deserializer(self) -> Deserializer:
         """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
@@ -206,13 +210,17 @@ def plan_read(
     :param ids: ids beside those of the subjects.
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
     :raises UsageError: if a registry or a newest schema is needed, and there is none; if a subject strategy has no subject
-        for the topic.
+        for the topic; if there can be no schema with one of the ids.
     :raises RegistryError: if the registry could not be asked.
     """
     if format in _SCHEMALESS:
         return _schemaless(topic, columns, role=role, format_=format, case_rule=case_rule, wrap=wrap)
     if registry is None:
         raise UsageError("Avro and JSON_SR need a schema registry. Give one, or plan the format JSON or KAFKA.")
+    try:
+        wanted = tuple(map(given_schema_id, ids))
+    except ImpossibleSchemaIdError as error:
+        raise UsageError(f"ids: {error.message} Leave it out.") from error
     extra = tuple(map(Subject, subjects))
     policy = ById(registry, context=_context_of(extra)) if policy is None else policy
     asked = Asked(registry)
@@ -234,7 +242,7 @@ def plan_read(
         subjects=tuple(dict.fromkeys((*own, *extra))),
         newest=newest,
     )
-    return _filled(plan, asked, map(SchemaId, ids))
+    return _filled(plan, asked, wanted)
 
 
 def _schemaless(

@@ -17,6 +17,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
 from srfix.serde.errors import UsageError
+from srfix.serde.printable import message
 from srfix.serde.spark.counts import ReadCounts, counts_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class JobProgress:
 
 def to_stderr(progress: StreamProgress | JobProgress) -> None:
     """Writes it as a line."""
-    sys.stderr.write(f"{progress}\n")
+    sys.stderr.write(f"{message(str(progress))}\n")
     sys.stderr.flush()
 
 

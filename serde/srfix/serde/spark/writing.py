@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from srfix.serde.errors import EngineRefusedError, JarMissingError, UsageError, WorkerPackageError
+from srfix.serde.printable import message
 from srfix.serde.spark._frame_rows import FrameRow, frame_row
 from srfix.serde.spark._kafka_options import Options, sink_options
 from srfix.serde.spark._missing_jars import missing_jar
@@ -211,7 +212,8 @@ def _engine(
             "workers, and workers_have_srfix=False says that they lack srfix. Bring it there (make pyfiles, or pip install)."
         )
     _LOG.info(
-        "The %ss of topic %r are written by the engine %s: %s.", plan.role.value, plan.topic, chosen, "; ".join(why)
+        "The %ss of topic %r are written by the engine %s: %s.",
+        *(plan.role.value, plan.topic, chosen, message("; ".join(why))),
     )
     return write if chosen == "jvm" else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from functools import reduce
 from operator import and_
@@ -14,11 +15,19 @@ from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import StringType, StructField, StructType
 
 from srfix.serde.batches import Reason
-from srfix.serde.errors import PayloadTooShortError, UnknownMagicByteError, WireError
+from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, UnknownMagicByteError, WireError
 from srfix.serde.spark._jvm_fixes import Bounds, Entries, Fix, OfFields, OfItems, OfValues, makes
 from srfix.serde.spark._jvm_read import AFTER, JvmRead, JvmShape
 from srfix.serde.spark._missing_jars import missing_jar
-from srfix.serde.wire import PREFIX_GUID_SIZE, PREFIX_ID_SIZE, SchemaId, parse, prefix_id_bytes
+from srfix.serde.wire import (
+    MAX_SCHEMA_ID,
+    MIN_SCHEMA_ID,
+    PREFIX_GUID_SIZE,
+    PREFIX_ID_SIZE,
+    SchemaId,
+    parse,
+    prefix_id_bytes,
+)
 
 __all__ = ["jvm_decoded", "require_avro"]
 
@@ -190,12 +199,27 @@ def _unframed(payload: Column) -> Iterable[tuple[Column, Reason, Column]]:
     before, behind = _words(b"\2").split("byte 02", 1)
     shown = F.lower(F.hex(first))
     yield first != F.lit(b"\0"), Reason.BAD_MAGIC, F.concat(F.lit(before + "byte "), shown, F.lit(behind))
+    yield from _impossible(F.substring(payload, 1, PREFIX_ID_SIZE))
+
+
+def _impossible(header: Column) -> Iterable[tuple[Column, Reason, Column]]:
+    """Ids that no registry gives. Bytes compare as unsigned ones, from the first on."""
+    below = header < F.lit(prefix_id_bytes(MIN_SCHEMA_ID))
+    yield below, Reason.BAD_ID, F.lit(_words(bytes(PREFIX_ID_SIZE)))
+    number = F.conv(F.hex(F.substring(header, 2, PREFIX_ID_SIZE - 1)), 16, 10).cast("bigint")
+    first = MAX_SCHEMA_ID + 1
+    before, between, behind = re.split(
+        rf"{first}|{first - 2**32}", _words(b"\0" + first.to_bytes(PREFIX_ID_SIZE - 1, "big"))
+    )
+    to_java = (number - F.lit(2**32)).cast("string")
+    message = F.concat(F.lit(before), number.cast("string"), F.lit(between), to_java, F.lit(behind))
+    yield header > F.lit(prefix_id_bytes(MAX_SCHEMA_ID)), Reason.BAD_ID, message
 
 
 def _words(payload: bytes) -> str:
     try:
         parse(payload)
-    except (PayloadTooShortError, UnknownMagicByteError) as error:
+    except (PayloadTooShortError, UnknownMagicByteError, ImpossibleSchemaIdError) as error:
         return error.message
     raise WireError(f"{payload!r} is framed.")
 

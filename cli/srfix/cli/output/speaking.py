@@ -1,0 +1,45 @@
+"""What a command says beside its report, and asks: the only way to the terminal but `rendering`.
+
+Whatever others wrote into it is made printable here, once for all lines; `srfix.serde.printable` says how.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import click
+
+from srfix.serde.printable import message, printable, printable_json
+
+__all__ = ["PrintableFormatter", "confirm", "say", "show", "show_json"]
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """A line for a person: printable, of bounded length."""
+    click.echo(message(text), err=err)
+
+
+def show(text: str, *, end: str = "\n") -> None:
+    """Data on standard output that is not JSON: printable, and whole."""
+    click.echo(f"{printable(text)}{end}", nl=False)
+
+
+def show_json(text: str) -> None:
+    r"""A JSON text on a line of standard output: the same value, what is not printable as `\uXXXX`."""
+    click.echo(printable_json(text))
+
+
+def confirm(question: str) -> None:
+    """Asks, on standard error.
+
+    :raises click.Abort: if the answer is no, or none.
+    """
+    click.confirm(message(question), abort=True, err=True)
+
+
+class PrintableFormatter(logging.Formatter):
+    """Records of loggers that nobody set up, such as those of libraries, which quote what they read."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record, printable and of bounded length."""
+        return message(super().format(record))

@@ -1,0 +1,143 @@
+"""Directories of our own in which a copy of links to a RocksDB is opened; what a kill left of them goes at the next look.
+
+    <temporary directory>/srfix-views-<user id>/        0700, ours, no link: or another one with a random name is used
+        <random>/                                       a view
+        <random>.lock                                   locked as long as its maker lives
+
+A view whose lock can be taken is nobody's: the kernel lets go of a lock when its process ends, however it ends. What is
+swept is in a directory that nobody else can write to, is named as a view is, and is no link; links in it are unlinked, never
+followed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Final
+
+import portalocker
+
+__all__ = ["sweep_views", "view_directory"]
+
+_NAME: Final = re.compile(r"view-[a-z0-9_]+")
+"""As `tempfile` makes them."""
+_HOME: Final = "srfix-views-"
+_LOCK: Final = ".lock"
+_EXCLUSIVE: Final = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
+
+
+def sweep_views() -> tuple[Path, ...]:
+    """Removes the views that this user's processes left behind when they were killed; those that were. Never raises."""
+    return tuple(view for home in _homes() for view in _sweep(home))
+
+
+@contextmanager
+def view_directory() -> Iterator[Path]:
+    """An empty directory, which nobody else can look into; gone at the end, or swept after a kill.
+
+    :raises OSError: if it cannot be made.
+    """
+    sweep_views()
+    home = _home()
+    with _locked_name(home) as (view, lock):
+        try:
+            view.mkdir(mode=0o700)
+            yield view
+        finally:
+            _remove(view, lock)
+    if home != _usual_home():
+        with suppress(OSError):
+            home.rmdir()
+
+
+def _usual_home() -> Path:
+    return Path(tempfile.gettempdir()) / f"{_HOME}{_user()}"
+
+
+def _user() -> int:
+    return os.getuid() if hasattr(os, "getuid") else 0
+
+
+def _home() -> Path:
+    home = _usual_home()
+    with suppress(FileExistsError):
+        home.mkdir(mode=0o700)
+    # Somebody else's, or a link, in a /tmp that all share: then one whose name nobody could foresee.
+    return home if _is_private(home) else Path(tempfile.mkdtemp(prefix=_HOME))
+
+
+def _homes() -> list[Path]:
+    try:
+        with os.scandir(tempfile.gettempdir()) as entries:
+            return sorted(Path(each.path) for each in entries if each.name.startswith(_HOME) and _is_private(each))
+    except OSError:
+        return []
+
+
+def _is_private(path: Path | os.DirEntry[str]) -> bool:
+    """True for a directory, no link, that is ours and that nobody else can use."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    is_ours = not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077)
+    return stat.S_ISDIR(status.st_mode) and is_ours
+
+
+@contextmanager
+def _locked_name(home: Path) -> Iterator[tuple[Path, Path]]:
+    """A view that is not there yet, and its lock, which is taken: a view without one is swept."""
+    while True:
+        handle, name = tempfile.mkstemp(prefix="view-", suffix=_LOCK, dir=home)
+        lock = Path(name)
+        with os.fdopen(handle, "wb") as held:
+            if _takes(held, lock):
+                yield lock.with_suffix(""), lock
+                return
+        # Another process's sweep came between making and locking it: it takes the file for one that was left behind.
+
+
+def _takes(held: IO[bytes], lock: Path) -> bool:
+    """True if the lock is ours now, and is the one that stands there."""
+    try:
+        portalocker.lock(held, _EXCLUSIVE)
+        return os.path.samestat(os.fstat(held.fileno()), os.lstat(lock))
+    except (portalocker.LockException, FileNotFoundError):
+        return False
+
+
+def _sweep(home: Path) -> Iterator[Path]:
+    try:
+        with os.scandir(home) as entries:
+            names = sorted({entry.name.removesuffix(_LOCK) for entry in entries if not entry.is_symlink()})
+    except OSError:
+        return
+    for name in names:
+        if not _NAME.fullmatch(name):
+            continue
+        lock = home / f"{name}{_LOCK}"
+        try:
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        except OSError:
+            continue
+        with os.fdopen(handle, "r+b") as held:
+            if _takes(held, lock):  # else its process lives
+                _remove(home / name, lock)
+                yield home / name
+    if home != _usual_home():
+        with suppress(OSError):
+            home.rmdir()
+
+
+def _remove(view: Path, lock: Path) -> None:
+    # rmtree unlinks links and follows none. Of what cannot be removed the lock stays, for the next sweep.
+    if view.is_dir() and not view.is_symlink():
+        shutil.rmtree(view, ignore_errors=True)
+    if not os.path.lexists(view):
+        lock.unlink(missing_ok=True)

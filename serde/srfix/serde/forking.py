@@ -1,0 +1,78 @@
+"""Locks and connections in a process that forks, as Spark's and multiprocessing's workers do.
+
+A forked child has one thread, and memory as it was: a lock that another thread held stays held for ever, and a connection
+is shared with the parent, so that each may read the other's answers. Every lock and every session of connections in serde
+and recovery is one of these; a test walks the source for others.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from types import TracebackType
+from typing import Generic, TypeVar
+
+__all__ = ["ForkLock", "PerProcess"]
+
+T = TypeVar("T")
+
+
+class ForkLock:
+    """A re-entrant lock, free in a forked child unless the thread that forked holds it itself."""
+
+    __slots__ = ("__weakref__", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _LOCKS.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.release()
+
+    def renew_unless_ours(self) -> None:
+        """In a child: whoever else held it is not there to give it back."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+
+
+_LOCKS: weakref.WeakSet[ForkLock] = weakref.WeakSet()
+
+
+def _renew_all() -> None:
+    for lock in _LOCKS:
+        lock.renew_unless_ours()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_renew_all)
+
+
+class PerProcess(Generic[T]):
+    """A value that a process makes for itself when it first asks; a forked child makes its own."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._made: tuple[int, T] | None = None
+
+    def get(self) -> T:
+        """This process's value."""
+        made = self._made
+        if made is None or made[0] != os.getpid():
+            made = self._made = os.getpid(), self._make()
+        return made[1]
+
+    def made(self) -> T | None:
+        """This process's value, None if it has made none yet."""
+        made = self._made
+        return made[1] if made is not None and made[0] == os.getpid() else None

@@ -1,0 +1,265 @@
+"""Whatever names, payloads and answers a world is made of: what is printed is printable, and its commands are whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from srfix.cli.main import cli, main
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.registry import Answer, Fault, FixtureRegistry, store
+from srfix.recovery.commands import Given, GivenOption, positional, srfix_command
+from srfix.serde import bounds
+from srfix.serde.printable import COMMAND_IN_TEXT, is_printable
+from srfix.serde.wire import frame_id
+from tests.cli.damaged_stores import INTERNAL, WRITER
+from tests.serde.test_printable import HOSTILE, seen
+
+QUICK = ("-R", "max.retries=0")
+ROW = b"\x02\x06Ada"
+_OUR_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+UNSEEN = "".join(text for text in HOSTILE if text != "\ud800")
+PASTEABLE = (
+    "a shop",
+    "it's",
+    'the "shop"',
+    "$(touch pwned)",
+    "`touch pwned`",
+    "; touch pwned",
+    "a\nb",
+    "\n```\ntouch pwned\n",
+    "-x",
+    "--registry",
+    "--",
+    "a=b",
+    "a/b=c",
+    "*?[a]{b,c}~!#&|<>()\\",
+    "приложение",
+    "🦊",
+)
+"""Names whose commands must name them exactly."""
+APPLICATIONS = (*PASTEABLE, f"evil{UNSEEN}", "long" * 5_000)
+
+
+@contextmanager
+def world_of(*applications: str) -> Iterator[tuple[EmbeddedBroker, FixtureRegistry, tuple[str, ...]]]:
+    """A broken store of each application, an undecided one, an orphan, and rows that do not decode."""
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr(store, "checked_subject", lambda subject, **_: subject)
+        broker = stack.enter_context(EmbeddedBroker(topics={"users": 1, "orders": 1, "bad": 1}))
+        registry = stack.enter_context(FixtureRegistry())
+        hostile = WRITER[:-1] + f', "doc": {json.dumps(UNSEEN)}}}'
+        for topic in ("users", "orders", "bad"):
+            registry.seed(f"{topic}-value", hostile)
+            rows = [frame_id(1, ROW), frame_id(1, bytes([2, 2 * len(UNSEEN.encode())]) + UNSEEN.encode())[:60]]
+            rows += [UNSEEN.encode(), frame_id(1, ROW[:-1])] if topic == "bad" else []
+            broker.produce(
+                ProducedRecord(topic=topic, partition=0, key=f"{UNSEEN}{number}".encode(), value=row)
+                for number, row in enumerate(rows)
+            )
+        for name in applications:
+            registry.seed(f"{name}-users-store-changelog-value", INTERNAL)
+            broker.commit(name, {("users", 0): 1})
+            registry.seed(f"desk{name}-store-changelog-value", INTERNAL)
+            broker.commit(f"desk{name}", {("users", 0): 1, ("orders", 0): 1})
+            registry.seed(f"gone{name}-store-changelog-value", INTERNAL)
+        registry.seed("rough-bad-store-changelog-value", hostile)
+        broker.commit("rough", {("bad", 0): 3})
+        yield broker, registry, ("--bootstrap-servers", broker.bootstrap_servers, "--registry", registry.url)
+
+
+def strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for each in value.values() for text in strings(each))
+    elif isinstance(value, list):
+        yield from (text for each in value for text in strings(each))
+
+
+def commands_of(document: str) -> set[str]:
+    """All commands of a JSON report."""
+    found: set[str] = set()
+    for text in strings(json.loads(document)):
+        found.update(match[1] for match in COMMAND_IN_TEXT.finditer(text))
+        if text.startswith("srfix "):
+            found.add(text)
+    return {command for command in found if len(shlex.split(command)) > 1}
+
+
+def parsed(command: str) -> click.Context:
+    program, name, *arguments = shlex.split(command)
+    assert program == "srfix"
+    known = cli.get_command(click.Context(cli), name)
+    assert known is not None, command
+    return known.make_context(name, arguments, resilient_parsing=False)
+
+
+REPORTS = (
+    ("diagnose",),
+    ("diagnose", "--source", "users-store=users", "--reader", "connect"),
+    ("plan",),
+    ("plan", "--as-shell"),
+    ("subjects",),
+    ("scan", "bad"),
+    ("scan", "users", "--application", f"evil{UNSEEN}"),
+    ("decode", "bad"),
+    ("decode", "users", "--role", "key"),
+    ("decode", f"no{UNSEEN}topic"),
+    ("decode", "--payload", f"text:{json.dumps({'A': UNSEEN})}", "--format", "json"),
+    ("encode", json.dumps({"A": UNSEEN}), "--columns", "A STRING", "--format", "json"),
+    ("explain", f"io.confluent {UNSEEN} error code: 40403 for id 3; topic x{UNSEEN}-value"),
+    ("explain", UNSEEN),
+    ("schema", "--from-subject", "bad-value"),
+    ("schema", f"`A{UNSEEN}` INT"),
+    ("doctor", "--application", f"evil{UNSEEN}"),
+    ("apply", f"no{UNSEEN}.json"),
+    ("rollback", f"no{UNSEEN}.json"),
+    (f"no{UNSEEN}",),
+    ("plan", f"--no{UNSEEN}"),
+    ("diagnose", "--ignore", UNSEEN, "--store", UNSEEN),
+)
+
+
+@pytest.fixture(scope="module")
+def where() -> Iterator[tuple[str, ...]]:
+    with world_of("\n```\ntouch pwned\n", *APPLICATIONS[-2:]) as (_broker, _registry, options):
+        yield options
+
+
+class TestWhatIsPrinted:
+    @pytest.mark.parametrize("output", ["table", "markdown", "json"])
+    @pytest.mark.parametrize("arguments", REPORTS, ids=lambda words: ascii(" ".join(words))[:40])
+    def test_it_is_printable(
+        self, where: tuple[str, ...], arguments: tuple[str, ...], output: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        takes = {"explain": (), "schema": where[2:], "encode": (), "apply": where, "rollback": where}
+        more = takes.get(arguments[0], where)
+        more = (*more, "--output", output) if arguments[0] != "encode" else ()
+        code = main([*arguments, *more])
+        out, err = capsys.readouterr()
+        assert code in {0, 1, 2}, err
+        text = _OUR_COLOURS.sub("", out) + err
+        assert all(seen(character) or character == "\n" for character in text), ascii(text)
+        assert len(err) < 100 * bounds.MESSAGE
+        if output == "json" and out.startswith("{") and "--as-shell" not in arguments:
+            for line in [out] if arguments[0] not in {"decode", "encode"} else out.splitlines():
+                json.loads(line)
+
+    @pytest.mark.parametrize("output", ["table", "markdown", "json"])
+    @pytest.mark.parametrize(
+        "arguments", [("diagnose",), ("plan",), ("schema", "--from-subject", "users-value"), ("doctor",)]
+    )
+    def test_so_is_what_a_registry_says(
+        self, arguments: tuple[str, ...], output: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        said = "".join(HOSTILE) * 2_000
+        body = json.dumps({"error_code": 50001, "message": said})
+        for action in (
+            Answer(status=422, body=json.dumps({"error_code": 42201, "message": said})),
+            Answer(status=403, body=body, headers={"Location": "http://x/\x9b2J\xad"}),
+            Answer(status=200, body=json.dumps(said), content_type="text/\x9b2J\xadhtml"),
+            Answer(status=200, body=json.dumps([f"{HOSTILE[0]}\ud800-changelog-value", said])),
+        ):
+            with world_of("shop") as (_broker, registry, where):
+                registry.intercept(Fault(path="^/(subjects|config|mode)", action=action))
+                code = main(
+                    [*arguments, *(where[2:] if arguments[0] == "schema" else where), *QUICK, "--output", output]
+                )
+            out, err = capsys.readouterr()
+            assert code in {0, 1, 2}, err
+            assert all(seen(c) or c == "\n" for c in _OUR_COLOURS.sub("", out) + err), ascii(out + err)
+            assert len(err) < 2 * bounds.MESSAGE
+
+    @given(name=st.lists(st.sampled_from(HOSTILE[:13]) | st.text(max_size=3), min_size=1, max_size=5).map("".join))
+    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+    def test_any_name(self, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+        name = name.encode("utf-8", "ignore").decode().replace("\x00", "")
+        with world_of(f"a{name}") as (_broker, _registry, where):
+            for output in ("table", "markdown", "json"):
+                for command in ("diagnose", "plan", "subjects"):
+                    assert main([command, *where, "--output", output]) in {0, 1, 2}
+        out, err = capsys.readouterr()
+        assert all(seen(character) or character == "\n" for character in _OUR_COLOURS.sub("", out) + err)
+
+
+class TestCommands:
+    def test_each_names_what_was_meant(self, capsys: pytest.CaptureFixture[str]) -> None:
+        found: set[str] = set()
+        with world_of(*APPLICATIONS) as (broker, registry, where):
+            for arguments in (("diagnose",), ("diagnose", "--reader", "connect"), ("plan",), ("subjects",)):
+                main([*arguments, *where, "--output", "json"])
+                found |= commands_of(capsys.readouterr().out)
+            named = set()
+            for command in found:
+                context = parsed(command)
+                if context.info_name == "explain":
+                    continue
+                assert context.params["registry"] == registry.url, command
+                assert context.params["bootstrap_servers"] == broker.bootstrap_servers, command
+                named.add(context.params.get("application"))
+        known = {
+            *APPLICATIONS,
+            *(f"{prefix}{name}" for name in APPLICATIONS for prefix in ("desk", "gone")),
+            "rough",
+            None,
+        }
+        assert named >= set(PASTEABLE) - {"--"}
+        for name in named - known:
+            assert name is not None
+            assert name.startswith("${SRFIX_WORD_") or any(
+                f"{whole}-users-store".startswith(name) for whole in known if whole
+            ), name
+
+    @pytest.mark.parametrize("shell", [found for found in map(shutil.which, ("dash", "bash")) if found])
+    @given(
+        words=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")) | st.sampled_from(APPLICATIONS))
+    )
+    @example(words=list(APPLICATIONS))
+    @settings(max_examples=25, deadline=None)
+    def test_a_shell_gets_the_words_or_stops(self, shell: str, words: list[str]) -> None:
+        command = srfix_command(*words)
+        assert is_printable(command.replace("\n", " "))
+        script = f"srfix() {{ for word do printf '%s\\0' \"$word\"; done; }}\n{command}"
+        done = subprocess.run(
+            [shell, "-c", script], capture_output=True, timeout=30, check=False, env={"PATH": os.defpath}
+        )
+        if all(is_printable(word.replace("\n", " ")) and len(word) <= bounds.COMMAND_WORD for word in words):
+            assert done.stdout == b"".join(word.encode() + b"\0" for word in words)
+            assert shlex.split(command) == ["srfix", *words]
+        else:
+            assert (done.returncode != 0, done.stdout) == (True, b"")
+            assert b"set it first" in done.stderr
+
+    def test_a_name_that_is_an_options_takes_no_options_place(self) -> None:
+        options = (GivenOption(name="--registry", value="http://r"), GivenOption(name="--source", value="a=b"))
+        command = Given(options=options).command("diagnose", "--application", "--registry", "--store", "--source")
+        context = parsed(command)
+        assert (context.params["registry"], context.params["application"]) == ("http://r", "--registry")
+        assert (context.params["store"], context.params["source"]) == ("--source", ("a=b",))
+
+    @pytest.mark.parametrize("name", APPLICATIONS[:16])
+    def test_a_file_is_named_exactly(self, name: str) -> None:
+        context = parsed(Given().command("apply", *positional(name)))
+        assert context.params["path"] == Path(name)
+
+
+def test_nothing_else_in_the_room_writes_to_the_terminal() -> None:
+    """Else the next line that is added would not be printable."""
+    root = Path(__file__).parent.parent.parent / "cli" / "srfix" / "cli"
+    pattern = re.compile(r"click\.(?:echo|confirm|secho|prompt)|(?<![\w.])print\(|sys\.std(?:out|err)\.write")
+    found = {path.name for path in root.rglob("*.py") if pattern.search(path.read_text())}
+    assert found == {"speaking.py"}

@@ -1,0 +1,209 @@
+"""Views of state directories after a kill: swept at the next start, and nothing else is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from srfix.cli.main import main
+from srfix.recovery.state.rocksdb import linked_view
+from srfix.recovery.state.views import sweep_views, view_directory
+
+TABLES = ("000004.sst", "000007.sst")
+MAKES_ONE = """
+import sys
+from pathlib import Path
+from srfix.recovery.state.rocksdb import linked_view
+with linked_view(Path(sys.argv[1])) as view:
+    print(view, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory for temporary files, of these tests alone."""
+    path = tmp_path / "tmp"
+    path.mkdir()
+    monkeypatch.setenv("TMPDIR", str(path))
+    monkeypatch.setattr("tempfile.tempdir", str(path))
+    return path
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """What looks like a RocksDB."""
+    path = tmp_path / "state" / "store"
+    path.mkdir(parents=True)
+    for name in ("CURRENT", "MANIFEST-000001", *TABLES):
+        (path / name).write_text(name)
+    return path
+
+
+@contextmanager
+def viewing(database: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A process that has a view open, and the view."""
+    with subprocess.Popen(
+        [sys.executable, "-c", MAKES_ONE, str(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process, Path(process.stdout.readline().strip())
+        finally:
+            process.kill()
+
+
+def killed_view(database: Path) -> Path:
+    """A view whose process was killed."""
+    with viewing(database) as (process, view):
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert (view / "CURRENT").exists()
+    return view
+
+
+class TestAfterAKill:
+    def test_the_next_view_sweeps_it_and_its_lock(self, database: Path) -> None:
+        view = killed_view(database)
+        with linked_view(database) as own:
+            assert not view.exists()
+            assert {path.name for path in own.parent.iterdir()} == {own.name, f"{own.name}.lock"}
+        assert list(own.parent.iterdir()) == []
+        assert {path.name: path.read_text() for path in database.iterdir()} == {
+            name: name for name in ("CURRENT", "MANIFEST-000001", *TABLES)
+        }
+
+    def test_the_next_start_of_any_command_sweeps_it(self, database: Path) -> None:
+        view = killed_view(database)
+        assert main(["explain", "SRF001"]) == 0
+        assert not view.exists()
+
+    def test_a_view_that_lost_its_lock_is_swept_too(self, database: Path) -> None:
+        view = killed_view(database)
+        view.with_name(f"{view.name}.lock").unlink()
+        assert sweep_views() == (view,)
+        assert not view.exists()
+
+    def test_so_is_a_lock_without_a_view(self, database: Path) -> None:
+        view = killed_view(database)
+        home = view.parent
+        (home / "view-abc.lock").touch()
+        sweep_views()
+        assert list(home.iterdir()) == []
+
+
+class TestWhatIsNotSwept:
+    def test_the_view_of_a_process_that_lives(self, database: Path) -> None:
+        with viewing(database) as (_process, view):
+            assert sweep_views() == ()
+            with linked_view(database) as own:
+                assert own != view
+            assert (view / "000004.sst").read_text() == "000004.sst"
+
+    def test_another_view_of_this_process(self, database: Path) -> None:
+        with linked_view(database) as first, linked_view(database) as second:
+            assert sweep_views() == ()
+            assert (first / "CURRENT").exists()
+            assert (second / "CURRENT").exists()
+
+    def test_the_view_of_a_process_whose_number_is_used_again(self, database: Path) -> None:
+        """The lock is the kernel's: no number of a process is written down anywhere."""
+        view = killed_view(database)
+        assert str(os.getpid()) not in view.name
+        assert view.with_name(f"{view.name}.lock").read_bytes() == b""
+
+    def test_what_links_lead_to(self, database: Path, tmp_path: Path) -> None:
+        view = killed_view(database)
+        precious = tmp_path / "precious"
+        precious.mkdir()
+        (precious / "file").write_text("x")
+        (view / "link").symlink_to(precious)
+        (view.parent / "view-link").symlink_to(precious)
+        (view.parent / "view-other.lock").symlink_to(precious / "file")
+        sweep_views()
+        assert not view.exists()
+        assert (precious / "file").read_text() == "x"
+
+    def test_what_is_named_otherwise(self, database: Path) -> None:
+        home = killed_view(database).parent
+        (home / "mine").mkdir()
+        (home / "VIEW-x").mkdir()
+        sweep_views()
+        assert {path.name for path in home.iterdir()} == {"mine", "VIEW-x"}
+
+
+class TestASharedTemporaryDirectory:
+    def test_the_directory_of_views_is_for_its_owner_alone(self, database: Path) -> None:
+        with linked_view(database) as view:
+            for path in (view, view.parent):
+                assert stat.S_IMODE(path.stat().st_mode) == 0o700
+
+    def test_a_link_in_its_place_is_not_followed(self, database: Path, tmp: Path, tmp_path: Path) -> None:
+        elsewhere = tmp_path / "elsewhere"
+        (elsewhere / "view-abc").mkdir(parents=True, mode=0o700)
+        (tmp / f"srfix-views-{os.getuid()}").symlink_to(elsewhere)
+        with linked_view(database) as view:
+            assert view.parent.name != f"srfix-views-{os.getuid()}"
+            assert stat.S_IMODE(view.parent.stat().st_mode) == 0o700
+        assert not view.parent.exists()
+        assert [path.name for path in elsewhere.iterdir()] == ["view-abc"]
+
+    def test_one_that_others_can_write_to_is_not_used_nor_swept(self, database: Path, tmp: Path) -> None:
+        home = tmp / f"srfix-views-{os.getuid()}"
+        (home / "view-abc").mkdir(parents=True)
+        home.chmod(0o777)
+        with linked_view(database) as view:
+            assert view.parent != home
+        assert (home / "view-abc").exists()
+
+    @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+    def test_one_of_another_user_is_not_used_nor_swept(self, database: Path, tmp: Path) -> None:
+        home = tmp / f"srfix-views-{os.getuid()}"
+        (home / "view-abc").mkdir(parents=True)
+        os.chown(home, 12345, 12345)
+        home.chmod(0o700)
+        with linked_view(database) as view:
+            assert view.parent != home
+        assert (home / "view-abc").exists()
+
+    def test_a_view_in_a_directory_of_a_random_name_is_swept_after_a_kill_too(self, database: Path, tmp: Path) -> None:
+        (tmp / f"srfix-views-{os.getuid()}").symlink_to(tmp)
+        view = killed_view(database)
+        assert sweep_views() == (view,)
+        assert not view.parent.exists()
+
+    def test_one_that_cannot_be_listed_is_no_error(self, monkeypatch: pytest.MonkeyPatch, tmp: Path) -> None:
+        monkeypatch.setattr("tempfile.tempdir", str(tmp / "absent"))
+        assert sweep_views() == ()
+
+
+def test_a_sweep_between_making_a_lock_and_taking_it_costs_no_view(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from srfix.recovery.state import views
+
+    takes = views._takes
+    swept: list[Path] = []
+
+    def meddles(*arguments: object) -> bool:
+        monkeypatch.setattr(views, "_takes", takes)
+        swept.extend(sweep_views())
+        return takes(*arguments)  # type: ignore[arg-type]
+
+    sweep_views()
+    with view_directory():
+        pass
+    monkeypatch.setattr(views, "_takes", meddles)
+    with linked_view(database) as view:
+        assert (view / "CURRENT").exists()
+        assert sweep_views() == ()
+        assert (view / "CURRENT").exists()
+    assert len(swept) == 1

@@ -1,0 +1,413 @@
+"""What a server may make a client hold, read and wait for: real sockets, and servers that should not be."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import re
+import resource
+import ssl
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+import trustme
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import RegistryClient, RegistryUnreachableError, RetryPolicy
+from srfix.serde.registry.bounded import _decompressor
+from srfix.serde.registry.errors import RegistryProtocolError
+from srfix.serde.registry_properties import ANSWER_BOUNDS, open_registry, registry_settings
+from tests.serde.registry.hostile import HostileServer, answer, hostile_server, without_end
+
+SMALL = AnswerBounds(body_bytes=100_000, head_bytes=10_000, json_parts=5_000, deadline_s=20.0, pages=5)
+QUICK = AnswerBounds(deadline_s=0.4)
+CHUNKED = "Transfer-Encoding: chunked"
+SUBJECTS = b'["a", "b"]'
+Pieces = Callable[[], Iterable[bytes]]
+
+
+def once(*pieces: bytes) -> Pieces:
+    return lambda: pieces
+
+
+def asked(pieces: Pieces, bounds: AnswerBounds, *, pause_s: float = 0.0, read_timeout_s: float = 10.0) -> HostileServer:
+    """Lists the subjects of such a server: one request, and an error that names the URL."""
+    with hostile_server(pieces, pause_s=pause_s) as server:
+        retry = RetryPolicy(max_attempts=3, sleep=lambda _: None)
+        url = server.url.replace("://", "://user:s3cret@")
+        with (
+            RegistryClient(url, retry=retry, bounds=bounds, read_timeout_s=read_timeout_s) as client,
+            pytest.raises(RegistryUnreachableError) as caught,
+        ):
+            client.subjects()
+        assert server.url in caught.value.message
+        assert "s3cret" not in caught.value.message
+        server.message = caught.value.message  # type: ignore[attr-defined]
+    return server
+
+
+def said(server: HostileServer) -> str:
+    return str(server.message)  # type: ignore[attr-defined]
+
+
+def bomb(size: int) -> bytes:
+    return gzip.compress(b"[" + b" " * size + b"]")
+
+
+TOO_BIG: dict[str, Pieces] = {
+    "a body without end": without_end(b"HTTP/1.1 200 OK\r\n\r\n", b"[" * 65_536),
+    "chunks without end": without_end(answer(b"", CHUNKED), b"1000\r\n" + b" " * 4096 + b"\r\n"),
+    "chunks of one byte": without_end(answer(b"", CHUNKED), b"1;" + b"x" * 1000 + b"\r\n \r\n"),
+    "trailers without end": without_end(answer(b"0\r\n", CHUNKED), b"X: y\r\n" * 1000),
+    "a long one that says so": once(answer(b"[" * 10, length=10**9)),
+    "a longer one than a number": without_end(answer(b"[", length=10**40), b" " * 65_536),
+    "gzip": once(answer(bomb(10**8), "Content-Encoding: gzip")),
+    "gzip in chunks": once(
+        answer(b"%x\r\n%b\r\n0\r\n\r\n" % (len(bomb(10**7)), bomb(10**7)), "Content-Encoding: x-gzip", CHUNKED)
+    ),
+    "gzip of many members": once(answer(gzip.compress(b" " * 10_000) * 20, "Content-Encoding: gzip")),
+    "deflate": once(answer(zlib.compress(b" " * 10**7), "Content-Encoding: deflate")),
+    "bare deflate": once(answer(zlib.compress(b" " * 10**7)[2:-4], "Content-Encoding: Deflate")),
+    "an error": once(answer(bomb(10**7), "Content-Encoding: gzip", status="500 Oops")),
+    "a redirect": once(answer(bomb(10**7), "Content-Encoding: gzip", "Location: /subjects", status="302 Found")),
+}
+
+
+class TestTooBig:
+    @pytest.mark.parametrize("pieces", TOO_BIG.values(), ids=TOO_BIG.keys())
+    def test_it_is_not_read_on_and_the_property_is_named(self, pieces: Pieces) -> None:
+        server = asked(pieces, SMALL)
+        assert (
+            "its answer has more than 100,000 bytes, decompressed, and was not read on (http.answer.max.bytes)"
+            in said(server)
+        )
+        assert server.requests == 1
+
+    @pytest.mark.parametrize(
+        "pieces",
+        [
+            without_end(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
+            without_end(b"HTTP/1.1 100 Continue\r\n", b"X: y\r\n\r\nHTTP/1.1 100 Continue\r\n"),
+            without_end(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 5000 + b"\r\n"),
+        ],
+        ids=["100 Continue", "100 Continue with headers", "headers"],
+    )
+    def test_a_head_without_end(self, pieces: Pieces) -> None:
+        server = asked(pieces, SMALL)
+        assert "its answer does not come to its body within 10,000 bytes of headers" in said(server)
+        assert "(http.answer.max.head.bytes)" in said(server)
+        assert server.requests == 1
+
+    @pytest.mark.parametrize(
+        ("head", "words"),
+        [
+            (b"X: y\r\n" * 101, "more than 100 headers, which Python does not read"),
+            (b"X: " + b"y" * 70_000, "a header of more than 65,536 bytes, which Python does not read"),
+        ],
+    )
+    def test_a_head_that_python_itself_does_not_read(self, head: bytes, words: str) -> None:
+        server = asked(once(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n"), AnswerBounds())
+        assert f"its answer has {words}" in said(server)
+        assert server.requests == 1
+
+    @pytest.mark.parametrize("codings", ["gzip, gzip", "gzip,deflate", "br", "gzip, identity, gzip", "nonsense"])
+    def test_what_was_not_asked_for_is_not_decompressed(self, codings: str) -> None:
+        body = gzip.compress(gzip.compress(b" " * 10**7))
+        server = asked(once(answer(body, f"Content-Encoding: {codings}")), SMALL)
+        assert "or otherwise than by gzip or deflate, which are asked for (Content-Encoding)" in said(server)
+
+    @pytest.mark.parametrize(
+        "body", [b"[" + b"{}," * 4000 + b"{}]", b"[" + b"[]," * 4000 + b"[]]", b"[" + b"1," * 9000 + b"1]"]
+    )
+    def test_a_body_of_too_many_parts_is_not_parsed(self, body: bytes) -> None:
+        assert "(http.answer.max.parts)" in said(asked(once(answer(body)), SMALL))
+
+    def test_memory_stays(self) -> None:
+        """A gigabyte, compressed to a few megabytes."""
+        gigabyte = zlib.compressobj(1, zlib.DEFLATED, 31)
+        body = b"".join(gigabyte.compress(b" " * 2**24) for _ in range(64)) + gigabyte.flush()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        asked(once(answer(body, "Content-Encoding: gzip")), AnswerBounds())
+        grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert grown_kib < 300 * 2**10
+
+    def test_one_bad_server_does_not_hide_a_good_one(self) -> None:
+        with (
+            hostile_server(once(answer(b"[" * 10, length=10**9))) as bad,
+            hostile_server(once(answer(SUBJECTS))) as good,
+            RegistryClient([bad.url, good.url], bounds=SMALL) as client,
+        ):
+            assert client.subjects() == ("a", "b")
+
+
+SLOW: dict[str, Pieces] = {
+    "a body": without_end(answer(b"[", length=10**6), b" "),
+    "chunks": without_end(answer(b"", CHUNKED), b"1\r\n \r\n"),
+    "a chunk's size": without_end(answer(b"", CHUNKED), b"0"),
+    "trailers": without_end(answer(b"0\r\n", CHUNKED), b"x"),
+    "a status line": without_end(b"HTTP/1.1 200 O", b"k"),
+    "headers": without_end(b"HTTP/1.1 200 OK\r\nX: ", b"y"),
+    "100 Continue": without_end(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "an error": without_end(answer(b"[", length=10**6, status="500 Oops"), b" "),
+    "a redirect": without_end(answer(b"[", "Location: /", length=10**6, status="302 Found"), b" "),
+}
+
+
+class TestTooSlow:
+    @pytest.mark.parametrize("pieces", SLOW.values(), ids=SLOW.keys())
+    def test_what_drips_is_given_up_though_each_byte_is_in_time(self, pieces: Pieces) -> None:
+        server = asked(pieces, QUICK, pause_s=0.05)
+        assert (
+            "its answer was not complete after 0.4 s, and was not waited for any longer (http.answer.deadline.ms)"
+            in said(server)
+        )
+        assert server.requests == 1
+        assert server.sent < 1000
+
+    def test_silence_is_still_the_read_time_outs(self) -> None:
+        server = asked(without_end(b"", b"H"), AnswerBounds(deadline_s=20), pause_s=1.0, read_timeout_s=0.1)
+        assert "no answer within 0.1 s (time-out)" in said(server)
+
+    def test_silence_up_to_the_deadline_is_the_deadlines(self) -> None:
+        server = asked(without_end(b"", b"H"), QUICK, pause_s=2.0)
+        assert "(http.answer.deadline.ms)" in said(server)
+
+
+class TestOverTls:
+    @pytest.fixture
+    def ca_file(self, authority: trustme.CA, tmp_path: Path) -> str:
+        path = tmp_path / "ca.pem"
+        authority.cert_pem.write_to_path(path)
+        return str(path)
+
+    @pytest.fixture
+    def tls(self, authority: trustme.CA) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("127.0.0.1").configure_cert(context)
+        return context
+
+    @pytest.mark.parametrize(
+        ("pieces", "bounds", "pause_s", "property_"),
+        [
+            (TOO_BIG["chunks without end"], SMALL, 0.0, "http.answer.max.bytes"),
+            (without_end(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100), SMALL, 0.0, "http.answer.max.head.bytes"),
+            (SLOW["a body"], QUICK, 0.05, "http.answer.deadline.ms"),
+            (SLOW["headers"], QUICK, 0.05, "http.answer.deadline.ms"),
+        ],
+    )
+    def test_the_bounds_hold(
+        self, pieces: Pieces, bounds: AnswerBounds, pause_s: float, property_: str, tls: ssl.SSLContext, ca_file: str
+    ) -> None:
+        with (
+            hostile_server(pieces, pause_s=pause_s, tls=tls) as server,
+            RegistryClient(server.url, ca_file=ca_file, bounds=bounds) as client,
+            pytest.raises(RegistryUnreachableError, match=rf"\({re.escape(property_)}\)"),
+        ):
+            client.subjects()
+
+    def test_a_handshake_that_drips_ends_with_the_time_out_of_the_connection(self, ca_file: str) -> None:
+        record = b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc"
+        with hostile_server(without_end(record, b"\0"), pause_s=0.05, waits=False) as server:
+            url = server.url.replace("http://", "https://")
+            with (
+                RegistryClient(
+                    url,
+                    ca_file=ca_file,
+                    connect_timeout_s=0.3,
+                    retry=RetryPolicy(max_attempts=1),
+                    bounds=AnswerBounds(),
+                ) as client,
+                pytest.raises(RegistryUnreachableError, match=r"no connection within 0\.3 s|no answer within"),
+            ):
+                client.subjects()
+            assert server.sent < 1000
+
+
+class TestThroughAProxy:
+    @pytest.mark.parametrize("url", ["http://registry.test", "https://registry.test"])
+    @pytest.mark.parametrize(
+        ("pieces", "bounds", "pause_s", "property_"),
+        [
+            (
+                without_end(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 999 + b"\r\n"),
+                SMALL,
+                0.0,
+                "http.answer.max.head.bytes",
+            ),
+            (without_end(b"HTTP/1.1 200 OK\r\nX: ", b"y"), QUICK, 0.05, "http.answer.deadline.ms"),
+        ],
+    )
+    def test_the_bounds_hold_for_its_own_answers_too(
+        self, pieces: Pieces, bounds: AnswerBounds, pause_s: float, property_: str, url: str
+    ) -> None:
+        with (
+            hostile_server(pieces, pause_s=pause_s) as proxy,
+            RegistryClient(url, proxy=proxy.url, bounds=bounds, retry=RetryPolicy(max_attempts=1)) as client,
+            pytest.raises(RegistryUnreachableError, match=rf"\({re.escape(property_)}\)"),
+        ):
+            client.subjects()
+
+
+class TestListings:
+    def pages(self) -> Pieces:
+        numbers = iter(range(10**9))
+        return lambda: [answer(json.dumps([f"s{next(numbers)}" for _ in range(100)]).encode())]
+
+    def test_pages_without_end(self) -> None:
+        server = asked(self.pages(), SMALL)
+        assert f"{server.url}: its listing does not end after 5 pages (http.listing.max.pages)" in said(server)
+        assert server.requests == 5
+
+    def test_pages_that_take_too_long_together(self) -> None:
+        server = asked(self.pages(), AnswerBounds(listing_deadline_s=0.1), pause_s=0.06)
+        assert "its listing does not end after 0.1 s of waiting (http.listing.deadline.ms)" in said(server)
+
+    def test_names_without_end(self) -> None:
+        numbers = iter(range(10**9))
+        names = lambda: [answer(json.dumps([f"{next(numbers)}{'n' * 500}" for _ in range(100)]).encode())]  # noqa: E731
+        assert "the names in its listing have more than 100,000 characters" in said(asked(names, SMALL))
+
+    def test_a_hundred_thousand_subjects_are_fine(self) -> None:
+        names = [f"application-number-{n}-some-store-of-it-changelog-value" for n in range(100_001)]
+        with (
+            hostile_server(once(answer(json.dumps(names).encode()))) as server,
+            RegistryClient(server.url) as client,
+        ):
+            assert len(client.subjects()) == 100_001
+
+
+class TestRedirects:
+    def test_a_loop_is_one_request(self) -> None:
+        with (
+            hostile_server(once(answer(b"", "Location: /subjects", status="302 Found"))) as server,
+            RegistryClient(server.url) as client,
+        ):
+            with pytest.raises(
+                RegistryProtocolError, match=r"it redirects to /subjects, and redirects are not followed"
+            ):
+                client.subjects()
+            assert server.requests == 1
+
+    def test_cookies_are_not_kept(self) -> None:
+        cookie = f"Set-Cookie: {'c' * 4000}=1"
+        with (
+            hostile_server(once(answer(SUBJECTS, cookie))) as server,
+            RegistryClient(server.url) as client,
+        ):
+            client.subjects()
+            assert len(client._transport._session().cookies) == 0
+
+
+class TestLies:
+    def test_a_body_that_is_shorter_than_it_says_is_an_answer_that_was_cut(self) -> None:
+        with hostile_server(lambda: iter([answer(b"[", length=10)]), pause_s=0) as server:
+            server._stopped.wait(0)  # the connection stays open: the read time-out ends it
+            with (
+                RegistryClient(server.url, retry=RetryPolicy(max_attempts=1), read_timeout_s=0.1) as client,
+                pytest.raises(RegistryUnreachableError, match=r"no answer within 0\.1 s"),
+            ):
+                client.subjects()
+
+    def test_what_comes_behind_a_body_is_no_answer_to_the_next_request(self) -> None:
+        with (
+            hostile_server(once(answer(SUBJECTS) + answer(b'["forged"]'))) as server,
+            RegistryClient(server.url) as client,
+        ):
+            assert [client.subjects() for _ in range(3)] == [("a", "b")] * 3
+
+    @pytest.mark.parametrize("body", [b"\x1f\x8b\x08nonsense", gzip.compress(SUBJECTS, mtime=0)[:-9], b"[]"])
+    def test_a_body_that_is_not_what_its_coding_says(self, body: bytes) -> None:
+        with (
+            hostile_server(once(answer(body, "Content-Encoding: gzip"))) as server,
+            RegistryClient(server.url, retry=RetryPolicy(max_attempts=1)) as client,
+            pytest.raises(RegistryUnreachableError, match=r"its answer could not be decompressed"),
+        ):
+            client.subjects()
+
+
+class TestGoodAnswers:
+    @pytest.mark.parametrize(
+        ("body", "coding"),
+        [
+            (SUBJECTS, "identity"),
+            (gzip.compress(SUBJECTS, mtime=0), "gzip"),
+            (gzip.compress(SUBJECTS, mtime=0), "X-GZIP"),
+            (gzip.compress(SUBJECTS[:3], mtime=0) + gzip.compress(SUBJECTS[3:], mtime=0) + bytes(9), "gzip"),
+            (zlib.compress(SUBJECTS), "deflate"),
+            (zlib.compress(SUBJECTS)[2:-4], "deflate"),
+        ],
+    )
+    def test_they_are_read_over_one_connection(self, body: bytes, coding: str) -> None:
+        with (
+            hostile_server(once(answer(body, f"Content-Encoding: {coding}"))) as server,
+            RegistryClient(server.url) as client,
+        ):
+            assert [client.subjects() for _ in range(3)] == [("a", "b")] * 3
+            assert server.requests == 3
+            assert len(server._threads) == 2  # the listener's, and one connection's
+
+    @given(body=st.binary(max_size=3000), size=st.integers(1, 500), level=st.integers(0, 9))
+    def test_what_is_decompressed_piece_by_piece_is_the_whole(self, body: bytes, size: int, level: int) -> None:
+        for coding, packed in (("gzip", gzip.compress(body, level)), ("deflate", zlib.compress(body, level))):
+            decompress = _decompressor(coding)
+            assert decompress is not None
+            size = max(size, 2)
+            pieces = [packed[start : start + size] for start in range(0, len(packed), size)]
+            made = b"".join(decompress(piece, 10_000) for piece in pieces)
+            decompress.finish()
+            assert made == body
+
+
+class TestBounds:
+    def test_the_clients_properties_change_each(self) -> None:
+        given = {name: str(7_000 + number) for number, name in enumerate(ANSWER_BOUNDS.values())}
+        settings = registry_settings(
+            {"url": "http://x", **given, "missing.id.cache.ttl.sec": "0", "missing.cache.size": "5"}
+        )
+        assert settings.bounds == AnswerBounds(
+            body_bytes=7_000,
+            head_bytes=7_001,
+            json_parts=7_002,
+            deadline_s=7.003,
+            pages=7_004,
+            listing_deadline_s=7.005,
+        )
+        assert settings.unknown_ids == UnknownIdBounds(remember_s=0, most=5)
+        with open_registry(settings, "http://x", kafka={}) as client, pickle.loads(pickle.dumps(client)) as copy:
+            for one in (client, copy):
+                assert one._transport.settings.bounds == settings.bounds
+                assert one._transport.settings.unknown_ids == settings.unknown_ids
+
+    def test_every_bound_has_a_property(self) -> None:
+        assert set(ANSWER_BOUNDS) == set(AnswerBounds.__slots__)
+        assert [name for name in ANSWER_BOUNDS.values() if f"`{name}`" not in _source()] == []
+
+    @pytest.mark.parametrize("name", ANSWER_BOUNDS.values())
+    def test_none_of_them_is_0(self, name: str) -> None:
+        with pytest.raises(UsageError, match=rf"^The property {name} must be more than 0\.$"):
+            registry_settings({name: "0"})
+
+    @pytest.mark.parametrize("bound", ANSWER_BOUNDS)
+    def test_nor_in_python(self, bound: str) -> None:
+        with pytest.raises(UsageError, match=rf"more than 0; {bound} is -1\."):
+            AnswerBounds(**{bound: -1})
+
+
+def _source() -> str:
+    from srfix.serde import bounds
+
+    return Path(bounds.__file__).read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def _little_cpu() -> Iterator[None]:
+    """A client that spins would take all the time that there is: no test here takes 20 seconds of CPU."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+    yield
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 20

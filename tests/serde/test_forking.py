@@ -1,0 +1,428 @@
+"""A process that forks while others of its threads are at work: the child does not wait for them, nor share connections.
+
+Every lock and every session in the source has a scene here, in which a child works though another thread held it.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import select
+import signal
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery.ksqldb.client import KsqldbClient
+from srfix.serde.bounds import UnknownIdBounds
+from srfix.serde.columns import parse_columns
+from srfix.serde.confluent import AvroSerializer as DropIn
+from srfix.serde.forking import ForkLock, PerProcess
+from srfix.serde.formats._json_budget import Shapes
+from srfix.serde.interface import SerdeContext
+from srfix.serde.registry import RegistryClient
+from srfix.serde.registry._unknown_ids import UnknownIds
+from srfix.serde.resolve import ById
+from srfix.serde.serializer import AvroSerializer
+from srfix.serde.subjects import Role
+from tests.serde.confluent import peers
+from tests.serde.fakes import MemoryRegistry
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("serde/srfix/serde", "serde/kernel", "recovery/srfix/recovery")
+HOME = "serde/srfix/serde/forking.py"
+ENOUGH_S = 60
+"""How long a child may take before it counts as dead-locked; it needs milliseconds."""
+SCHEMA = '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}'
+_TESTS = os.getpid()
+BARE = {
+    "Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "Event", "Barrier", "Queue", "LifoQueue", "SimpleQueue",
+    "PriorityQueue", "allocate_lock",
+}  # fmt: skip
+"""Calls that make what a forked child cannot use."""
+ON_THE_DRIVER = {("serde/srfix/serde/spark/progress.py", "watch_jobs")}
+"""A bar in a notebook: its event ends with the call that made it, whose thread is gone in a child."""
+CONNECTIONS = {
+    "Session",
+    "BoundedSession",
+    "Client",
+    "AsyncClient",
+    "HTTPConnection",
+    "HTTPSConnection",
+    "PoolManager",
+    "create_connection",
+}
+
+
+def calls(names: set[str]) -> Iterator[tuple[str, str]]:
+    """File and class of every call of one of these names."""
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            where = str(path.relative_to(ROOT))
+            for holder in ast.parse(path.read_text()).body:
+                for node in ast.walk(holder):
+                    called = node.func if isinstance(node, ast.Call) else None
+                    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
+                    if name in names:
+                        yield where, getattr(holder, "name", "")
+
+
+class Scene(Protocol):
+    """Something that works under a lock."""
+
+    lock: ForkLock
+
+    def work(self) -> None:
+        """Takes the lock, and does what it guards."""
+
+    def close(self) -> None:
+        """Ends it."""
+
+
+class Resolving:
+    """`_Remembered`: a resolver looks an id up."""
+
+    def __init__(self) -> None:
+        registry = MemoryRegistry()
+        registry.seed("t-value", SCHEMA)
+        self._policy = ById(registry)
+        self.lock = self._policy._remembered._lock
+
+    def work(self) -> None:
+        assert self._policy.resolve(1, topic="t", role=Role.VALUE).schema_id == 1
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Serializing:
+    """`OwnSchema`: a serializer registers its schema."""
+
+    def __init__(self) -> None:
+        self._serializer = AvroSerializer(MemoryRegistry(), parse_columns("A INT"))
+        self.lock = self._serializer._choice._lock  # type: ignore[attr-defined]
+
+    def work(self) -> None:
+        assert self._serializer({"A": 1}, SerdeContext("t", Role.VALUE))
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class DroppingIn:
+    """The drop-in's serializer."""
+
+    def __init__(self) -> None:
+        self._server = FixtureRegistry().start()
+        self._serializer = DropIn(RegistryClient(self._server.url), SCHEMA)
+        self.lock = self._serializer._lock
+
+    def work(self) -> None:
+        assert self._serializer({"a": 1}, peers.context())
+
+    def close(self) -> None:
+        self._server.close()
+
+
+class Asking:
+    """`Transport`: a client opens a session."""
+
+    def __init__(self) -> None:
+        self._client = RegistryClient("http://127.0.0.1:9")
+        self.lock = self._client._transport._lock
+
+    def work(self) -> None:
+        self._client._transport._session()
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class Forgetting:
+    """`UnknownIds`: a client forgets what the registry did not know."""
+
+    def __init__(self) -> None:
+        self._unknown = UnknownIds(UnknownIdBounds(), time.monotonic)
+        self.lock = self._unknown._lock
+
+    def work(self) -> None:
+        self._unknown.forget()
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Shaping:
+    """`Shapes`: a reader of JSON remembers a set of keys."""
+
+    def __init__(self) -> None:
+        self._shapes: Shapes[int] = Shapes()
+        self.lock = self._shapes._lock
+
+    def work(self) -> None:
+        known: dict[tuple[str, ...], int] = {}
+        self._shapes.put(known, ("a",), 1)
+        assert known == {("a",): 1}
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+SCENES: dict[tuple[str, str], Callable[[], Scene]] = {
+    ("serde/srfix/serde/resolve.py", "_Remembered"): Resolving,
+    ("serde/srfix/serde/_schema_choices.py", "OwnSchema"): Serializing,
+    ("serde/srfix/serde/confluent/_serializer.py", "ConfluentSerializer"): DroppingIn,
+    ("serde/srfix/serde/registry/_transport.py", "Transport"): Asking,
+    ("serde/srfix/serde/registry/_unknown_ids.py", "UnknownIds"): Forgetting,
+    ("serde/srfix/serde/formats/_json_budget.py", "Shapes"): Shaping,
+}
+"""Where a lock is made → its scene."""
+
+SESSIONS = {
+    ("serde/srfix/serde/registry/_transport.py", "Transport"): "RegistryClient",
+    ("recovery/srfix/recovery/ksqldb/client.py", "_open"): "KsqldbClient",
+}
+"""Where connections are made → the client of `TestConnections` that makes them."""
+
+
+def in_child(work: Callable[[], object]) -> str:
+    """What went wrong in a forked child; empty if nothing did. Nothing is left of it, nor of children of its own."""
+    is_first = os.getpid() == _TESTS
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 on warns of what is tested here
+        pid = os.fork()
+    if pid == 0:
+        if is_first:
+            os.setpgid(0, 0)
+        try:
+            work()
+            os.write(write, b"done")
+        except BaseException:  # noqa: BLE001 - the parent shows it
+            os.write(write, traceback.format_exc().encode()[:4000])
+        finally:
+            os._exit(0)
+    os.close(write)
+    if is_first:
+        with suppress(PermissionError, ProcessLookupError):
+            os.setpgid(pid, pid)  # whichever of the two comes first
+    try:
+        ready, _, _ = select.select([read], [], [], ENOUGH_S)
+        said = os.read(read, 4000).decode() if ready else "dead-locked"
+    finally:
+        os.close(read)
+        (os.killpg if is_first else os.kill)(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return said.removeprefix("done")
+
+
+@contextmanager
+def held(lock: ForkLock) -> Iterator[None]:
+    """Another thread holds the lock meanwhile."""
+    taken, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            taken.set()
+            release.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
+    try:
+        yield
+    finally:
+        release.set()
+        thread.join()
+
+
+class TestLocks:
+    def test_none_is_made_elsewhere(self) -> None:
+        assert set(calls(BARE)) - ON_THE_DRIVER == {(HOME, "ForkLock")}
+
+    def test_each_has_a_scene(self) -> None:
+        assert set(calls({"ForkLock"})) == set(SCENES)
+
+    @pytest.mark.parametrize("scene", SCENES.values(), ids=lambda scene: str(scene.__name__))
+    def test_a_child_works_though_another_thread_held_it(self, scene: Callable[[], Scene]) -> None:
+        with closing(scene()) as made:
+            with held(made.lock):
+                assert in_child(made.work) == ""
+            made.work()
+
+    @pytest.mark.parametrize("scene", SCENES.values(), ids=lambda scene: str(scene.__name__))
+    def test_a_childs_child_does_too(self, scene: Callable[[], Scene]) -> None:
+        with closing(scene()) as made:
+
+            def again() -> None:
+                with held(made.lock):
+                    assert in_child(made.work) == ""
+
+            with held(made.lock):
+                assert in_child(again) == ""
+
+
+class TestForkLock:
+    def test_the_thread_that_forks_keeps_its_own(self) -> None:
+        lock = ForkLock()
+
+        def work() -> None:
+            with lock:
+                pass
+
+        with lock:
+
+            def leaves() -> None:
+                work()
+                lock.__exit__(None, None, None)
+                with held(lock):
+                    pass
+
+            assert in_child(leaves) == ""
+
+    def test_it_is_re_entrant_and_keeps_others_out(self) -> None:
+        lock = ForkLock()
+        with lock, lock:
+            got: list[int] = []
+
+            def other() -> None:
+                with lock:
+                    got.append(1)
+
+            thread = threading.Thread(target=other)
+            thread.start()
+            assert got == []
+        thread.join()
+        assert got == [1]
+
+
+class TestPerProcess:
+    def test_a_process_makes_its_value_once(self) -> None:
+        made: list[int] = []
+
+        def make() -> int:
+            made.append(os.getpid())
+            return os.getpid()
+
+        value = PerProcess(make)
+        assert value.made() is None
+        assert value.get() == value.get() == value.made() == os.getpid()
+        assert made == [os.getpid()]
+
+    def test_a_child_makes_its_own(self) -> None:
+        value = PerProcess(os.getpid)
+        value.get()
+
+        def work() -> None:
+            assert value.made() is None
+            assert value.get() == os.getpid()
+
+        assert in_child(work) == ""
+
+
+class Peers(ThreadingHTTPServer):
+    """Answers everything with `{}` and remembers from which ports it was asked."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        self.ports: list[int] = []
+        super().__init__(("127.0.0.1", 0), _Peer)
+
+
+class _Peer(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        assert isinstance(self.server, Peers)
+        self.server.ports.append(self.client_address[1])
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = b'{"KsqlServerInfo": {"version": "7.0.0"}}' if self.path == "/info" else b'["a"]'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET
+
+    def log_message(self, *_words: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def answering() -> Iterator[Peers]:
+    with Peers() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+class TestConnections:
+    def test_each_place_that_makes_them_is_tested(self) -> None:
+        assert set(calls(CONNECTIONS)) == set(SESSIONS)
+
+    @pytest.mark.parametrize("client", sorted(SESSIONS.values()))
+    def test_a_child_opens_its_own_and_the_parents_lives_on(self, client: str, answering: Peers) -> None:
+        url = f"http://127.0.0.1:{answering.server_port}"
+        if client == "RegistryClient":
+            registry = RegistryClient(url)
+            ask: Callable[[], object] = registry.subjects
+            close = registry.close
+        else:
+            ksqldb = KsqldbClient(url)
+            ask = lambda: ksqldb._send("GET", "/info")  # noqa: E731
+            close = ksqldb.close
+        ask()
+        (own,) = set(answering.ports)
+
+        def work() -> None:
+            ask()
+            close()
+
+        assert in_child(work) == ""
+        (childs,) = set(answering.ports) - {own}
+        ask()
+        assert answering.ports[-1] == own != childs
+        close()
+
+    def test_a_child_that_only_closes_leaves_the_parents_open(self, answering: Peers) -> None:
+        with RegistryClient(f"http://127.0.0.1:{answering.server_port}") as registry:
+            registry.subjects()
+            assert in_child(registry.close) == ""
+            registry.subjects()
+        assert len(set(answering.ports)) == 1
+
+
+def test_a_schema_is_read_in_a_child_of_a_busy_process(answering: Peers) -> None:
+    """Eight threads register and resolve on; children that are forked from among them do the same."""
+    registry = MemoryRegistry()
+    registry.seed("t-value", SCHEMA)
+    policy, stop = ById(registry), threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            policy._remembered._found.clear()
+            policy.resolve(1, topic="t", role=Role.VALUE)
+
+    threads = [threading.Thread(target=busy) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        said = {in_child(lambda: policy.resolve(1, topic="t", role=Role.VALUE)) for _ in range(20)}
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert said == {""}

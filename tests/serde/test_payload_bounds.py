@@ -1,0 +1,202 @@
+"""What bounds do where they are set: shipped, told, remembered. That payloads keep to them is in `tests/serde/fuzz`."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from collections.abc import Iterator
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.recovery.cluster import RawRecord
+from srfix.recovery.decoding import RecordDecoder, record_document, shown
+from srfix.serde._batch_rows import chunks_of_rows
+from srfix.serde.arrow.decode import BatchEngine, RowWise, to_arrow
+from srfix.serde.arrow.value_wise import ValueWise
+from srfix.serde.batches import BadRow, Reason, deserialize_many
+from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds, remember
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import parse_columns
+from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer
+from srfix.serde.errors import PayloadBoundError
+from srfix.serde.formats._json_decode import _Readers
+from srfix.serde.formats.table import Format
+from srfix.serde.interface import SerdeContext
+from srfix.serde.json_values import to_json
+from srfix.serde.resolve import ById
+from srfix.serde.spark._worker import PlanDecoder
+from srfix.serde.spark.plan import ReadPlan
+from srfix.serde.subjects import Role
+from srfix.serde.wire import frame_id
+from tests.serde.fakes import MemoryRegistry
+
+TOPIC = SerdeContext("t")
+DECIMAL = json.dumps({"type": "record", "name": "R", "fields": [
+    {"name": "A", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}}
+]})  # fmt: skip
+
+
+@pytest.fixture
+def bounded() -> Iterator[None]:
+    before = payload_bounds()
+    yield
+    bound_payloads(before)
+
+
+def _decimal(size: int) -> bytes:
+    number = size << 1
+    head = bytes([number & 0x7F | 0x80, number >> 7]) if number > 0x7F else bytes([number])
+    return head + b"\1" * size
+
+
+class TestBadRows:
+    def test_a_decimal_beyond_its_bound_is_one_bad_row_with_its_own_reason(self) -> None:
+        registry = MemoryRegistry()
+        schema_id = registry.seed("t-value", DECIMAL)
+        payloads = [frame_id(schema_id, _decimal(size)) for size in (3, 4_097, 4_096)]
+        read = AvroDeserializer(ById(registry))
+        first, bad, last = deserialize_many(payloads, TOPIC, read, on_error="quarantine")
+        assert isinstance(bad, BadRow)
+        assert not isinstance(first, BadRow)
+        assert not isinstance(last, BadRow)
+        assert bad.reason is Reason.BEYOND_BOUNDS
+        assert "4,097 bytes, and at most 4,096 are converted" in bad.error.message
+        assert "srfix.serde.bounds: decimal_bytes" in bad.error.message
+
+    def test_decimals_of_long_bodies_are_those_of_short_ones(self) -> None:
+        items = {"type": "array", "items": json.loads(DECIMAL)["fields"][0]["type"]}
+        registry = MemoryRegistry()
+        schema_id = registry.seed("t-value", json.dumps(items))
+        read = AvroDeserializer(ById(registry))
+        few = read(frame_id(schema_id, b"\x02" + _decimal(3) + b"\0"), TOPIC)
+        many = read(frame_id(schema_id, b"\xa0\x1f" + _decimal(3) * 2_000 + b"\0"), TOPIC)
+        assert isinstance(few, list)
+        assert many == few * 2_000
+
+    @pytest.mark.usefixtures("bounded")
+    def test_bounds_can_be_raised_and_lifted(self) -> None:
+        registry = MemoryRegistry()
+        payload = frame_id(registry.seed("t-value", DECIMAL), _decimal(4_097))
+        for bounds in (PayloadBounds(decimal_bytes=5_000), PayloadBounds.lifted()):
+            bound_payloads(bounds)
+            assert AvroDeserializer(ById(registry))(payload, TOPIC) is not None
+
+    @pytest.mark.usefixtures("bounded")
+    @pytest.mark.parametrize("engine", [RowWise, ValueWise])
+    def test_large_payloads_are_read_a_few_at_a_time_and_stay_in_order(self, engine: BatchEngine) -> None:
+        bound_payloads(PayloadBounds(batch_bytes=100))
+        registry = MemoryRegistry()
+        schema_id = registry.seed("t-value", '{"type":"record","name":"R","fields":[{"name":"A","type":"string"}]}')
+        texts = ["x" * (number % 63) for number in range(500)]
+        payloads: list[bytes | None] = [frame_id(schema_id, bytes([2 * len(text)]) + text.encode()) for text in texts]
+        payloads[7] = None
+        payloads[400] = b"no frame"
+        read = AvroDeserializer(ById(registry), columns=parse_columns("A STRING"))
+        assert max(map(len, chunks_of_rows(payloads, TOPIC, read))) < 20
+        batch = to_arrow(payloads, TOPIC, read, on_error="quarantine", engine=engine)
+        rows = batch.to_pylist()
+        assert [row["A"] for number, row in enumerate(rows) if number not in (7, 400)] == [
+            text for number, text in enumerate(texts) if number not in (7, 400)
+        ]
+        assert [rows[7]["_srfix_reason"], rows[400]["_srfix_reason"]] == ["TOMBSTONE", "BAD_MAGIC"]
+        listed = list(deserialize_many(payloads, TOPIC, read, on_error="quarantine"))
+        assert isinstance(listed[400], BadRow)
+        assert listed[400].position == 400
+
+    @pytest.mark.usefixtures("bounded")
+    def test_a_worker_has_the_drivers_bounds(self) -> None:
+        before = bound_payloads(PayloadBounds(values=10, values_per_byte=0))
+        plan = ReadPlan(
+            topic="t",
+            role=Role.VALUE,
+            format=Format.JSON,
+            columns=parse_columns(f"A ARRAY<STRUCT<{', '.join(f'C{number} INT' for number in range(7))}>>"),
+            wrapped=True,
+            case_rule=CaseRule.UNIQUE,
+            policy=None,
+        )
+        bound_payloads(before)
+        decoded = PlanDecoder(pickle.loads(pickle.dumps(plan)))(pa.array([b'{"A":[{}]}', b'{"A":[]}'], pa.binary()))
+        assert [each["reason"] for each in decoded.to_pylist()] == ["BEYOND_BOUNDS", None]
+
+
+class TestShown:
+    def test_a_row_that_nests_too_deep_to_be_shown_is_a_failed_record(self) -> None:
+        body = b'{"A":' * 900 + b"1" + b"}" * 900
+        record = RawRecord(partition=0, offset=1, timestamp=None, key=None, value=body, headers=())
+        decoder = RecordDecoder(ById(MemoryRegistry()), make=lambda _resolver, _role: JsonDeserializer())
+        (decoded,) = map(shown, decoder.decode("t", [record]))
+        assert decoded.failed
+        document = record_document(decoded)
+        assert json.dumps(document)
+        assert document["errors"] == [
+            {"role": "value", "kind": "PayloadBoundError", "message": decoded.value.error.message}  # type: ignore[union-attr]
+        ]
+
+    @pytest.mark.parametrize("levels", [299, 300])
+    def test_what_nests_less_is_shown(self, levels: int) -> None:
+        value: list[object] = []
+        for _ in range(levels - 1):
+            value = [value]
+        assert json.dumps(to_json(value)) == "[" * levels + "]" * levels  # type: ignore[arg-type]
+
+    def test_one_level_more_is_not(self) -> None:
+        value: list[object] = []
+        for _ in range(301):
+            value = [value]
+        with pytest.raises(PayloadBoundError, match=r"^The row nests deeper than 300 levels, and is not shown"):
+            to_json(value)  # type: ignore[arg-type]
+
+
+class TestRemembered:
+    @given(st.lists(st.integers(0, 30)), st.integers(1, 8))
+    def test_the_newest_are_there_and_no_more_than_may_be(self, keys: list[int], most: int) -> None:
+        known: dict[int, int] = {}
+        for key in keys:
+            remember(known, key, -key, most)
+            assert known[key] == -key
+            assert len(known) <= most
+
+    def test_sets_of_json_keys_are_forgotten_by_their_bytes(self) -> None:
+        readers = _Readers(CaseRule.UNIQUE)
+        read = readers.of(parse_columns("A STRUCT<X INT>")[0].type, "$")
+        shapes = readers.shapes
+        for number in range(10_000):
+            assert read({f"{number:01000d}": 1, "x": number}) == {"X": number}
+        held = sum(size for _, _, size in shapes._remembered)
+        assert held <= payload_bounds().shape_bytes
+        assert 0 < len(shapes._remembered) <= payload_bounds().shapes
+        own = read.__self__._plans  # type: ignore[attr-defined]  # a bound method
+        assert len(own) == len(shapes._remembered)
+        assert sum(sys.getsizeof(key) for keys in own for key in keys) <= payload_bounds().shape_bytes
+
+    def test_a_set_that_would_displace_all_others_is_not_remembered(self) -> None:
+        readers = _Readers(CaseRule.UNIQUE)
+        read = readers.of(parse_columns("A STRUCT<X INT>")[0].type, "$")
+        assert read({"k" * 1_000_000: 1, "x": 2}) == {"X": 2}
+        assert not readers.shapes._remembered
+
+    def test_refused_guids_that_begin_alike_are_found_without_a_search(self) -> None:
+        """Each payload of a batch was compared with all refused ones of the same first five bytes."""
+        registry = MemoryRegistry()
+        guids = [UUID(int=(0xABCD << 112) + number) for number in range(2_000)]
+        payloads = [b"\1" + guid.bytes + b"body" for guid in guids] * 2
+        read = AvroDeserializer(_Counting(registry))
+        rows = list(deserialize_many(payloads, TOPIC, read, on_error="quarantine"))
+        assert all(isinstance(row, BadRow) and row.reason is Reason.UNKNOWN_ID for row in rows)
+        assert _Counting.asked == len(guids)
+
+
+class _Counting(ById):
+    asked = 0
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role):  # type: ignore[no-untyped-def]
+        from srfix.serde.errors import ResolveError
+
+        _Counting.asked += 1
+        raise ResolveError(f"{guid} is not known.")
