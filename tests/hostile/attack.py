@@ -219,7 +219,8 @@ def _await_command(told: Mapping[str, Any], answers: int, streams: Sequence[int]
         os.write(answers, b"%d\n" % command)
         _, status, used = os.wait4(command, 0)
         code = os.waitstatus_to_exitcode(status)
-        os.write(answers, f"{code} {used.ru_utime + used.ru_stime:.3f} {used.ru_maxrss * 1024}\n".encode())
+        with contextlib.suppress(BrokenPipeError):  # nobody waits any more
+            os.write(answers, f"{code} {used.ru_utime + used.ru_stime:.3f} {used.ru_maxrss * 1024}\n".encode())
         os._exit(0)
     os.close(answers)
     for number, stream in enumerate(streams):
