@@ -36,7 +36,7 @@ class TestExpectDigest:
     def test_plan_prints_it_at_the_end(self, parts: Parts, tmp_path: Path) -> None:
         done = parts.srfix("plan", "-o", tmp_path / "p.json")
         digest = load_plan(tmp_path / "p.json").digest
-        assert done.stderr.endswith(f"Its digest, for srfix apply --expect-digest:\n{digest}\n")
+        assert done.stderr.endswith(f"The digest that --expect-digest of srfix apply takes:\n{digest}\n")
 
     def test_the_reviewed_plan_goes_through_all_three(self, parts: Parts, path: Path) -> None:
         digest = load_plan(path).digest

@@ -53,7 +53,10 @@ class TestReadJournal:
         journal_path.write_text(
             journal_path.read_text().replace('"answer": {"id": 1', '"answer": {"id": 2147483648', 1)
         )
-        with pytest.raises(PlanError, match=r"^Line \d+ of the journal .* cannot be read\. It was damaged or edited;"):
+        with pytest.raises(
+            PlanError,
+            match=r"^Line \d+ of the journal .* does not follow the one before it: .* It was damaged or edited;",
+        ):
             read_journal(journal_path)
 
     def test_an_edited_plan_in_the_first_line_is_refused(self, client: RegistryClient, journal_path: Path) -> None:

@@ -136,7 +136,8 @@ class TestOnOneSession:
         looking = (*staged.cluster(), *staged.store())
         found = told(capsys, "diagnose", *looking, *spark, code=ExitCode.FINDINGS)
         here = told(capsys, "diagnose", *looking, code=ExitCode.FINDINGS)
-        assert found["findings"] == here["findings"]
+        # The commands to run next name the engine that was given.
+        assert [each | {"next": ""} for each in found["findings"]] == [each | {"next": ""} for each in here["findings"]]
         plan = tmp_path / "plan.json"
         assert main(["plan", *looking, "-o", str(plan)]) == ExitCode.OK
         capsys.readouterr()

@@ -141,7 +141,7 @@ def plan(
     if made.actions:
         if path is not None:
             say(f"Plan written to {path}.", err=True)
-            say(f"Its digest, for srfix apply --expect-digest:\n{made.digest}", err=True)
+            say(f"The digest that --expect-digest of srfix apply takes:\n{made.digest}", err=True)
         return ExitCode.FINDINGS if detailed_exitcode else ExitCode.OK
     if path is not None:
         say(f"{path} was not written: there is nothing to carry out.", err=True)

@@ -171,6 +171,10 @@ _POOLS: Final = {"http": _Pool, "https": _TlsPool}
 class BoundedAdapter(HTTPAdapter):
     """Connections whose answers end. What is sent over them must go by `exchange`."""
 
+    def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
+        _current.read_timeout_s = options["timeout"][1]
+        return super().send(request, *arguments, **options)
+
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **pool: Any) -> None:
         super().init_poolmanager(connections, maxsize, block, **pool)
         self.poolmanager.pool_classes_by_scheme = _POOLS
@@ -214,7 +218,7 @@ def exchange(
     :raises AnswerBoundError: if the answer is beyond a bound.
     :raises requests.RequestException: as requests does; and urllib3's errors and OSError.
     """
-    _current.bounds, _current.read_timeout_s, _current.clock = bounds, read_timeout_s, clock
+    _current.bounds, _current.clock = bounds, clock
     allowed_s = bounds.deadline_s if deadline_s is None else min(bounds.deadline_s, deadline_s)
     _current.allowed_s, _current.ends = allowed_s, clock() + allowed_s
     prepared.headers["Accept-Encoding"] = ACCEPT_ENCODING
