@@ -141,8 +141,8 @@ def _in_short(schema: Schema | None) -> str:
         return f"a schema of the type {schema.schema_type}"
     try:
         document: Json = json.loads(schema.text)
-    except ValueError:
-        return "a schema that is no JSON"
+    except (ValueError, RecursionError):
+        return "a schema that is no JSON, or nests too deep"
     match document:
         case {"type": "record", "name": str(name), "fields": list(fields)}:
             inside = ", ".join(_field(field) for field in fields)
