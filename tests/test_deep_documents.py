@@ -33,10 +33,10 @@ def uncaught(source: str) -> list[int]:
         if isinstance(node, ast.Try):
             names = {ast.unparse(handler.type) if handler.type else "" for handler in node.handlers}
             here = any("RecursionError" in name or name in ("Exception", "_FAILURES") for name in names)
-            for part in node.body:
-                visit(part, caught or here)
-            for part in [*node.handlers, *node.orelse, *node.finalbody]:
-                visit(part, caught)
+            for inside in node.body:
+                visit(inside, caught or here)
+            for outside in [*node.handlers, *node.orelse, *node.finalbody]:
+                visit(outside, caught)
             return
         for child in ast.iter_child_nodes(node):
             visit(child, caught)

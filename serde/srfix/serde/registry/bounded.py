@@ -17,7 +17,7 @@ import time
 import zlib
 from collections.abc import Callable
 from http.cookiejar import DefaultCookiePolicy
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import requests
 import urllib3
@@ -262,7 +262,7 @@ def _body(response: requests.Response, bounds: AnswerBounds) -> bytes:
     body, came = bytearray(), 0
     while piece := raw.read(_PIECE, decode_content=False):
         came += len(piece)
-        response.raw._original_response.allow(came)
+        cast("_Response", raw._original_response).allow(came)
         body += piece if decompress is None else decompress(piece, bounds.body_bytes + 1 - len(body))
         if len(body) > bounds.body_bytes:
             raise AnswerBoundError(_too_big(bounds))
