@@ -368,7 +368,7 @@ class _Remembering:
 def _is_bytes(schema_text: str) -> bool:
     try:
         schema = json.loads(schema_text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return "bytes" in (schema, schema.get("type") if isinstance(schema, dict) else None)
 

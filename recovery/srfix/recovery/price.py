@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.repairs import SubjectRepair
 from srfix.recovery.wanted import Width
 from srfix.serde.wire import SchemaId
@@ -62,7 +63,7 @@ def _versions(repair: SubjectRepair) -> Iterator[str]:
     count = "1 version" if len(ids) == 1 else f"{len(ids)} versions"
     if ids:
         yield (
-            f"{repair.role.subject} gets {count} more (schema ids {', '.join(map(str, ids))}); the ids exist already, no new "
+            f"{repair.role.subject} gets {count} more (schema ids {enumerated(ids)}); the ids exist already, no new "
             "one is given out."
         )
     for carried, reason in sorted(repair.any_id.items()):
@@ -140,7 +141,7 @@ def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
 
 
 def _ids(ids: Iterable[SchemaId]) -> str:
-    return ", ".join(map(str, ids))
+    return enumerated(ids)
 
 
 def _next_schema(repair: SubjectRepair) -> str:
@@ -153,7 +154,7 @@ def _listed(repair: SubjectRepair, *, deleted: bool) -> str:
         for membership in repair.missing
         if (membership.schema_id in repair.soft_deleted) is deleted
     }
-    return ", ".join(map(str, sorted(chosen)))
+    return enumerated(sorted(chosen))
 
 
 def _users(repair: SubjectRepair) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from srfix.recovery.stores import Membership, RoleFacts
+from srfix.serde.errors import SchemaError
 from srfix.serde.printable import foreign
 from srfix.serde.registry import RegistryClient, schema_references
 from srfix.serde.registry.errors import InvalidSchemaError, SubjectNotFoundError, VersionNotFoundError
@@ -72,6 +73,8 @@ def _invalid(registry: RegistryClient, role: RoleFacts, registration: Membership
                 f"it refers to a schema that the registry does not have ({said}); register "
                 "that one first, under that version"
             )
+        except SchemaError as error:
+            reason = error.message
     return Refusal(schema_id=registration.schema_id, reason=reason, is_overcome=False)
 
 

@@ -15,6 +15,7 @@ from srfix.recovery.foreseen_ids import (
     inherited_metadata,
     obstacle_to_exact_ids,
 )
+from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.own_schemas import Outlook, OwnVersion, leaves_room, outlook, passes
 from srfix.recovery.refusals import foreseen_refusals
 from srfix.recovery.stores import Membership, RoleFacts, StoreFacts
@@ -356,7 +357,7 @@ def _also_by(facts: StoreFacts, role: RoleFacts, survey: Survey) -> Iterator[str
         except (RegistryAnswerError, RegistryProtocolError):  # gone meanwhile, or a registry that has no such question
             continue
         if ids:
-            yield f"schema id {', '.join(map(str, ids))}, which refers to version {version.version}"
+            yield f"schema id {enumerated(ids)}, which refers to version {version.version}"
 
 
 def _by_reason(reasons: Mapping[SchemaId, str]) -> str:
@@ -364,5 +365,5 @@ def _by_reason(reasons: Mapping[SchemaId, str]) -> str:
     for schema_id, reason in reasons.items():
         ids.setdefault(reason, []).append(schema_id)
     return "; ".join(
-        f"schema id{'s' if len(each) > 1 else ''} {', '.join(map(str, each))}: {reason}" for reason, each in ids.items()
+        f"schema id{'s' if len(each) > 1 else ''} {enumerated(each)}: {reason}" for reason, each in ids.items()
     )

@@ -153,6 +153,6 @@ def _is_live(registry: RegistryClient, subject: str, version: int) -> bool:
 def _canonical(text: str) -> Json:
     try:
         document: Json = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return document

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
-from srfix.recovery.checks._counting import listed, restorable_ids
+from srfix.recovery.checks._counting import restorable_ids
 from srfix.recovery.circumstances import Circumstances
 from srfix.recovery.cluster import Cluster
+from srfix.recovery.ids_in_words import listed
 from srfix.recovery.key_role import KeyRole
 from srfix.recovery.plan_file import Plan, PlannedFinding
 from srfix.recovery.playbook import Verified

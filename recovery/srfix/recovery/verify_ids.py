@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from srfix.recovery.actions import Register
-from srfix.recovery.checks._counting import answered_through, listed
+from srfix.recovery.checks._counting import answered_through
+from srfix.recovery.ids_in_words import listed
 from srfix.recovery.plan_file import Plan, PlannedFinding
 from srfix.recovery.stores import Membership
 from srfix.recovery.survey import ask_membership

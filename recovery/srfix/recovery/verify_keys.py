@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.recovery.census.interface import Census
-from srfix.recovery.checks._counting import listed, restorable_ids
+from srfix.recovery.checks._counting import restorable_ids
+from srfix.recovery.ids_in_words import listed
 from srfix.recovery.key_asymmetry import KeyAsymmetry, asymmetry
 from srfix.recovery.key_role import KeyRole, keys_of_store
 from srfix.recovery.plan_file import PlannedFinding

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 from srfix.recovery.bodies import LiveRecord, newest_live
 from srfix.recovery.census.interface import Census
-from srfix.recovery.checks._counting import listed
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.decoding import Deserializer
+from srfix.recovery.ids_in_words import listed
 from srfix.recovery.plan_file import PlannedFinding
 from srfix.recovery.stores import Membership
 from srfix.recovery.verify_events import Confirmed, Event, NotLookedAt, Problem

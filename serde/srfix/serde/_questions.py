@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from srfix.serde._resolved import Identity, ResolvedSchema, attributes_of, words_for
-from srfix.serde.errors import ResolveError, SubjectVersionError
+from srfix.serde.errors import ResolveError, SchemaError, SubjectVersionError
 from srfix.serde.interface import GuidSource, SchemaLookup, SchemaSource
 from srfix.serde.record_name import record_name
 from srfix.serde.registry.errors import (
@@ -98,15 +98,23 @@ class Question:
             "the producer write schema ids (prefix framing)."
         )
 
+    @property
+    def _what(self) -> str:
+        return "GUID" if isinstance(self.identity, UUID) else "id"
+
     def _references(self, registry: SchemaSource, schema: Schema, subject: str) -> tuple[str, ...]:
         try:
             return reference_texts(registry, schema, subject=subject)
         except (SubjectNotFoundError, VersionNotFoundError) as error:
-            what = "GUID" if isinstance(self.identity, UUID) else "id"
             raise self._error(
-                f"The schema behind {what} {self.identity}, carried by a {self.role.value} of topic {self.topic!r}, refers "
-                f"to a schema that the registry does not have: {error} Register that one again, under the version that is "
-                "named."
+                f"The schema behind {self._what} {self.identity}, carried by a {self.role.value} of topic {self.topic!r}, "
+                f"refers to a schema that the registry does not have: {error} Register that one again, under the version that "
+                "is named."
+            ) from error
+        except SchemaError as error:
+            raise self._error(
+                f"The schema behind {self._what} {self.identity}, carried by a {self.role.value} of topic {self.topic!r}, "
+                f"is not read: {error}"
             ) from error
 
     def _not_under(self, schema: Schema, subject: Subject, error: RegistryAnswerError) -> SubjectVersionError:
@@ -117,11 +125,10 @@ class Question:
         )
         # The first sentence is Connect's since 5.5 (`AbstractKafkaAvroDeserializer`): people search for it.
         type_ = _WORDS_OF_TYPES.get(schema.schema_type, schema.schema_type)
-        what = "GUID" if isinstance(self.identity, UUID) else "id"
         return SubjectVersionError(
-            f"Error retrieving {type_} {self.role.value} schema version for {what} {self.identity}: {lacks} ({subject!r}, "
-            f"error code {error.error_code}). The {self.role.value} is of topic {self.topic!r}. Run `srfix diagnose` to "
-            "see which schemas are missing where, or read with the dual-subject fall-back.",
+            f"Error retrieving {type_} {self.role.value} schema version for {self._what} {self.identity}: {lacks} "
+            f"({subject!r}, error code {error.error_code}). The {self.role.value} is of topic {self.topic!r}. "
+            "Run `srfix diagnose` to see which schemas are missing where, or read with the dual-subject fall-back.",
             subject=subject,
             topic=self.topic,
             role=self.role,

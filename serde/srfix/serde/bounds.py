@@ -37,15 +37,18 @@ __all__ = [
     "KSQLDB_SECONDS",
     "LOG_CHARACTERS",
     "MESSAGE",
+    "MOST_COPIED_BYTES",
     "MOST_EVIDENCE_BYTES",
     "MOST_JOURNAL_BYTES",
     "MOST_KEY_PARTS",
     "MOST_METADATA_BYTES",
+    "MOST_NAME_BYTES",
     "MOST_PLAN_BYTES",
     "MOST_SECRET_BYTES",
     "MOST_SETTINGS_BYTES",
     "PATTERN_STEPS",
     "PayloadBounds",
+    "REFERENCES",
     "REGISTRY_READ_SECONDS",
     "SCHEMA_CACHE",
     "UnknownIdBounds",
@@ -97,6 +100,8 @@ COMPATIBILITY_PAIRS: Final = 200_000
 """How many pairs of types one comparison of two schemas may look at."""
 COMPATIBILITY_REASONS: Final = 100
 """How many reasons one comparison gives."""
+REFERENCES: Final = 3000
+"""How many versions a schema may refer to, directly or not."""
 SCHEMA_CACHE: Final = 1000
 """How many schemas a registry client remembers by their ids."""
 
@@ -134,6 +139,10 @@ MOST_EVIDENCE_BYTES: Final = 64 << 20
 """A printed topology, a saved answer of ksqlDB, a schema, a `.checkpoint`."""
 MOST_METADATA_BYTES: Final = 64 << 10
 """`kafka-streams-process-metadata`: some fifty bytes as Kafka Streams writes it."""
+MOST_NAME_BYTES: Final = 4 << 10
+"""`CURRENT` and `IDENTITY` of a RocksDB: a name each."""
+MOST_COPIED_BYTES: Final = 1 << 30
+"""What of a RocksDB is copied for a look: the manifests and write-ahead logs, not the tables."""
 DEEPEST_DOCUMENT: Final = 100
 """Levels of a JSON document (plan, journal, metadata): deeper ones exhaust the stack of whoever walks through them."""
 MOST_KEY_PARTS: Final = 100
@@ -313,6 +322,7 @@ BOUNDS: Final = (
         protects_from="unions of thousands against unions of thousands, in a comparison before a repair",
     ),
     Bound(name="COMPATIBILITY_REASONS", unit="reasons", protects_from="messages of megabytes"),
+    Bound(name="REFERENCES", unit="versions", protects_from="references without end, a request each"),
     Bound(
         name="SCHEMA_CACHE",
         unit="schemas",
@@ -336,6 +346,8 @@ BOUNDS: Final = (
     Bound(name="MOST_SECRET_BYTES", unit="bytes", protects_from="the same of what `file:PATH` names"),
     Bound(name="MOST_EVIDENCE_BYTES", unit="bytes", protects_from="the same of a topology, a schema, a `.checkpoint`"),
     Bound(name="MOST_METADATA_BYTES", unit="bytes", protects_from="the same of `kafka-streams-process-metadata`"),
+    Bound(name="MOST_NAME_BYTES", unit="bytes", protects_from="the same of a RocksDB's `CURRENT`"),
+    Bound(name="MOST_COPIED_BYTES", unit="bytes", protects_from="a disk that is filled by what is copied of a RocksDB"),
     Bound(name="DEEPEST_DOCUMENT", unit="levels", protects_from="the stack's end in plans, journals and metadata"),
     Bound(name="MOST_KEY_PARTS", unit="dots", protects_from="quadratic time for a key of TOML"),
     _payload("values", "values", "items that take no bytes, and short payloads for wide columns"),

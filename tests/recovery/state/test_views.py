@@ -14,13 +14,16 @@ from pathlib import Path
 import pytest
 
 from srfix.cli.main import main
+from srfix.recovery.state import views
 from srfix.recovery.state.rocksdb import linked_view
 from srfix.recovery.state.views import sweep_views, view_directory
+from srfix.serde.errors import StateDirectoryError
 
 TABLES = ("000004.sst", "000007.sst")
 MAKES_ONE = """
 import sys
 from pathlib import Path
+from srfix.recovery.state import views
 from srfix.recovery.state.rocksdb import linked_view
 with linked_view(Path(sys.argv[1])) as view:
     print(view, flush=True)
@@ -76,7 +79,7 @@ class TestAfterAKill:
         with linked_view(database) as own:
             assert not view.exists()
             assert {path.name for path in own.parent.iterdir()} == {own.name, f"{own.name}.lock"}
-        assert list(own.parent.iterdir()) == []
+        assert not own.parent.exists()
         assert {path.name: path.read_text() for path in database.iterdir()} == {
             name: name for name in ("CURRENT", "MANIFEST-000001", *TABLES)
         }
@@ -97,7 +100,7 @@ class TestAfterAKill:
         home = view.parent
         (home / "view-abc.lock").touch()
         sweep_views()
-        assert list(home.iterdir()) == []
+        assert not home.exists()
 
 
 class TestWhatIsNotSwept:
@@ -207,3 +210,62 @@ def test_a_sweep_between_making_a_lock_and_taking_it_costs_no_view(
         assert sweep_views() == ()
         assert (view / "CURRENT").exists()
     assert len(swept) == 1
+
+
+class TestWhatIsNoDatabase:
+    @pytest.mark.parametrize("name", ["CURRENT", "IDENTITY", "OPTIONS-000009", "MANIFEST-000001", "000011.log"])
+    def test_a_file_that_is_larger_than_such_files_are_is_neither_copied_nor_read(
+        self, database: Path, tmp: Path, name: str
+    ) -> None:
+        with (database / name).open("wb") as file:
+            file.truncate(3 << 30)  # takes no room
+        with pytest.raises(StateDirectoryError, match=rf"{name} has 3,221,225,472 bytes"), linked_view(database):
+            pass
+        assert list(tmp.iterdir()) == []
+
+    def test_nor_are_many_that_are_too_much_together(self, database: Path, tmp: Path) -> None:
+        for number in range(10, 20):
+            with (database / f"0000{number}.log").open("wb") as file:
+                file.truncate(200 << 20)
+        with pytest.raises(StateDirectoryError, match="may be copied for a look"), linked_view(database):
+            pass
+
+    @pytest.mark.parametrize("name", ["OPTIONS-000009", "000011.log", "000004.sst"])
+    @pytest.mark.parametrize("kind", ["fifo", "device", "directory"])
+    def test_what_is_no_file_is_not_opened(self, database: Path, name: str, kind: str) -> None:
+        path = database / name
+        path.unlink(missing_ok=True)
+        if kind == "fifo":
+            os.mkfifo(path)
+        elif kind == "device":
+            path.symlink_to("/dev/zero")
+        else:
+            path.mkdir()
+        with pytest.raises(StateDirectoryError, match=f"{name} is no file"), linked_view(database):
+            pass
+
+
+def test_nothing_is_left_at_the_end_nor_by_a_sweep(database: Path, tmp: Path) -> None:
+    with linked_view(database), linked_view(database):
+        pass
+    assert list(tmp.iterdir()) == []
+    killed_view(database)
+    assert sweep_views()
+    assert list(tmp.iterdir()) == []
+
+
+def test_a_directory_that_another_process_removes_meanwhile_is_made_again(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, left = views._home, [True]
+
+    def home() -> Path:
+        path = made()
+        if left.pop() if left else False:
+            path.rmdir()
+        return path
+
+    monkeypatch.setattr(views, "_home", home)
+    with linked_view(database) as view:
+        assert view.is_dir()
+    assert not left

@@ -8,6 +8,7 @@ import pickle
 import re
 import resource
 import ssl
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -63,8 +64,6 @@ def bomb(size: int) -> bytes:
 TOO_BIG: dict[str, Pieces] = {
     "a body without end": without_end(b"HTTP/1.1 200 OK\r\n\r\n", b"[" * 65_536),
     "chunks without end": without_end(answer(b"", CHUNKED), b"1000\r\n" + b" " * 4096 + b"\r\n"),
-    "chunks of one byte": without_end(answer(b"", CHUNKED), b"1;" + b"x" * 1000 + b"\r\n \r\n"),
-    "trailers without end": without_end(answer(b"0\r\n", CHUNKED), b"X: y\r\n" * 1000),
     "a long one that says so": once(answer(b"[" * 10, length=10**9)),
     "a longer one than a number": without_end(answer(b"[", length=10**40), b" " * 65_536),
     "gzip": once(answer(bomb(10**8), "Content-Encoding: gzip")),
@@ -79,7 +78,24 @@ TOO_BIG: dict[str, Pieces] = {
 }
 
 
+MOSTLY_FRAMING: dict[str, Pieces] = {
+    "chunks of one byte": without_end(answer(b"", CHUNKED), b"1\r\n \r\n" * 1000),
+    "chunks of one byte with extensions": without_end(answer(b"", CHUNKED), b"1;" + b"x" * 1000 + b"\r\n \r\n"),
+    "trailers without end": without_end(answer(b"0\r\n", CHUNKED), b"X: y\r\n" * 1000),
+}
+
+
 class TestTooBig:
+    @pytest.mark.parametrize("pieces", MOSTLY_FRAMING.values(), ids=MOSTLY_FRAMING.keys())
+    def test_what_is_mostly_no_body_is_given_up_before_a_body_would_be(self, pieces: Pieces) -> None:
+        """A chunk of one byte costs more time than 50 of a long one: by the body's bound this would take minutes."""
+        began = time.process_time()
+        server = asked(pieces, AnswerBounds())
+        assert time.process_time() - began < 20
+        assert "its answer is mostly chunk sizes and trailers" in said(server)
+        assert "(http.answer.max.head.bytes)" in said(server)
+        assert server.requests == 1
+
     @pytest.mark.parametrize("pieces", TOO_BIG.values(), ids=TOO_BIG.keys())
     def test_it_is_not_read_on_and_the_property_is_named(self, pieces: Pieces) -> None:
         server = asked(pieces, SMALL)

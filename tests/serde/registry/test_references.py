@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde import bounds
+from srfix.serde.errors import SchemaError
 from srfix.serde.registry import (
     RegistryClient,
     RetryPolicy,
@@ -54,6 +56,27 @@ def order(references: Mapping[str, tuple[str, ...]], *roots: str, subject: str =
     return [found.subject for found in schema_references(Shelf(references), to(*roots), subject=subject)]
 
 
+class Endless(Shelf):
+    """Each version refers to two others."""
+
+    def version(self, subject: str, version: int | str, *, deleted: bool = False) -> SchemaVersion:
+        self.references = {subject: (f"{subject}a", f"{subject}b")}
+        return super().version(subject, version, deleted=deleted)
+
+
+@pytest.mark.parametrize("follow", [reference_texts, lambda *of: list(named_references(*of))])
+def test_references_without_end_are_given_up(follow: Callable[[Shelf, Schema], object]) -> None:
+    endless = Endless({})
+    with pytest.raises(SchemaError, match=r"refers to more than 3,000 versions.*bounds\.REFERENCES"):
+        follow(endless, to("s"))
+    assert len(endless.asked) == bounds.REFERENCES
+
+
+def test_as_many_as_are_allowed_are_followed() -> None:
+    chain = {str(number): (str(number + 1),) for number in range(bounds.REFERENCES - 1)}
+    assert len(order(chain, "0")) == bounds.REFERENCES
+
+
 names = st.sampled_from("abcdefgh")
 graphs = st.dictionaries(names, st.lists(names, unique=True, max_size=4).map(tuple))
 
@@ -74,8 +97,8 @@ class TestOrder:
         assert order({"a": ("b",), "b": ("a",)}, "a") == ["b", "a"]
 
     def test_a_chain_may_be_longer_than_pythons_stack(self) -> None:
-        chain = {f"s{number}": (f"s{number + 1}",) for number in range(5000)}
-        assert order(chain, "s0")[0] == "s5000"
+        chain = {f"s{number}": (f"s{number + 1}",) for number in range(2900)}
+        assert order(chain, "s0")[0] == "s2900"
 
     @given(graphs, st.lists(names, unique=True, max_size=4))
     def test_each_comes_once_and_all_that_can_be_reached_do(

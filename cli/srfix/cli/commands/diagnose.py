@@ -47,6 +47,7 @@ from srfix.recovery.findings import (
     Skipped,
     diagnosis_document,
 )
+from srfix.recovery.ids_in_words import enumerated
 from srfix.serde.subjects import Role
 
 __all__ = ["diagnose"]
@@ -152,7 +153,7 @@ def _title(finding: Finding) -> str:
 def _keys(finding: Finding) -> str:
     if finding.severity is Severity.NOTE or not finding.schema_ids:
         return ""
-    ids = ", ".join(str(fault.schema_id) for fault in finding.schema_ids)
+    ids = enumerated(fault.schema_id for fault in finding.schema_ids)
     known = [fault.live_keys for fault in finding.schema_ids if fault.live_keys is not None]
     least = "at least " if any(fault.is_partial for fault in finding.schema_ids) else ""
     return f": schema id(s) {ids}" + (f" in {least}{sum(known)} live key(s)" if known else "")
@@ -160,7 +161,7 @@ def _keys(finding: Finding) -> str:
 
 def _finding_blocks(finding: Finding) -> list[Block]:
     source = "not decided" if finding.source is None else f"{finding.source.topic} (subject {finding.source.subject})"
-    registered = ", ".join(map(str, finding.registered_ids)) or "nothing"
+    registered = enumerated(finding.registered_ids) or "nothing"
     blocks: list[Block] = [
         Heading(_title(finding)),
         Paragraph(finding.explanation),

@@ -22,7 +22,7 @@ from srfix.serde.formats.table import Format, check_schema_type, module_of, sche
 from srfix.serde.interface import Value
 from srfix.serde.json_values import from_json
 from srfix.serde.registry import reference_texts
-from srfix.serde.registry.models import Schema
+from srfix.serde.registry.models import Json, Schema
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID, prefix_id_bytes
 
@@ -122,17 +122,25 @@ def _encoder(
 
 def _value(row: str, half: Half, case_rule: CaseRule) -> Value:
     try:
-        document = json.loads(row)
+        document: Json = json.loads(row)
     except ValueError as error:
         raise UsageError(f"The row {row!r} is not JSON ({error}). Quote it for the shell.") from error
+    except RecursionError:
+        raise UsageError(f"The row {row!r} nests too deep.") from None
     if half.columns is None or '"$' in row:
-        try:
-            return from_json(document)
-        except ValueError as error:
-            raise UsageError(f"The row {row!r}: {error}") from error
+        return _typed(document, row)
     bare = not half.wrapped and not (isinstance(document, dict) and document.keys() == {half.columns[0].name})
     read = json_decoder(None, columns=half.columns, case_rule=case_rule, wrapped=not bare)
     return read(row.encode(), 0)
+
+
+def _typed(document: Json, row: str) -> Value:
+    try:
+        return from_json(document)
+    except ValueError as error:
+        raise UsageError(f"The row {row!r}: {error}") from error
+    except RecursionError:
+        raise UsageError(f"The row {row!r} nests too deep.") from None
 
 
 def _is_null(value: Value, half: Half) -> bool:

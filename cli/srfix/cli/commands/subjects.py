@@ -19,6 +19,7 @@ from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, P
 from srfix.cli.output.rendering import write_report
 from srfix.cli.output.speaking import say
 from srfix.recovery.commands import Given
+from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.internal_subjects import InternalSubject, InternalSubjects, SubjectClass, list_internal_subjects
 from srfix.serde.registry.models import Json
 
@@ -98,7 +99,7 @@ def _row(found: InternalSubject) -> tuple[str, ...]:
     return (
         found.subject,
         f"{'live' if found.is_live else 'soft-deleted'}{naming}",
-        "-" if found.schema_ids is None else ", ".join(map(str, found.schema_ids)) or "none",
+        "-" if found.schema_ids is None else enumerated(found.schema_ids) or "none",
         found.application or "not known",
         found.store or "-",
     )

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from srfix.recovery.census.interface import Census
 from srfix.recovery.findings import IdAtFault, PartitionAtFault
+from srfix.recovery.ids_in_words import MOST_NAMED
 from srfix.serde.subjects import Role, Subject, split_context
 from srfix.serde.wire import SchemaId
 
-__all__ = ["answered_through", "at_fault", "in_words", "keys_in_words", "listed", "restorable_ids"]
+__all__ = ["answered_through", "at_fault", "in_words", "keys_in_words", "restorable_ids"]
 
 
 def answered_through(asked: Subject, answered: Subject) -> str:
@@ -73,7 +74,10 @@ def restorable_ids(census: Census, role: Role) -> tuple[SchemaId, ...]:
 def in_words(faults: Iterable[IdAtFault]) -> str:
     """`schema id 1 (3 live keys: 2 in partition 0, 1 in partition 2)`, joined; with what a partial census leaves open."""
     told = tuple(faults)
-    words = "; ".join(f"schema id {fault.schema_id} ({keys_in_words(fault)})" for fault in told)
+    named = [f"schema id {fault.schema_id} ({keys_in_words(fault)})" for fault in told[:MOST_NAMED]]
+    if len(told) > MOST_NAMED:
+        named.append(f"{len(told) - MOST_NAMED:,} more schema ids")
+    words = "; ".join(named)
     if any(fault.is_partial for fault in told):
         words += (
             "; the topic was not read to its end, so these are the keys of what was read, and what follows may add more or "
@@ -97,12 +101,6 @@ def keys_in_words(fault: IdAtFault) -> str:
         if partition.live_keys
     )
     return f"{least}{_keys(fault.live_keys, 'live ')}: {places}" + (f"; {behind}" if behind else "")
-
-
-def listed(ids: Iterable[SchemaId]) -> str:
-    """`1, 3 and 7`."""
-    texts = [str(schema_id) for schema_id in ids]
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def _keys(count: int, kind: str = "") -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from srfix.recovery.checks._counting import at_fault, in_words, listed, restorable_ids
+from srfix.recovery.checks._counting import at_fault, in_words, restorable_ids
 from srfix.recovery.checks.interface import CheckContext, Reader
 from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
+from srfix.recovery.ids_in_words import listed
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import SubjectState
 from srfix.serde.subjects import DEFAULT_CONTEXT
@@ -111,7 +112,7 @@ def _held(state: SubjectState) -> str:
 
 
 def _some(ids: Sequence[SchemaId]) -> str:
-    return listed(ids) if len(ids) <= _MOST_IDS else f"{listed(ids[:_MOST_IDS])} and {len(ids) - _MOST_IDS} more"
+    return listed(ids, most=_MOST_IDS)
 
 
 def _unless_without_logging(facts: StoreFacts) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.recovery.census.interface import Census
-from srfix.recovery.checks._counting import answered_through, at_fault, listed, restorable_ids
+from srfix.recovery.checks._counting import answered_through, at_fault, restorable_ids
 from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.checks.srf005 import asymmetry_of, stands_beside
 from srfix.recovery.findings import Finding, Severity, Source
+from srfix.recovery.ids_in_words import listed
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.serde.subjects import Subject, Topic
 from srfix.serde.wire import SchemaId

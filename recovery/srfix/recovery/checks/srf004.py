@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.recovery.checks._certainty import is_certain, make_certain
-from srfix.recovery.checks._counting import listed
 from srfix.recovery.checks.interface import CheckContext, Reader
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
+from srfix.recovery.ids_in_words import listed
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import read_subject_state
 from srfix.recovery.survey import ask_membership

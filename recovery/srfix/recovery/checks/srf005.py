@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from srfix.recovery.checks._counting import at_fault, in_words, listed, restorable_ids
+from srfix.recovery.checks._counting import at_fault, in_words, restorable_ids
 from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.findings import Finding, Severity, Source
+from srfix.recovery.ids_in_words import MOST_NAMED, listed
 from srfix.recovery.key_asymmetry import KeyAsymmetry, asymmetry
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.serde.registry import RegistryClient
@@ -58,7 +59,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         return
     role, store, topic = facts.roles[Role.KEY], facts.store, facts.source.topic
     faults = at_fault(facts.census, Role.KEY, found.missed_ids)
-    written = "; ".join(f"{i} is {_in_short(role.memberships[i].schema)}" for i in found.missed_ids)
+    written = "; ".join(f"{i} is {_in_short(role.memberships[i].schema)}" for i in found.missed_ids[:MOST_NAMED])
     source_subject = store.source_subject(topic, Role.KEY)
     yield Finding(
         code=CODE,
@@ -141,8 +142,8 @@ def _in_short(schema: Schema | None) -> str:
         return f"a schema of the type {schema.schema_type}"
     try:
         document: Json = json.loads(schema.text)
-    except ValueError:
-        return "a schema that is no JSON"
+    except (ValueError, RecursionError):
+        return "a schema that is no JSON, or nests too deep"
     match document:
         case {"type": "record", "name": str(name), "fields": list(fields)}:
             inside = ", ".join(_field(field) for field in fields)

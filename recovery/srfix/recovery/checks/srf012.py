@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from srfix.recovery.actions import level_of
-from srfix.recovery.checks._counting import at_fault, listed
+from srfix.recovery.checks._counting import at_fault
 from srfix.recovery.checks.interface import CheckContext
 from srfix.recovery.checks.srf001 import missing_ids
 from srfix.recovery.findings import Finding, Severity, Source
+from srfix.recovery.ids_in_words import listed
 from srfix.recovery.refusals import Refusal, foreseen_refusals
 from srfix.recovery.stores import RoleFacts, StoreFacts
 from srfix.recovery.subject_state import SubjectState

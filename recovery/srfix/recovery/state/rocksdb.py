@@ -9,19 +9,28 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, cast
 
 from srfix.recovery.state.views import view_directory
+from srfix.serde import bounds
 from srfix.serde.errors import StateDirectoryError
 
 __all__ = ["LibraryMissingError", "column_families", "linked_view", "read_column_family"]
 
 _CURRENT: Final = "CURRENT"
-_FILES: Final = (_CURRENT, "IDENTITY", "MANIFEST-*", "OPTIONS-*", "*.log", "*.sst")
-"""What makes a database; not LOCK and LOG, which whoever opens it writes."""
+_COPIED: Final = {
+    _CURRENT: bounds.MOST_NAME_BYTES,
+    "IDENTITY": bounds.MOST_NAME_BYTES,
+    "OPTIONS-*": bounds.MOST_SETTINGS_BYTES,
+    "MANIFEST-*": bounds.MOST_COPIED_BYTES,
+    "*.log": bounds.MOST_COPIED_BYTES,
+}
+"""What makes a database beside its tables → how many bytes RocksDB may be given of it, for it reads the first ones whole.
+Not LOCK and LOG, which whoever opens it writes."""
 
 
 class LibraryMissingError(StateDirectoryError):
@@ -39,14 +48,33 @@ def linked_view(database: Path) -> Iterator[Path]:
     running application compacts them away; everything else is copied.
 
     :raises OSError: if a file cannot be read, or vanished meanwhile.
+    :raises StateDirectoryError: if one is no file (a pipe, a device), or larger than such a file is.
     """
     with view_directory() as scratch:
-        for entry in (entry for pattern in _FILES for entry in database.glob(pattern)):
-            if entry.suffix == ".sst":
-                _link(entry.resolve(), scratch / entry.name)
-            else:
+        room = bounds.MOST_COPIED_BYTES
+        for pattern, most in _COPIED.items():
+            for entry in database.glob(pattern):
+                room -= _size(entry, min(most, room))
                 shutil.copyfile(entry, scratch / entry.name)
+        for entry in database.glob("*.sst"):
+            _size(entry, None)
+            _link(entry.resolve(), scratch / entry.name)
         yield scratch
+
+
+def _size(file: Path, most: int | None) -> int:
+    """In bytes; links are followed."""
+    status = file.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise StateDirectoryError(
+            f"{file} is no file, but a directory, a pipe or a device: RocksDB does not make those."
+        )
+    if most is not None and status.st_size > most:
+        raise StateDirectoryError(
+            f"{file} has {status.st_size:,} bytes, where {most:,} may be copied for a look: this is no database of Kafka "
+            "Streams, or it is damaged."
+        )
+    return status.st_size
 
 
 def _link(target: Path, name: Path) -> None:

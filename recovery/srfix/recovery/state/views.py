@@ -44,16 +44,14 @@ def view_directory() -> Iterator[Path]:
     :raises OSError: if it cannot be made.
     """
     sweep_views()
-    home = _home()
-    with _locked_name(home) as (view, lock):
+    with _locked_name() as (view, lock):
         try:
             view.mkdir(mode=0o700)
             yield view
         finally:
             _remove(view, lock)
-    if home != _usual_home():
-        with suppress(OSError):
-            home.rmdir()
+            with suppress(OSError):
+                view.parent.rmdir()  # if no other is in it
 
 
 def _usual_home() -> Path:
@@ -91,10 +89,13 @@ def _is_private(path: Path | os.DirEntry[str]) -> bool:
 
 
 @contextmanager
-def _locked_name(home: Path) -> Iterator[tuple[Path, Path]]:
+def _locked_name() -> Iterator[tuple[Path, Path]]:
     """A view that is not there yet, and its lock, which is taken: a view without one is swept."""
     while True:
-        handle, name = tempfile.mkstemp(prefix="view-", suffix=_LOCK, dir=home)
+        try:
+            handle, name = tempfile.mkstemp(prefix="view-", suffix=_LOCK, dir=_home())
+        except FileNotFoundError:  # another process has removed the directory, which was empty
+            continue
         lock = Path(name)
         with os.fdopen(handle, "wb") as held:
             if _takes(held, lock):
@@ -130,9 +131,8 @@ def _sweep(home: Path) -> Iterator[Path]:
             if _takes(held, lock):  # else its process lives
                 _remove(home / name, lock)
                 yield home / name
-    if home != _usual_home():
-        with suppress(OSError):
-            home.rmdir()
+    with suppress(OSError):
+        home.rmdir()
 
 
 def _remove(view: Path, lock: Path) -> None:

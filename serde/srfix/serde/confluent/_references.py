@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from srfix.serde.confluent._registry import Registry
-from srfix.serde.errors import ResolveError, UsageError
+from srfix.serde.errors import ResolveError, SchemaError, UsageError
 from srfix.serde.registry.errors import SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.registry.models import Schema
 from srfix.serde.registry.references import named_references
@@ -34,3 +34,5 @@ def references_of(registry: Registry | None, schema: Schema, subject: str | None
             f"A schema is referred to that the registry does not have: {error} Register that one again, under the version "
             "that is named."
         ) from error
+    except SchemaError as error:
+        raise ResolveError(str(error)) from error

@@ -17,7 +17,7 @@ import time
 import zlib
 from collections.abc import Callable
 from http.cookiejar import DefaultCookiePolicy
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import requests
 import urllib3
@@ -37,7 +37,7 @@ _MOST_MEMBERS: Final = 64
 _SLACK_S: Final = 0.05
 """A socket's time-out may come this much before the deadline that it was set for."""
 _FRAMING: Final = 2
-"""Bytes on the wire for each of a body: chunk sizes and trailers count there."""
+"""Bytes on the wire for each of a body that has come: chunk sizes and trailers count there."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
@@ -125,9 +125,12 @@ class _Response(http.client.HTTPResponse):
             if not str(error).startswith("got more than"):
                 raise
             raise AnswerBoundError("its answer has more than 100 headers, which Python does not read") from None
-        bounds = _current.bounds
-        self._received.most += _FRAMING * bounds.body_bytes + bounds.head_bytes
-        self._received.beyond = _too_big(bounds)
+        self._received.beyond = _too_much_framing()
+        self.allow(0)
+
+    def allow(self, body_bytes: int) -> None:
+        """As much of a body has come; allows for its framing, and for the next piece."""
+        self._received.most = 2 * _current.bounds.head_bytes + _FRAMING * (body_bytes + _PIECE)
 
 
 class _Bounded:
@@ -256,8 +259,10 @@ def _body(response: requests.Response, bounds: AnswerBounds) -> bytes:
     announced = response.headers.get("Content-Length", "")
     if announced.isdecimal() and len(announced) < 20 and int(announced) > bounds.body_bytes:
         raise AnswerBoundError(_too_big(bounds))
-    body = bytearray()
+    body, came = bytearray(), 0
     while piece := raw.read(_PIECE, decode_content=False):
+        came += len(piece)
+        cast("_Response", raw._original_response).allow(came)
         body += piece if decompress is None else decompress(piece, bounds.body_bytes + 1 - len(body))
         if len(body) > bounds.body_bytes:
             raise AnswerBoundError(_too_big(bounds))
@@ -325,6 +330,13 @@ def _window_bits(piece: bytes) -> int:
 
 def _too_big(bounds: AnswerBounds) -> str:
     return f"its answer has more than {bounds.body_bytes:,} bytes, decompressed, and was not read on (http.answer.max.bytes)"
+
+
+def _too_much_framing() -> str:
+    return (
+        "its answer is mostly chunk sizes and trailers, beyond the room that headers have, and was not read on "
+        "(http.answer.max.head.bytes)"
+    )
 
 
 def _too_big_a_head() -> str:

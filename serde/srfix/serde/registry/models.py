@@ -155,6 +155,6 @@ def same_content(left: Schema, right: Schema) -> bool:
 def _document(text: str) -> Json:
     try:
         document: Json = json.loads(text)
-    except ValueError:  # Protobuf
+    except (ValueError, RecursionError):  # Protobuf, or what nests too deep to be compared
         return text
     return document

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, Protocol
 
+from srfix.serde import bounds
+from srfix.serde.errors import SchemaError
 from srfix.serde.registry.models import Schema, SchemaReference, SchemaVersion
 from srfix.serde.subjects import within_context_of
 
@@ -50,6 +52,7 @@ def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str 
 
     :raises SubjectNotFoundError: if a subject that is referred to does not exist.
     :raises VersionNotFoundError: if it has no such version.
+    :raises SchemaError: if there are more than `bounds.REFERENCES`.
     """
     return (found for _, found, is_first in _followed(registry, schema, subject) if is_first)
 
@@ -61,6 +64,7 @@ def named_references(
 
     :raises SubjectNotFoundError: if a subject that is referred to does not exist.
     :raises VersionNotFoundError: if it has no such version.
+    :raises SchemaError: if there are more than `bounds.REFERENCES`.
     """
     return ((name, found) for name, found, _ in _followed(registry, schema, subject))
 
@@ -72,6 +76,7 @@ def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = 
 
     :raises SubjectNotFoundError: if a subject that is referred to does not exist.
     :raises VersionNotFoundError: if it has no such version.
+    :raises SchemaError: if there are more than `bounds.REFERENCES`.
     """
     if schema.schema_type != "JSON":
         return tuple(found.schema.text for found in schema_references(registry, schema, subject=subject))
@@ -102,6 +107,11 @@ def _followed(registry: SchemaVersions, schema: Schema, subject: str) -> Iterato
                 names.add(reference.name)
                 yield reference.name, found, False
             continue
+        if len(reached) == bounds.REFERENCES:
+            raise SchemaError(
+                f"The schema refers to more than {bounds.REFERENCES:,} versions, directly or not, and the rest is not asked "
+                "for (srfix.serde.bounds.REFERENCES)."
+            )
         number: int | Literal["latest"] = "latest" if reference.version == _LATEST else reference.version
         found = registry.version(target, number, deleted=number != "latest")
         reached[target, reference.version] = found, {reference.name}
