@@ -22,7 +22,9 @@ from tests.hostile.attack import attack, judge
 from tests.hostile.evil import Behaviour, EvilServer, answer, serving
 
 WALL_S = 200.0
-"""When an answer that never ends has been given up for certain; README says no number, so this is generous."""
+"""When an answer that never ends has been given up for certain, on a machine that is busy."""
+HASTY = ("-R", "http.read.timeout.ms=2000", "-R", "http.answer.deadline.ms=6000")
+"""As the defaults (30 s and 120 s), for people who have more to do."""
 MB = 1 << 20
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b2J\x85\u202e\u2066\u200b\ufeff\u00ad\u2028\x00\x08\r\t\x7f"
 
@@ -150,12 +152,12 @@ ENDLESS: dict[str, Behaviour] = {
 
 
 def commands(server: EvilServer, broker: EmbeddedBroker) -> dict[str, tuple[str, ...]]:
-    at = ("--registry", server.url, "--bootstrap-servers", broker.bootstrap_servers)
+    at = ("--registry", server.url, "--bootstrap-servers", broker.bootstrap_servers, *HASTY)
     return {
         "subjects": ("subjects", *at),
         "diagnose": ("diagnose", *at),
-        "decode": ("decode", *at[:2], "--payload", "hex:000000000102"),
-        "schema": ("schema", "ID INT", *at[:2], "--subject", "a-value"),
+        "decode": ("decode", *at[:2], *HASTY, "--payload", "hex:000000000102"),
+        "schema": ("schema", "ID INT", *at[:2], *HASTY, "--subject", "a-value"),
         "doctor": ("doctor", *at),
     }
 
@@ -205,6 +207,7 @@ class TestEndless:
                 done = attack(
                     *("diagnose", "--ksqldb", server.url, "--registry", registry.url, "--output", "json"),
                     *("--bootstrap-servers", broker.bootstrap_servers),
+                    *("--ksqldb-config", "http.read.timeout.ms=2000", "--ksqldb-config", "http.answer.deadline.ms=6000"),
                     wall_s=WALL_S,
                 )
                 try:

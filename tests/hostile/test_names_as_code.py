@@ -131,10 +131,9 @@ class TestPlans:
                 assert json.loads(told.out)
             judge(there.attack(*command, cwd=tmp_path))
             marked = judge(there.attack(*command, "--output", "markdown", cwd=tmp_path))
-            assert not re.search(r"(?<!\\)<script", marked.stdout)
-            assert "](http://evil" not in re.sub(r"`+[^`\n]*`+", "", marked.stdout).replace("\\]", "").replace(
-                "\\(", ""
-            )
+            prose = re.sub(r"(?ms)^(`{3,})\n.*?^\1$", "", marked.stdout)
+            assert not re.search(r"(?<!\\)<script", prose)
+            assert "](http://evil" not in re.sub(r"`+[^`\n]*`+", "", prose).replace("\\]", "").replace("\\(", "")
         assert tree(tmp_path) == {}
 
     def test_printed_commands_parse_back_to_what_was_meant(self, there: World, name: str, tmp_path: Path) -> None:
@@ -144,7 +143,7 @@ class TestPlans:
         meant = [shlex.split(command) for command in printed_commands(done.stdout) if " plan " in command]
         for arguments in meant:
             given = " ".join(arguments)
-            if "--application" in given:
+            if "--application" in given and "SRFIX_WORD_" not in given:
                 assert option(arguments, "--application") == NAMES[name], arguments
         # A shell sees the same words and does nothing besides.
         for command in printed_commands(done.stdout):
@@ -157,6 +156,11 @@ class TestPlans:
                 timeout=30,
                 check=False,
             )
+            if "SRFIX_WORD_" in command:
+                # What cannot be printed stands for itself in no command: a shell asks for it and starts nothing.
+                assert shown.returncode != 0
+                assert shown.stdout == b""
+                continue
             assert shown.returncode == 0, (command, shown.stderr)
             assert shown.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1] == shlex.split(command)[1:], command
         assert tree(tmp_path) == {}
@@ -198,7 +202,7 @@ class TestLists:
                 shlex.split(command)
             except ValueError:
                 # A name with a backquote in it ends the quotation of a sentence before the command ends.
-                assert "touch" in command or "](http" in command, command
+                assert "touch" in command or "](http" in command or command.endswith("'a"), command
 
     @pytest.mark.parametrize("name", NAMES)
     def test_options_that_take_a_subject(self, there: World, name: str, tmp_path: Path) -> None:

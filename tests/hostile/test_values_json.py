@@ -81,7 +81,8 @@ def test_a_document_that_wants_too_much_hides_no_good_one(name: str) -> None:
     assert read.count(read[0]) >= 3
 
 
-@pytest.mark.parametrize("name", BAD)
+# ksqlDB writes a map under a schema as an array of entries, so an object is bad, the good ones too.
+@pytest.mark.parametrize("name", [name for name in BAD if "MAP<" not in BAD[name][0]])
 def test_the_same_in_a_document_with_a_schema(name: str, tmp_path: Path) -> None:
     columns, good, bad = BAD[name]
     told = attack("schema", columns, "--format", "json_sr", "--output", "json")
