@@ -1,0 +1,256 @@
+"""An attack on the command: it runs in a process of its own under limits, and what it did is judged.
+
+As in `tests.cli.forked` the process is forked off one that has imported what commands import, so that a hundred attacks
+take a minute. Here each fork gets a limit on CPU time and on address space, its streams are files (so what it wrote is seen
+byte by byte), and what it used is told.
+
+Run as a script this is the process that is forked off.
+"""
+
+# ruff: noqa: E501  (a case a line)
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["Done", "attack", "judge"]
+
+CPU_S: Final = 30
+"""What a command may compute. None that is attacked here has work for more than three seconds."""
+WALL_S: Final = 90.0
+"""When a command that does not end is killed. The machine may be busy."""
+MEMORY: Final = 3 << 29
+"""Address space beyond what the process has when its imports are done, in bytes."""
+
+_SGR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_MESSAGE_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """How a command ended."""
+
+    args: Sequence[str]
+    """What was given, without the command's own name."""
+    returncode: int
+    """Its exit code; negative for a signal; -1000 if it was killed because it did not end,
+    -1001 if it took the machine's memory."""
+    out: bytes
+    """Its standard output."""
+    err: bytes
+    """Its standard error."""
+    cpu_s: float
+    """User and system time."""
+    peak_bytes: int
+    """Its largest resident set, with some 150 MB that it began with."""
+
+    @property
+    def stdout(self) -> str:
+        return self.out.decode("utf-8", "backslashreplace")
+
+    @property
+    def stderr(self) -> str:
+        return self.err.decode("utf-8", "backslashreplace")
+
+    @property
+    def document(self) -> Any:
+        """Its standard output as one JSON document."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """Its standard output as a JSON document a line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def attack(
+    *arguments: str | bytes | Path,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    cwd: Path | None = None,
+    cpu_s: int = CPU_S,
+    memory: int = MEMORY,
+    wall_s: float = WALL_S,
+) -> Done:
+    """Runs the command without a terminal under limits."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SRFIX_", "PYTHONUNBUFFERED", "COLUMNS"))
+    }
+    argv = [os.fsdecode(argument) for argument in arguments]
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(stdin)
+        given.seek(0)
+        told = {
+            "argv": ["srfix", *argv],
+            "env": {**kept, **(env or {})},
+            "cwd": os.fspath(cwd or Path.cwd()),
+            "cpu_s": cpu_s,
+            "memory": memory,
+        }
+        code, cpu, peak = _Forking.get().run(told, (given.fileno(), out.fileno(), err.fileno()), wall_s)
+        out.seek(0)
+        err.seek(0)
+        return Done(args=argv, returncode=code, out=out.read(), err=err.read(), cpu_s=cpu, peak_bytes=peak)
+
+
+def judge(
+    done: Done,
+    *,
+    codes: Sequence[int] = (0, 1, 2, 3),
+    secrets: Sequence[str] = (),
+    most: int = 4 << 20,
+    peak: int | None = None,
+) -> Done:
+    """Fails unless it ended as any command has to; returns it.
+
+    :param secrets: texts that may stand nowhere.
+    :param most: how many bytes it may say, on each stream.
+    :param peak: how much memory it may have held at once, if that is looked at.
+    """
+    said = f"srfix {' '.join(repr(a)[:200] for a in done.args)}\n→ {done.returncode}, {done.cpu_s:.1f} s CPU, {done.peak_bytes >> 20} MB"
+    text = f"{said}\n{done.stdout[-3000:]}\n--- stderr\n{done.stderr[-3000:]}"
+    assert done.returncode in codes, text
+    assert b"Traceback" not in done.err + done.out, text
+    assert b"bug of srfix" not in done.err, text
+    for stream in (done.out, done.err):
+        assert len(stream) <= most, f"{len(stream)} bytes said\n{said}"
+        unprintable = sorted({c for c in _SGR.sub("", stream.decode("utf-8")) if not c.isprintable() and c != "\n"})
+        assert not unprintable, f"{[hex(ord(c)) for c in unprintable]}\n{text!r}"
+    for secret in secrets:
+        assert secret not in done.stdout + done.stderr, f"{secret!r} is shown\n{text}"
+    if peak is not None:
+        assert done.peak_bytes <= peak, text
+    return done
+
+
+class _Forking:
+    """The process that is forked off, started for the first attack."""
+
+    _one: _Forking | None = None
+    _starting = threading.Lock()
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        root = str(Path(__file__).parents[2])
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        path = os.pathsep.join(filter(None, [root, kept.get("PYTHONPATH")]))
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", __file__], stdin=theirs.fileno(), env={**kept, "PYTHONPATH": path}
+            )
+        atexit.register(self._end)
+
+    @classmethod
+    def get(cls) -> _Forking:
+        with cls._starting:
+            if cls._one is None or cls._one._process.poll() is not None:
+                cls._one = cls()
+            return cls._one
+
+    def run(self, told: Mapping[str, Any], streams: tuple[int, int, int], wall_s: float) -> tuple[int, float, int]:
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs, self._lock, tempfile.TemporaryFile() as orders:
+                orders.write(json.dumps(told).encode())
+                orders.flush()
+                socket.send_fds(self._control, [b"go"], [theirs.fileno(), orders.fileno(), *streams])
+            answers = ours.makefile("r")
+            pid = int(answers.readline())
+            ours.settimeout(wall_s)
+            try:
+                told_of = answers.readline().split()
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
+                return -1000, wall_s, 0
+            if not told_of:  # the machine was out of memory, and who waited for it was killed
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                return -1001, 0.0, 0
+            return int(told_of[0]), float(told_of[1]), int(told_of[2])
+
+    def _end(self) -> None:
+        self._control.close()
+        self._process.wait(30)
+
+
+def _serve(control: socket.socket) -> dict[str, Any]:
+    """Returns in each fork that is to run a command."""
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, _MESSAGE_BYTES, 5)
+        if not message:
+            os._exit(0)
+        if (waiting := os.fork()) == 0:
+            control.close()
+            answers, orders, *streams = descriptors
+            with os.fdopen(orders, "rb") as file:
+                file.seek(0)
+                told: dict[str, Any] = json.load(file)
+            _await_command(told, answers, streams)
+            return told
+        for descriptor in descriptors:
+            os.close(descriptor)
+        os.waitpid(waiting, 0)
+
+
+def _await_command(told: Mapping[str, Any], answers: int, streams: Sequence[int]) -> None:
+    """Returns in the command's own process; another one waits for it and tells how it ended."""
+    if os.fork() != 0:
+        os._exit(0)
+    if (command := os.fork()) != 0:
+        for stream in streams:
+            os.close(stream)
+        os.write(answers, b"%d\n" % command)
+        _, status, used = os.wait4(command, 0)
+        code = os.waitstatus_to_exitcode(status)
+        with contextlib.suppress(BrokenPipeError):  # nobody waits any more
+            os.write(answers, f"{code} {used.ru_utime + used.ru_stime:.3f} {used.ru_maxrss * 1024}\n".encode())
+        os._exit(0)
+    os.close(answers)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    sys.argv = told["argv"]
+    os.environ.clear()
+    os.environ.update(told["env"])
+    os.chdir(told["cwd"])
+    resource.setrlimit(resource.RLIMIT_CPU, (told["cpu_s"], told["cpu_s"] + 1))
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + told["memory"],) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _main() -> int:
+    import gc
+    import importlib
+
+    from srfix.cli.command_table import COMMANDS
+    from srfix.cli.main import main
+
+    more = ("confluent_kafka.admin", "fastavro", "orjson", "requests", "rich.console", "rich.progress", "rich.table")
+    for name in (*(entry.target.partition(":")[0] for entry in COMMANDS.values()), *more):
+        importlib.import_module(name)
+    gc.freeze()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _serve(socket.socket(fileno=os.dup(0)))
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

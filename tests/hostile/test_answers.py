@@ -1,0 +1,466 @@
+"""A registry and a ksqlDB server that mean harm. Kinds 8 and 9 of issue 13."""
+
+# ruff: noqa: E501  (a case a line)
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from srfix.fixtures.broker import EmbeddedBroker
+from tests.hostile.attack import attack, judge
+from tests.hostile.evil import Behaviour, EvilServer, answer, serving
+
+WALL_S = 200.0
+"""When an answer that never ends has been given up for certain, on a machine that is busy."""
+HASTY = ("-R", "http.read.timeout.ms=2000", "-R", "http.answer.deadline.ms=6000")
+"""As the defaults (30 s and 120 s), for people who have more to do."""
+MB = 1 << 20
+ESCAPES = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b2J\x85\u202e\u2066\u200b\ufeff\u00ad\u2028\x00\x08\r\t\x7f"
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(topics={"users": 1}) as made:
+        yield made
+
+
+def endless(connection: socket.socket, head: str) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4000000000\r\n\r\n[")
+    while True:
+        connection.sendall(b'"subject-value",' * 65536)
+
+
+def endless_without_length(connection: socket.socket, head: str) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n")
+    while True:
+        connection.sendall(b" " * MB)
+
+
+def endless_chunks(connection: socket.socket, head: str) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        connection.sendall(b"1\r\n \r\n" * 65536)
+
+
+def chunk_size(size: bytes, connection: socket.socket, head: str) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\nx\r\n0\r\n\r\n")
+
+
+def endless_headers(connection: socket.socket, head: str) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        connection.sendall(b"X-Header: " + b"x" * 1000 + b"\r\n")
+
+
+def endless_header(connection: socket.socket, head: str) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Header: ")
+    while True:
+        connection.sendall(b"x" * MB)
+
+
+def endless_status(connection: socket.socket, head: str) -> None:
+    while True:
+        connection.sendall(b"HTTP/1.1 200 " + b"O" * MB)
+
+
+def endless_continue(connection: socket.socket, head: str) -> None:
+    while True:
+        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+        time.sleep(0.05)
+
+
+def endless_102(connection: socket.socket, head: str) -> None:
+    while True:
+        connection.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n")
+        time.sleep(0.05)
+
+
+def dripping(before: bytes, drop: bytes, pause_s: float, connection: socket.socket, head: str) -> None:
+    connection.sendall(before)
+    while True:
+        connection.sendall(drop)
+        time.sleep(pause_s)
+
+
+def silent(connection: socket.socket, head: str) -> None:
+    time.sleep(WALL_S)
+
+
+def endless_redirects(connection: socket.socket, head: str) -> None:
+    here = head.split(" ")[1]
+    location = f"{here}{'&' if '?' in here else '?'}r=1".encode()
+    connection.sendall(b"HTTP/1.1 307 Moved\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n")
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+ZEROS = b" " * (64 * MB)
+
+
+def bomb(times: int, encoding: bytes = b"gzip") -> Behaviour:
+    body = gzip.compress(b"[" + ZEROS * 8 + b"]", 9)
+    for _ in range(times - 1):
+        body = gzip.compress(body, 9)
+    return answer(body, b"Content-Encoding: " + encoding)
+
+
+def members() -> Behaviour:
+    return answer(gzip.compress(ZEROS, 9) * 16, b"Content-Encoding: gzip")
+
+
+ENDLESS: dict[str, Behaviour] = {
+    "a body": endless,
+    "a body without a length": endless_without_length,
+    "chunks of one byte": endless_chunks,
+    "headers": endless_headers,
+    "one header": endless_header,
+    "a status line": endless_status,
+    "100 Continue": endless_continue,
+    "103 Early Hints": endless_102,
+    "redirects": endless_redirects,
+    "a byte per half second": partial(dripping, HEAD + b"Content-Length: 100000\r\n\r\n", b" ", 0.5),
+    "a chunk per second": partial(dripping, CHUNKED, b"1\r\n \r\n", 1.0),
+    "a chunk extension per second": partial(dripping, CHUNKED + b"1;", b"x", 1.0),
+    "a header byte per second": partial(dripping, HEAD + b"X-Slow: ", b"x", 1.0),
+    "a header per second": partial(dripping, HEAD, b"X-Slow: 1\r\n", 1.0),
+    "a trailer per second": partial(dripping, CHUNKED + b"0\r\n", b"X-Slow: 1\r\n", 1.0),
+    "a status byte per second": partial(dripping, b"HTTP/1.1 200 ", b"O", 1.0),
+    "nothing": silent,
+    "gzip": bomb(1),
+    "gzip of gzip": bomb(2, b"gzip, gzip"),
+    "gzip in members": members(),
+    "deflate": answer(zlib.compress(ZEROS * 8, 9), b"Content-Encoding: deflate"),
+    "a length of 10^18": answer(b"", b"Content-Length: 1000000000000000000"),
+    "lengths that differ": answer(b"[]", b"Content-Length: 5", b"Content-Length: 1"),
+    "a negative length": answer(b"[]", b"Content-Length: -1"),
+    "a chunk of 2^63": partial(chunk_size, b"7fffffffffffffff"),
+    "a chunk of -1": partial(chunk_size, b"-1"),
+    "a chunk that is no number": partial(chunk_size, b"\x1b[2J"),
+}
+"""What a server does → how. Only what is called endless here ever ends by the client's doing."""
+
+
+def commands(server: EvilServer, broker: EmbeddedBroker) -> dict[str, tuple[str, ...]]:
+    at = ("--registry", server.url, "--bootstrap-servers", broker.bootstrap_servers, *HASTY)
+    return {
+        "subjects": ("subjects", *at),
+        "diagnose": ("diagnose", *at),
+        "decode": ("decode", *at[:2], *HASTY, "--payload", "hex:000000000102"),
+        "schema": ("schema", "ID INT", *at[:2], *HASTY, "--subject", "a-value"),
+        "doctor": ("doctor", *at),
+    }
+
+
+def together(runs: Sequence[Any], workers: int = 10) -> None:
+    """Runs them beside each other, since most of them wait, and fails with all that failed."""
+    with ThreadPoolExecutor(workers) as pool:
+        wrong = [str(error)[:1500] for run in [pool.submit(run) for run in runs] if (error := run.exception())]
+    assert not wrong, f"{len(wrong)} of {len(runs)}:\n" + "\n\n".join(wrong)
+
+
+WAITING = [kind for kind in ENDLESS if "second" in kind or kind in ("nothing", "100 Continue", "103 Early Hints")]
+"""Those in which nearly nothing comes."""
+
+
+def given_up(kind: str, arguments: Sequence[str]) -> None:
+    done = attack(*arguments, "-R", "max.retries=0", wall_s=WALL_S)
+    try:
+        judge(done, codes=(1, 2), peak=500 * MB, most=200_000)
+    except AssertionError as error:
+        raise AssertionError(f"{kind}: {error}") from None
+    assert done.returncode == 2 or arguments[0] == "decode", done.stderr
+
+
+class TestEndless:
+    @pytest.mark.parametrize("kind", [kind for kind in ENDLESS if kind not in WAITING])
+    def test_a_registry_that_never_ends_is_given_up(self, kind: str, broker: EmbeddedBroker) -> None:
+        with serving(ENDLESS[kind]) as server:
+            for command in ("decode", "subjects"):
+                given_up(kind, commands(server, broker)[command])
+
+    def test_registries_that_make_one_wait_are_given_up(self, broker: EmbeddedBroker) -> None:
+        """All at once, since this takes what time-outs there are."""
+        with ExitStack() as servers:
+            runs = []
+            for kind in WAITING:
+                server = servers.enter_context(serving(ENDLESS[kind]))
+                runs.append(partial(given_up, kind, commands(server, broker)["decode"]))
+            together(runs, len(runs))
+
+    def test_a_ksqldb_that_never_ends_is_given_up(self, broker: EmbeddedBroker) -> None:
+        from srfix.fixtures.registry import FixtureRegistry
+
+        with FixtureRegistry() as registry, ExitStack() as servers:
+
+            def run(kind: str, server: EvilServer) -> None:
+                done = attack(
+                    *("diagnose", "--ksqldb", server.url, "--registry", registry.url, "--output", "json"),
+                    *("--bootstrap-servers", broker.bootstrap_servers),
+                    *("--ksqldb-config", "http.read.timeout.ms=2000", "--ksqldb-config", "http.answer.deadline.ms=6000"),
+                    wall_s=WALL_S,
+                )
+                try:
+                    judge(done, codes=(0, 1, 2), peak=500 * MB, most=200_000)
+                except AssertionError as error:
+                    raise AssertionError(f"{kind}: {error}") from None
+
+            together([partial(run, kind, servers.enter_context(serving(how))) for kind, how in ENDLESS.items()], 14)
+
+
+def deep(text: str, times: int) -> bytes:
+    return (text * times).encode()
+
+
+BODIES: dict[str, bytes] = {
+    "null": b"null",
+    "a number": b"5",
+    "10^400": b"1e400",
+    "NaN": b"NaN",
+    "a text": b'"x"',
+    "an empty object": b"{}",
+    "an empty list": b"[]",
+    "nothing": b"",
+    "HTML": b"<html><script>alert(1)</script>\x1b[2J",
+    "no UTF-8": b"\xff\xfe[\x00]\x00",
+    "BOM": b"\xef\xbb\xbf[]",
+    "UTF-16": "[]".encode("utf-16"),
+    "deep lists": deep("[", 100_000) + deep("]", 100_000),
+    "deep objects": deep('{"a":', 100_000) + b"1" + deep("}", 100_000),
+    "numbers for names": b"[1, 2, null, {}, []]",
+    "half surrogates": b'["\\ud800-changelog-value", "\\udfff"]',
+    "escapes": json.dumps([ESCAPES, f"a{ESCAPES}-b-changelog-value"]).encode(),
+    "NUL": b'["a\\u0000b-changelog-value"]',
+    "names of 100,000": json.dumps(["x" * 100_000 + "-y-changelog-value"]).encode(),
+    "300,000 names": json.dumps([f"app-store{i}-changelog-value" for i in range(30_000)]).encode(),
+    "an id that is a text": b'{"id": "5", "schema": "\\"string\\"", "version": 1, "subject": "a"}',
+    "an id of 10^400": b'{"id": 1e400, "schema": "\\"string\\"", "version": 1e400}',
+    "an id of 300,000 digits": b'{"id": ' + b"9" * 300_000 + b', "schema": "\\"string\\""}',
+    "versions of 10^18": b'{"id": 1, "version": 1000000000000000000, "schema": "\\"string\\"", "subject": "a"}',
+    "versions in a list": b"[1000000000000000000, -1, 0, 1e400]",
+    "true": b'{"id": true, "version": true, "schema": true, "schemaType": true}',
+    "nulls": b'{"id": null, "version": null, "schema": null, "schemaType": null, "references": null, "subject": null}',
+    "lists for objects": b'{"id": [], "version": [1], "schema": ["x"], "schemaType": {}, "references": {"a": 1}}',
+    "objects for texts": b'{"schema": {"type": "string"}, "id": {}}',
+    "a schema that is none": b'{"schema": "{", "id": 1, "version": 1}',
+    "a schema with escapes": json.dumps({"schema": json.dumps(ESCAPES), "id": 1, "version": 1}).encode(),
+    "a type with escapes": json.dumps({"schema": '"string"', "schemaType": ESCAPES, "id": 1}).encode(),
+    "a deep schema": json.dumps({"schema": "[" * 100_000, "id": 1}).encode(),
+    "a reference to itself": b'{"schema": "\\"R\\"", "id": 1, "references": [{"name": "R", "subject": "r", "version": 1}]}',
+    "100 references to itself": json.dumps({"schema": '"R"', "id": 1, "references": [{"name": f"R{i}", "subject": f"r{i}", "version": 1} for i in range(100)]}).encode(),
+    "references out of the path": b'{"schema": "\\"R\\"", "id": 1, "references": [{"name": "R", "subject": "../../config", "version": -1}]}',
+    "wrong references": b'{"schema": "\\"R\\"", "id": 1, "references": [null, 1, {"name": 1}, []]}',
+    "names twice": b'{"id": 1, "id": 2, "schema": "\\"string\\"", "schema": "\\"int\\""}',
+    "an error in 200": b'{"error_code": 40403, "message": "x"}',
+    "an error with escapes": json.dumps({"error_code": 40403, "message": ESCAPES}).encode(),
+    "an error without end": json.dumps({"error_code": 50001, "message": "x" * 3_000_000}).encode(),
+    "an error that is a text": b'{"error_code": "40403", "message": 5}',
+    "an error of 10^400": b'{"error_code": 1e400, "message": null}',
+    "an error that is a list": b'{"error_code": [40403], "message": {"a": 1}}',
+    "an error that is deep": b'{"error_code": 40403, "message": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "an error with markup": b'{"error_code": 40403, "message": "[red]x[/red] [link=http://e]y[/link] [/]"}',
+    "an error with a newline": b'{"error_code": 40403, "message": "x\\nNext: Run `srfix apply evil.json`.\\n"}',
+}  # fmt: skip
+
+
+class TestWrong:
+    @pytest.mark.parametrize("kind", BODIES)
+    def test_an_answer_that_is_none_is_a_sentence(self, kind: str, broker: EmbeddedBroker) -> None:
+        wrong = []
+        for status in (b"200 OK", b"404 Not Found", b"500 \x1b[2J\x9b" + b"U" * 3_000):
+            with serving(answer(BODIES[kind], status=status)) as server:
+                for name, arguments in commands(server, broker).items():
+                    if not status.startswith(b"200") and name not in ("subjects", "decode"):
+                        continue
+                    for output in ("table", "json") if status.startswith(b"200") else ("table",):
+                        done = attack(*arguments, "-R", "max.retries=0", "--output", output, wall_s=WALL_S)
+                        try:
+                            judge(done, peak=500 * MB, most=20_000_000)
+                            assert len(done.err) < 20_000, f"{len(done.err)} bytes on stderr"
+                            assert "\nNext: Run `srfix apply evil" not in done.stdout + done.stderr
+                            if output == "json" and done.out and name != "decode":
+                                json.loads(done.out)
+                        except (AssertionError, ValueError) as error:
+                            wrong.append(f"{status[:20]!r} {name} {output}: {str(error)[-500:]}")
+        assert not wrong, "\n\n".join(wrong)
+
+    @pytest.mark.parametrize("kind", BODIES)
+    def test_a_ksqldb_that_says_nonsense_is_a_sentence(self, kind: str, broker: EmbeddedBroker) -> None:
+        from srfix.fixtures.registry import FixtureRegistry
+
+        with FixtureRegistry() as registry:
+            for status in (b"200 OK", b"400 \x1b]0;x\x07"):
+                with serving(answer(BODIES[kind], status=status)) as server:
+                    done = attack(
+                        *("diagnose", "--ksqldb", server.url, "--registry", registry.url),
+                        *("--bootstrap-servers", broker.bootstrap_servers),
+                        wall_s=WALL_S,
+                    )
+                    judge(done, peak=500 * MB, most=200_000)
+
+    @pytest.mark.parametrize("kind", BODIES)
+    def test_a_saved_answer_of_ksqldb_is_read_with_the_same_care(
+        self, kind: str, broker: EmbeddedBroker, tmp_path: Path
+    ) -> None:
+        from srfix.fixtures.registry import FixtureRegistry
+
+        (tmp_path / "k").write_bytes(BODIES[kind])
+        with FixtureRegistry() as registry:
+            for option in ("--ksqldb-text", "--topology"):
+                done = attack(
+                    *("diagnose", option, tmp_path / "k", "--registry", registry.url),
+                    *("--bootstrap-servers", broker.bootstrap_servers),
+                )
+                judge(done, peak=500 * MB, most=200_000)
+        judge(attack("explain", tmp_path / "k"), most=4_000_000, peak=500 * MB)
+
+
+SECRET = "Xa7Qk9Zb8Wm3"
+
+
+class TestHeaders:
+    @pytest.mark.parametrize("status", [b"301 Moved", b"302 Found", b"307 Temporary Redirect", b"308 Permanent"])
+    @pytest.mark.parametrize("user", ["in the URL", "basic", "token"])
+    def test_credentials_do_not_follow_a_redirect(self, status: bytes, user: str, broker: EmbeddedBroker) -> None:
+        with serving(answer(b"[]")) as other:
+            away = answer(b"", b"Location: http://localhost:%d/collect" % other.port, status=status)
+            with serving(away) as server:
+                given: tuple[str, ...] = ()
+                url = server.url
+                if user == "in the URL":
+                    url = url.replace("//", f"//ada:{SECRET}@")
+                if user == "basic":
+                    given = ("-R", f"basic.auth.user.info=ada:{SECRET}")
+                if user == "token":
+                    given = ("-R", f"bearer.auth.token={SECRET}", "-R", "bearer.auth.credentials.source=STATIC_TOKEN")
+                for command in (
+                    ("subjects", "--bootstrap-servers", broker.bootstrap_servers),
+                    ("schema", "ID INT", "--subject", "a"),
+                ):
+                    done = attack(*command, "--registry", url, *given, "-R", "max.retries=0")
+                    judge(done, secrets=(SECRET,))
+                assert server.heads
+            assert not any("authorization" in head.lower() for head in other.heads)
+
+    @pytest.mark.parametrize(
+        "location",
+        [
+            b"file:///etc/passwd",
+            b"gopher://127.0.0.1:1/",
+            b"//127.0.0.1:1/",
+            b"http://[::1",
+            b"http://127.0.0.1:99999999/",
+            b"\x1b]0;x\x07\x9b2J",
+            b"javascript:alert(1)",
+            b"http://ada:Xa7Qk9Zb8Wm3@127.0.0.1:1/",
+            b"",
+            b"http://" + b"x" * 30_000,
+            b"http://\xff\xfe\xe2\x80\xae/",
+            b"/a\tb",
+        ],
+    )
+    def test_a_location_from_nowhere_is_a_sentence(self, location: bytes, broker: EmbeddedBroker) -> None:
+        with serving(answer(b"", b"Location: " + location, status=b"302 Found")) as server:
+            for arguments in commands(server, broker).values():
+                done = attack(*arguments, "-R", "max.retries=0")
+                judge(done, most=60_000)
+                assert "root:x:0" not in done.stdout + done.stderr
+                assert len(done.err) < 20_000
+
+    @pytest.mark.parametrize(
+        "header",
+        [
+            b"Content-Type: \x1b]0;x\x07\x9b2J\xe2\x80\xae",
+            b"Content-Type: text/html; charset=\x1b[2J",
+            b"Content-Type: application/json; charset=utf-7",
+            b"Content-Type: application/json; charset=nonsense",
+            b"Content-Type: " + b"x" * 50_000,
+            b"Content-Encoding: \x1b[2J",
+            b"Content-Encoding: br",
+            b"Content-Encoding: " + b"gzip, " * 500 + b"gzip",
+            b"Retry-After: 999999999",
+            b"Retry-After: -5",
+            b"Retry-After: \x1b[2J",
+            b"Set-Cookie: a=\x1b[2J",
+            b'WWW-Authenticate: Basic realm="\x1b]0;x\x07"',
+            b"\x1b[2J: x",
+            b"no colon at all \x9b",
+            b": empty",
+        ],
+    )
+    def test_headers_that_are_hostile_are_not_shown_as_they_are(self, header: bytes, broker: EmbeddedBroker) -> None:
+        runs = []
+        with ExitStack() as servers:
+            for status in (b"200 OK", b"503 Busy", b"429 Too Many", b"401 No"):
+                raw = b"HTTP/1.1 " + status + b"\r\n" + header + b"\r\nContent-Length: 6\r\n\r\n<html>"
+                server = servers.enter_context(serving(lambda connection, head, raw=raw: connection.sendall(raw)))  # type: ignore[misc]
+
+                def run(arguments: tuple[str, ...]) -> None:
+                    done = attack(*arguments, "-R", "max.retries=1", wall_s=WALL_S)
+                    judge(done, most=60_000)
+                    assert len(done.err) < 20_000
+
+                named = commands(server, broker)
+                runs += [partial(run, named["subjects"]), partial(run, named["decode"])]
+            together(runs, 4)
+
+    def test_a_server_that_speaks_no_http(self, broker: EmbeddedBroker) -> None:
+        for raw in (
+            b"\x1b]0;x\x07\x1b[2J\r\n\r\n",
+            b"SSH-2.0-x\r\n",
+            b"HTTP/9.9 \x1b[2J\r\n\r\n",
+            b"HTTP/1.1 99999999999 X\r\n\r\n",
+            b"HTTP/1.1\r\n\r\n",
+            b"\x16\x03\x01",
+            b"220 mail\x9b2J\r\n",
+            b"\x00" * 70_000,
+        ):
+            with serving(partial(say, raw)) as server:
+                for arguments in commands(server, broker).values():
+                    judge(attack(*arguments, "-R", "max.retries=0"), codes=(1, 2))
+
+
+def say(raw: bytes, connection: socket.socket, head: str) -> None:
+    connection.sendall(raw)
+    connection.shutdown(socket.SHUT_RDWR)
+
+
+def pages(connection: socket.socket, head: str) -> None:
+    """A listing of which each page is full, whatever offset is asked for."""
+    body = json.dumps([f"app-store{i}-changelog-value" for i in range(1000)]).encode()
+    answer(body)(connection, head)
+
+
+def test_pages_without_end_are_not_followed_without_end(broker: EmbeddedBroker) -> None:
+    with serving(pages) as server:
+        judge(attack(*commands(server, broker)["subjects"], "-R", "max.retries=0", wall_s=WALL_S), most=20_000_000)
+        assert len(server.heads) < 20_000
+
+
+def test_references_that_never_end_are_given_up(broker: EmbeddedBroker) -> None:
+    """Each version that is asked for refers to two others."""
+
+    def behave(connection: socket.socket, head: str) -> None:
+        number = hash(head) % 10**9
+        body = {
+            "id": number,
+            "version": 1,
+            "subject": "s",
+            "schema": f'{{"type":"record","name":"R{number}","fields":[]}}',
+            "references": [{"name": f"R{number}{x}", "subject": f"s{number}{x}", "version": 1} for x in "ab"],
+        }
+        answer(json.dumps(body).encode())(connection, head)
+
+    with serving(behave) as server:
+        judge(attack(*commands(server, broker)["decode"], "-R", "max.retries=0", wall_s=WALL_S), codes=(1, 2))
+        assert len(server.heads) < 5_000

@@ -1,0 +1,510 @@
+"""Files that are no files, secrets in every wrong form, and ends at any moment. Kind 10 of issue 13."""
+
+# ruff: noqa: E501  (a case a line)
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from tests.cli.kept_demo import SRFIX, Parts, environment, staged_parts
+from tests.hostile.attack import Done, attack, judge
+from tests.hostile.evil import answer, serving
+from tests.hostile.worlds import tree
+
+MB = 1 << 20
+FIRST, SECOND = "Xa7Qk9Zb8W", "Vt5Rn2Lc6Y"
+"""Two halves of a secret: neither may be shown."""
+
+
+@pytest.fixture(scope="module")
+def staged() -> Iterator[Parts]:
+    with staged_parts() as parts:
+        yield parts
+
+
+CONTENTS: dict[str, bytes] = {
+    "nothing": b"",
+    "NULs": bytes(100_000),
+    "BOM": b"\xef\xbb\xbf{}",
+    "UTF-16": '{"a": 1}'.encode("utf-16"),
+    "UTF-32": '{"a": 1}'.encode("utf-32"),
+    "half surrogates": b'{"a": "\\ud800"}',
+    "raw surrogates": b'{"a": "\xed\xa0\x80"}',
+    "deep": b"[" * 100_000,
+    "deep objects": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "deep TOML": b"a = " + b"[" * 100_000,
+    "deep TOML tables": b"[" + b"a." * 50_000 + b"a]\n",
+    "deep TOML inline": b"a = " + b"{a=" * 50_000,
+    "a long number": b"9" * 300_000,
+    "a long number in TOML": b"deadline = " + b"9" * 300_000 + b"\n",
+    "an exponent in TOML": b"deadline = 1e999999999\n",
+    "nan in TOML": b"deadline = nan\nmax-records = 1\n",
+    "wrong types in TOML": b"registry = [[[5]]]\napplication = {a = 1}\nsource = 1979-05-27T07:32:00Z\n",
+    "escapes": b"\x1b]0;owned\x07\x1b[2J = \x9b\n",
+    "escapes in TOML": b'application = "\\u001b[2J"\nregistry = "\\u009b2J"\n',
+    "an unknown key with escapes": b'"\\u001b]0;x\\u0007" = 1\n',
+    "one long line": b"x" * 5_000_000,
+    "a million lines": b"a=b\n" * 300_000,
+    "many tasks": b"Topologies:\n" + b"   Sub-topology: 0\n    Source: KSTREAM-SOURCE-0000000000 (topics: [a])\n      --> none\n" * 20_000,
+    "unclosed brackets": b"Topologies:\n   Sub-topology: 0\n    Source: x (topics: [" + b"[" * 200_000,
+    "arrows": b"Topologies:\n   Sub-topology: 0\n    Processor: p (stores: [])\n      --> " + b"p, " * 100_000,
+    "continued lines": b"a=\\\n" * 200_000,
+    "unicode escapes": b"sasl.password=\\uD800\\u00\n",
+    "a trace": b"Caused by: org.apache.kafka.common.errors.SerializationException: " + b"Error retrieving Avro value schema version for id " * 50_000,
+    "a trace of dots": b"org.apache." * 200_000 + b"SerializationException",
+    "a trace of blanks": b"Caused by:" + b" " * 300_000 + b"x",
+}  # fmt: skip
+
+
+READERS: dict[str, tuple[str, ...]] = {
+    "--config": ("diagnose", "--config"),
+    "--kafka-config": ("diagnose", "--kafka-config"),
+    "--topology": ("diagnose", "--topology"),
+    "--ksqldb-text": ("diagnose", "--ksqldb-text"),
+    "--state-dir": ("diagnose", "--state-dir"),
+    "apply": ("apply", "--yes"),
+    "verify": ("verify",),
+    "rollback": ("rollback", "--yes"),
+    "explain": ("explain",),
+    "--schema": ("decode", "--payload", "hex:00", "--schema"),
+    "encode --schema": ("encode", "{}", "--schema"),
+}
+
+
+def reading(option: str, path: str | Path) -> tuple[str, ...]:
+    name = os.fspath(path)
+    return (*READERS[option], f"@{name}" if option.endswith("schema") else name)
+
+
+class TestFiles:
+    @pytest.mark.parametrize("content", CONTENTS)
+    def test_whatever_a_file_holds_it_ends_in_a_report_or_a_sentence(self, content: str, staged: Parts, tmp_path: Path) -> None:  # fmt: skip
+        path, wrong = tmp_path / "f", []
+        path.write_bytes(CONTENTS[content])
+        for option in READERS:
+            done = attack(*reading(option, path), env=staged.environment)
+            try:
+                judge(done, peak=600 * MB, most=12_000_000)
+                assert len(done.err) < 30_000, f"{len(done.err)} bytes on stderr"
+            except AssertionError as error:
+                wrong.append(f"{option}: {str(error)[-600:]}")
+        assert not wrong, "\n\n".join(wrong)
+        assert staged.registry.writes == 0
+
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            "fifo",
+            "directory",
+            "/dev/zero",
+            "/dev/null",
+            "/dev/full",
+            "sparse",
+            "loop",
+            "dangling",
+            "long",
+            "/proc/self/mem",
+            "/dev/stdin",
+            "/dev/tty",
+            "surrogate",
+            "unreadable",
+            "-",
+            "",
+            "option",
+        ],
+    )
+    def test_what_is_no_file_ends_in_a_sentence(self, kind: str, staged: Parts, tmp_path: Path) -> None:
+        path: str | bytes | Path = tmp_path / "f"
+        match kind:
+            case "fifo":
+                os.mkfifo(path)
+            case "directory":
+                Path(path).mkdir()  # type: ignore[arg-type]
+            case "sparse":
+                with open(path, "wb") as file:
+                    file.truncate(3 << 30)
+            case "loop":
+                os.symlink("f", path)
+            case "dangling":
+                os.symlink("g", path)
+            case "long":
+                path = tmp_path / ("x" * 300)
+            case "surrogate":
+                path = tmp_path / "\udcff\udc80"
+                path.write_bytes(b"\xff")
+            case "unreadable":
+                path = tmp_path / "f" / "g" / "\x1b[2J"
+            case "option":
+                path = "--nothing"
+            case _:
+                path = kind
+        wrong = []
+        few = kind in ("/dev/tty")
+        with ThreadPoolExecutor(6) as pool:  # what hangs, hangs together
+            runs = {
+                option: pool.submit(attack, *reading(option, path), env=staged.environment, wall_s=60)  # type: ignore[arg-type]
+                for option in (["apply"] if few else READERS)
+            }
+        for option, run in runs.items():
+            try:
+                judge(run.result(), peak=600 * MB)
+            except AssertionError as error:
+                wrong.append(f"{option}: {str(error)[-600:]}")
+        assert not wrong, "\n\n".join(wrong)
+        assert staged.registry.writes == 0
+
+    @pytest.mark.parametrize(
+        "kind",
+        ["checkpoint", "metadata", "deep metadata", "fifo", "loop", "many", "CURRENT", "names", "link out", "sparse"],
+    )
+    def test_a_state_directory_of_somebody_else(self, kind: str, staged: Parts, tmp_path: Path) -> None:
+        task = tmp_path / "state" / staged.staged.application / "0_0"
+        (task / "rocksdb" / staged.staged.store).mkdir(parents=True)
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "CURRENT").write_text("MANIFEST-000001\n")
+        checkpoint, metadata = task / ".checkpoint", task.parent / "kafka-streams-process-metadata"
+        match kind:
+            case "checkpoint":
+                checkpoint.write_bytes(b"0\n" + b"9" * 300_000 + b"\n" + b"users 0 " + b"9" * 300_000 + b"\n")
+            case "metadata":
+                metadata.write_bytes(b'{"processId": "\\ud800\\u001b[2J", "version": 1e400}')
+            case "deep metadata":
+                metadata.write_bytes(b"[" * 200_000)
+                checkpoint.write_bytes(b"\xff\xfe" * 1000)
+            case "fifo":
+                os.mkfifo(checkpoint)
+                os.mkfifo(metadata)
+                os.mkfifo(task / "rocksdb" / staged.staged.store / "CURRENT")
+            case "loop":
+                (task / "rocksdb" / staged.staged.store / "again").symlink_to(tmp_path / "state")
+                (task.parent / "1_0").symlink_to(task.parent)
+            case "many":
+                for number in range(3_000):
+                    (task.parent / f"{number}_0").mkdir(exist_ok=True)
+            case "CURRENT":
+                (task / "rocksdb" / staged.staged.store / "CURRENT").write_text("../../../../../../etc/passwd\n")
+            case "names":
+                for name in ("\x1b[2J", "a\nb", "\u202e", "`id`", "--yes", "x" * 250, "\udcff"):
+                    (task / "rocksdb" / name).mkdir()
+                    (task.parent.parent / name).mkdir()
+                    (task.parent.parent / name / "0_0").mkdir()
+            case "link out":
+                shutil.rmtree(task / "rocksdb" / staged.staged.store)
+                (task / "rocksdb" / staged.staged.store).symlink_to(outside)
+            case "sparse":
+                with checkpoint.open("wb") as file:
+                    file.truncate(3 << 30)
+                with (task / "rocksdb" / staged.staged.store / "CURRENT").open("wb") as file:
+                    file.truncate(3 << 30)
+        # Hashing three gigabytes of nothing says nothing.
+        before = tree(tmp_path) if kind != "sparse" else {}
+        (views := tmp_path.parent / f"{tmp_path.name}-views").mkdir()
+        for output in ("json", "table", "markdown"):
+            done = judge(
+                staged_attack(staged, "diagnose", "--state-dir", tmp_path / "state", "--output", output, views=views),
+                peak=600 * MB,
+            )
+            if output == "json" and done.out:
+                assert json.loads(done.out)
+        assert "root:x" not in done.stdout
+        assert kind == "sparse" or tree(tmp_path) == before
+        assert list(views.iterdir()) == []
+
+
+def staged_attack(staged: Parts, *arguments: str | Path, views: Path) -> Done:
+    return attack(*arguments, env={**staged.environment, "TMPDIR": str(views), "XDG_CACHE_HOME": str(views)})
+
+
+class TestSecrets:
+    @pytest.mark.parametrize(
+        "joined", ["=", " ", "  = ", "\t", ":", ": ", " : ", "\n", "==", "= =", "\x1f", "\\=", "\u00a0"]
+    )
+    def test_of_kafka_in_any_form(self, joined: str, staged: Parts, tmp_path: Path) -> None:
+        for secret in (f"{FIRST}={SECOND}", f"{FIRST} {SECOND}", f"{FIRST}\n{SECOND}", f'"{FIRST}"{SECOND}', f"{FIRST},{SECOND}", f"{FIRST}%20{SECOND}", f"{FIRST};{SECOND}", f"{FIRST}\x1b[2J{SECOND}"):  # fmt: skip
+            for name in ("sasl.password", "SASL.PASSWORD", "ssl.key.password", "sasl.jaas.config", "sasl.oauthbearer.client.secret", "ssl.key.pem", "sasl_password", "sasl.pasword"):  # fmt: skip
+                # Every name with one secret, every secret with one name.
+                if name != "sasl.password" and (joined not in ("=", " ") or secret != f"{FIRST}={SECOND}"):
+                    continue
+                if joined not in ("=", " ", ":") and secret not in (f"{FIRST}={SECOND}", f"{FIRST} {SECOND}"):
+                    continue
+                text = f"{name}{joined}{secret}"
+                (tmp_path / "client.properties").write_text(text + "\n")
+                (tmp_path / "c.toml").write_text(f"kafka-property = [{json.dumps(text)}]\n{text}\n")
+                (tmp_path / "d.toml").write_text(f"kafka-property = [{json.dumps(text)}]\n")
+                for given in (("-X", text), ("--kafka-config", tmp_path / "client.properties"), ("--config", tmp_path / "c.toml"), ("--config", tmp_path / "d.toml")):  # fmt: skip
+                    done = attack("scan", "users", *given, "-X", "socket.timeout.ms=500", env=staged.environment)
+                    shown = set(done.stdout.split()) | set(done.stderr.split())
+                    assert not any(FIRST in word or SECOND in word for word in shown), (given, done.stderr[-800:])
+                    judge(done)
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            ("-R", f"basic.auth.user.info {FIRST}={SECOND}"),
+            ("-R", f"basic.auth.user.info=ada {FIRST}={SECOND}"),
+            ("-R", f"basic.auth.user.info: ada:{FIRST}{SECOND}"),
+            ("-R", f"schema.registry.basic.auth.user.info ada:{FIRST}={SECOND}"),
+            ("-R", f"bearer.auth.token {FIRST}={SECOND}"),
+            ("-R", f"bearer.auth.token={FIRST}\n{SECOND}"),
+            ("-R", f"ssl.key.password {FIRST}={SECOND}"),
+            ("-R", f"basic.auth.user.info=ada:{FIRST}\r\nX-Evil: {SECOND}"),
+            ("-R", f"{FIRST}:{SECOND}"),
+            ("--registry", f"http://ada:{FIRST}/{SECOND}@127.0.0.1:1"),
+            ("--registry", f"http://ada:{FIRST}#{SECOND}@127.0.0.1:1"),
+            ("--registry", f"http://ada:{FIRST}?{SECOND}@127.0.0.1:1"),
+            ("--registry", f"http://ada:{FIRST}@{SECOND}@127.0.0.1:1"),
+            ("--registry", f"http:/ada:{FIRST}{SECOND}@127.0.0.1:1"),
+            ("--registry", f"ada:{FIRST}{SECOND}@127.0.0.1:1"),
+            ("--registry", f"http//ada:{FIRST}{SECOND}@127.0.0.1:1"),
+            ("--registry", f"http://ada:{FIRST}{SECOND}@127.0.0.1:port"),
+            ("--registry", f"http://ada:{FIRST}{SECOND}@[::1"),
+            ("--registry", f"http://ada:{FIRST}{SECOND}@"),
+            ("--registry", f"http://:{FIRST}{SECOND}@127.0.0.1:1"),
+            ("--registry", f"http://{FIRST}{SECOND}:@127.0.0.1:1"),
+            ("--registry", f"http://ada:{FIRST}{SECOND}@127.0.0.1:1,http://bob:{FIRST}@127.0.0.1:2"),
+            ("--registry", f"http://ada:{FIRST},{SECOND}@127.0.0.1:1"),
+            ("--registry", f"HTTP://ada:{FIRST}%2f{SECOND}@127.0.0.1:1"),
+            ("--registry", f"http://ada:{FIRST} {SECOND}@127.0.0.1:1"),
+            ("--registry", f"ftp://ada:{FIRST}{SECOND}@127.0.0.1:1"),
+            ("-R", f"proxy=http://ada:{FIRST}/{SECOND}@127.0.0.1:1"),
+            ("-R", f"proxy=ada:{FIRST}{SECOND}@127.0.0.1:1"),
+            ("--ksqldb", f"http://ada:{FIRST}{SECOND}@127.0.0.1:1"),
+            ("--ksqldb", f"http://ada:{FIRST}/{SECOND}@127.0.0.1:1"),
+            ("--ksqldb", f"ada:{FIRST}{SECOND}@127.0.0.1:port"),
+            ("--ksqldb", "http://127.0.0.1:1", "--ksqldb-user", f"ada {FIRST}={SECOND}"),
+            ("--ksqldb", "http://127.0.0.1:1", "--ksqldb-user", f"ada:{FIRST}:{SECOND}\n"),
+            ("--ksqldb-user", f"ada:{FIRST}{SECOND}"),
+            ("--bootstrap-servers", f"ada:{FIRST}{SECOND}@127.0.0.1:1"),
+            ("--bootstrap-servers", f"SASL_SSL://ada:{FIRST}{SECOND}@127.0.0.1:1"),
+        ],
+        ids=lambda given: (
+            "-".join(given)[:50].replace(FIRST, "1").replace(SECOND, "2").encode("unicode_escape").decode()
+        ),
+    )
+    def test_of_the_registry_and_ksqldb_in_any_form(
+        self, given: tuple[str, ...], staged: Parts, tmp_path: Path
+    ) -> None:
+        more = () if "--registry" in given else ("-R", "max.retries=0")
+        for command in (
+            ("diagnose",),
+            ("plan", "-o", tmp_path / "p.json"),
+            ("plan", "--as-shell"),
+            ("diagnose", "--output", "json"),
+        ):
+            done = attack(
+                *command, *given, *more, "-X", "socket.timeout.ms=500", env=staged.environment, cwd=tmp_path, wall_s=60
+            )
+            assert FIRST not in done.stdout + done.stderr, done.stderr[-800:]
+            assert SECOND not in done.stdout + done.stderr, done.stderr[-800:]
+            judge(done)
+            for path in tmp_path.iterdir():
+                assert FIRST.encode() not in path.read_bytes()
+                assert SECOND.encode() not in path.read_bytes()
+
+    @pytest.mark.parametrize("shape", ["{}", "Basic {}", "{}\n", "x{}y", "{0} {0} {0}"])
+    def test_that_a_server_sends_back(self, shape: str, staged: Parts) -> None:
+        """The registry repeats what it was told, in the forms that it has been told it in."""
+        import base64
+        from urllib.parse import quote
+
+        secret = f"{FIRST}/{SECOND} @"
+        forms = (secret, quote(secret, safe=""), base64.b64encode(f"ada:{secret}".encode()).decode())
+        for form in forms:
+            body = json.dumps({"error_code": 40301, "message": shape.format(form)}).encode()
+            with serving(answer(body, b"X-Told: " + form.encode(), status=b"403 Forbidden")) as server:
+                done = attack(
+                    *("diagnose", "--registry", server.url, "-R", f"basic.auth.user.info=ada:{secret}"),
+                    env=staged.environment,
+                )
+                judge(done, secrets=(FIRST, SECOND, forms[2]))
+
+    def test_in_a_variable_or_a_file_that_is_not_there(self, staged: Parts, tmp_path: Path) -> None:
+        (tmp_path / "secret").write_bytes(f"\ufeff{FIRST}\n{SECOND}\n".encode())
+        for value in (f"file:{tmp_path}/secret", "file:/dev/zero", "file:/proc/self/environ", f"file:{tmp_path}", "env:NOBODY", "env:", "file:", f"env:{FIRST}={SECOND}"):  # fmt: skip
+            for option in (("-X", f"sasl.password={value}"), ("-R", f"bearer.auth.token={value}"), ("-R", f"basic.auth.user.info={value}")):  # fmt: skip
+                done = attack(
+                    "subjects", *option, "-X", "socket.timeout.ms=500", env={**staged.environment, "HIDDEN": FIRST}
+                )
+                judge(done, secrets=(FIRST, "HIDDEN="), peak=500 * MB)
+
+
+class TestEnds:
+    def test_views_of_state_directories_are_gone_after_the_next_start(self, staged: Parts, tmp_path: Path) -> None:
+        real = Path(__file__).parents[1] / "recovery/state/data/4.3.1"
+        state, views = tmp_path / "state", tmp_path / "views"
+        shutil.copytree(real, state)
+        views.mkdir()
+        # Many stores: the moments at which a view is there are most of the run.
+        [application] = [path for path in state.iterdir() if path.is_dir()][:1]
+        for number in range(2, 30):
+            shutil.copytree(application / "1_0", application / f"{number}_0", dirs_exist_ok=True)
+        before = tree(state)
+        env = environment({**staged.environment, "TMPDIR": str(views)})
+        arguments = [SRFIX, "diagnose", "--state-dir", str(state)]
+        started = time.monotonic()
+        subprocess.run(arguments, env=env, capture_output=True, timeout=120, check=False)
+        whole_s = time.monotonic() - started
+        assert list(views.iterdir()) == []
+        chance, left = random.Random(13), 0
+        for _ in range(12):
+            with subprocess.Popen(arguments, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                time.sleep(whole_s * (0.3 + 0.7 * chance.random()))
+                process.send_signal(signal.SIGKILL)
+            left = max(left, len(list(views.iterdir())))
+        foreign = views / "not-ours"
+        foreign.mkdir()
+        (foreign / "CURRENT").write_text("precious")
+        (views / "srfix-notes.txt").write_text("precious")
+        done = judge(attack("diagnose", "--state-dir", state, env={**staged.environment, "TMPDIR": str(views)}))
+        assert done.returncode in (1, 2)
+        assert {path.name for path in views.iterdir()} == {"not-ours", "srfix-notes.txt"}, (
+            f"{left} were left by the kills"
+        )
+        assert (foreign / "CURRENT").read_text() == "precious"
+        assert tree(state) == before
+
+    def test_a_view_of_one_that_runs_is_not_swept_by_another(self, staged: Parts, tmp_path: Path) -> None:
+        real = Path(__file__).parents[1] / "recovery/state/data/4.3.1"
+        views = tmp_path / "views"
+        views.mkdir()
+        env = {**staged.environment, "TMPDIR": str(views)}
+        arguments = ("diagnose", "--state-dir", str(real), "--output", "json")
+
+        def told() -> object:
+            document = judge(attack(*arguments, env=env)).document
+            return [document["findings"], document["skipped"]]
+
+        with ThreadPoolExecutor(4) as pool:
+            answers = [run.result() for run in [pool.submit(told) for _ in range(24)]]
+        assert all(said == answers[0] for said in answers)
+        assert list(views.iterdir()) == []
+
+    @pytest.mark.parametrize("kind", ["ById", "DualSubject"])
+    def test_a_fork_while_another_thread_resolves_does_not_hang(self, kind: str, tmp_path: Path) -> None:
+        """README's reader, in a program that forks its workers while the first records are being read."""
+        program = tmp_path / "program.py"
+        program.write_text(
+            dedent(
+                f"""
+                import os, threading, time
+                from srfix.fixtures.registry import Fault, FixtureRegistry
+                from srfix.serde.deserializer import AvroDeserializer
+                from srfix.serde.interface import SerdeContext
+                from srfix.serde.registry import RegistryClient
+                from srfix.serde.resolve import ById, DualSubject
+                from srfix.serde.subjects import ChangelogSubject, TopicSubject
+
+                with FixtureRegistry() as server:
+                    ids = [server.seed("users-value", '"string"')]
+                    ids += [server.seed(f"x{{n}}-value", '{{"type":"fixed","name":"F%d","size":1}}' % n) for n in range(60)]
+                    registry = RegistryClient(server.url)
+                    policy = ById(registry) if {kind!r} == "ById" else DualSubject(
+                        registry, first=ChangelogSubject(application="a", store="b"), second=TopicSubject())
+                    read = AvroDeserializer(policy)
+                    server.intercept(Fault(path="schemas/ids", delay_s=0.05))
+                    users = SerdeContext("users")
+
+                    def one(number):
+                        body = b"\\x02x" if number == 0 else b"x"
+                        try:
+                            return read(b"\\x00" + ids[number].to_bytes(4, "big") + body, users)
+                        except Exception as error:
+                            return type(error).__name__
+
+                    thread = threading.Thread(target=lambda: [one(n) for n in range(len(ids))])
+                    thread.start()
+                    hung = 0
+                    for n in range(12):
+                        time.sleep(0.03)
+                        pid = os.fork()
+                        if pid == 0:
+                            one(0)
+                            one(n + 20)
+                            os._exit(0)
+                        deadline = time.monotonic() + 20
+                        while os.waitpid(pid, os.WNOHANG) == (0, 0):
+                            if time.monotonic() > deadline:
+                                os.kill(pid, 9)
+                                os.waitpid(pid, 0)
+                                hung += 1
+                                break
+                            time.sleep(0.01)
+                        if hung:
+                            break
+                    thread.join()
+                    print("hung", hung)
+                """
+            )
+        )
+        ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, check=False)
+        assert (ran.stdout, ran.returncode) == ("hung 0\n", 0), ran.stderr
+
+    def test_compatibility_of_wide_schemas_is_not_quadratic(self, tmp_path: Path) -> None:
+        """A phantom and a source of unions with thousands of branches, and records of thousands of fields."""
+        from tests.hostile.worlds import INTERNAL, world
+
+        def wide(kind: str, number: int, of: int) -> str:
+            branches = [{"type": "fixed", "name": f"{kind}{number}x{i}", "size": 1} for i in range(of)]
+            fields = [{"name": "u", "type": ["null", *branches]}]
+            fields += [{"name": f"f{i}", "type": "string", "default": ""} for i in range(of)]
+            return json.dumps({"type": "record", "name": "R", "fields": fields})
+
+        with world() as made:
+            made.topic("wide", [b"\x00\x00\x00\x00\x01\x00"])
+            for version in range(3):
+                made.registry.seed("wide-value", wide("A", version, 1_000))
+            made.registry.seed("shop-store-changelog-value", INTERNAL)
+            made.registry.seed("shop-store-changelog-value", wide("B", 1, 1_000))
+            for arguments in (("diagnose",), ("plan", "-o", tmp_path / "p.json"), ("plan", "--all-versions")):
+                judge(made.attack(*arguments, "--source", "shop/store=wide"), most=20 * MB)
+            (tmp_path / "s.json").write_text(wide("C", 1, 3_000))
+            judge(
+                made.attack("encode", "--schema", f"@{tmp_path / 's.json'}", '{"u": null}'),
+                codes=(0, 1, 2),
+                most=20 * MB,
+            )
+            judge(
+                made.attack("schema", ", ".join(f"C{i} INT" for i in range(2_000)), "--subject", "wide-value"),
+                most=20 * MB,
+            )
+
+    def test_a_message_has_an_end(self, staged: Parts) -> None:
+        long = "x" * 100_000
+        for arguments in (
+            ("diagnose", "--application", long),
+            ("diagnose", "--source", f"{long}={long}"),
+            ("diagnose", "--streams-version", long),
+            ("diagnose", "--reader", long),
+            ("diagnose", "-X", f"{long}={long}"),
+            ("diagnose", "-X", long),
+            ("diagnose", "-R", f"{long}={long}"),
+            ("diagnose", "--registry", f"http://{long}"),
+            ("diagnose", "--bootstrap-servers", long),
+            ("scan", long),
+            ("decode", long),
+            ("schema", long),
+            ("schema", "ID INT", "--subject", long),
+            ("encode", long, "--columns", "A INT"),
+            ("decode", "--payload", long),
+            ("apply", long, "--yes"),
+            ("rollback", long, "--yes"),
+            ("verify", long),
+            ("explain", long),
+            (long,),
+            (f"--{long}",),
+        ):
+            done = judge(attack(*arguments, "-X", "socket.timeout.ms=500", env=staged.environment) if arguments[0] in ("diagnose", "scan") else attack(*arguments, env=staged.environment))  # fmt: skip
+            assert len(done.err) < 20_000, (arguments[:-1], len(done.err))

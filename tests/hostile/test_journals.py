@@ -1,0 +1,524 @@
+"""Plans and journals that are not what they seem, and files that are somebody else's. Kinds 5, 6 and 10, and both "Also"."""
+
+# ruff: noqa: E501  (a case a line)
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import socket
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from srfix.fixtures.registry import Fault, FixtureRegistry
+from tests.cli.kept_demo import Parts, registry_like, staged_parts, wait_for
+from tests.hostile.attack import Done, attack, judge
+from tests.hostile.worlds import signed, tree
+
+FOREIGN = b'{"event": "begun", "of": "another tool"}\n{"precious": true}\n'
+
+
+@pytest.fixture(scope="module")
+def staged() -> Iterator[Parts]:
+    with staged_parts() as parts:
+        yield parts
+
+
+@pytest.fixture(scope="module")
+def plan_text(staged: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("plan") / "p.json"
+    done = attack("plan", "-o", path, env=staged.environment)
+    assert done.returncode == 0, done.stderr
+    return path.read_text()
+
+
+@pytest.fixture(scope="module")
+def repaired(
+    staged: Parts, plan_text: str, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], list[str]]:
+    """The registry after the repair, and the journal's lines."""
+    directory = tmp_path_factory.mktemp("repaired")
+    (directory / "p.json").write_text(plan_text)
+    with registry_like(staged.registry) as registry:
+        done = apply(directory, registry)
+        assert done.returncode == 0, done.stderr
+        return registry.dump(), (directory / "p.json.journal.jsonl").read_text().splitlines(keepends=True)
+
+
+@pytest.fixture
+def registry(staged: Parts) -> Iterator[FixtureRegistry]:
+    with registry_like(staged.registry) as like:
+        yield like
+
+
+@pytest.fixture
+def directory(plan_text: str, tmp_path: Path) -> Path:
+    (tmp_path / "p.json").write_text(plan_text)
+    return tmp_path
+
+
+def apply(directory: Path, registry: FixtureRegistry, *more: str | Path, plan: str = "p.json") -> Done:
+    return attack("apply", plan, "--yes", "--registry", registry.url, *more, cwd=directory)
+
+
+def rollback(directory: Path, registry: FixtureRegistry, journal: str | Path = "p.json.journal.jsonl") -> Done:
+    return attack("rollback", journal, "--yes", "--registry", registry.url, cwd=directory)
+
+
+def repair(directory: Path, registry: FixtureRegistry) -> None:
+    assert judge(apply(directory, registry)).returncode == 0
+
+
+def set_state(registry: FixtureRegistry, like: FixtureRegistry) -> None:
+    """Gives one registry what another holds."""
+    registry._store = copy.deepcopy(like._store)
+
+
+FOREIGN_FILES: dict[str, bytes] = {
+    "JSON lines": FOREIGN,
+    "text": b"buy milk\n",
+    "no newline": b"x",
+    "empty objects": b"{}\n{}\n",
+    "null": b"null\n",
+    "our first line and then another's": b"",  # made below
+    "another's and then our lines": b"",
+    "UTF-16": "notes\n".encode("utf-16"),
+    "BOM": b"\xef\xbb\xbf" + FOREIGN,
+    "NULs": bytes(4096),
+    "deep": b"[" * 100_000 + b"\n",
+    "a key": b"-----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY-----\n",
+    "binary": bytes(range(256)) * 20,
+    "one event of ours, no plan": b'{"event":"begun","plan":null,"digest":"sha256:0"}\n',
+    "finished": b'{"event":"finished"}\n',
+}
+
+
+class TestForeignFiles:
+    @pytest.mark.parametrize("kind", FOREIGN_FILES)
+    @pytest.mark.parametrize("where", ["named", "beside the plan", "through a link", "by a second name"])
+    def test_no_byte_of_one_is_changed(
+        self, kind: str, where: str, directory: Path, registry: FixtureRegistry, repaired: tuple[Any, list[str]]
+    ) -> None:
+        content = FOREIGN_FILES[kind]
+        if kind == "our first line and then another's":
+            content = repaired[1][0].encode() + FOREIGN
+        if kind == "another's and then our lines":
+            content = FOREIGN + "".join(repaired[1]).encode()
+        precious = directory / "precious"
+        precious.write_bytes(content)
+        journal: Path = directory / "p.json.journal.jsonl"
+        match where:
+            case "named":
+                journal = precious
+            case "beside the plan":
+                precious.rename(journal)
+                precious = journal
+            case "through a link":
+                journal.symlink_to("precious")
+            case "by a second name":
+                journal.hardlink_to(precious)
+        before = registry.dump()
+        done = judge(apply(directory, registry, "--journal", journal))
+        assert precious.read_bytes().startswith(content), "it was truncated or overwritten"
+        assert precious.read_bytes() == content
+        assert done.returncode == 2
+        assert registry.dump() == before
+        assert registry.writes == 0
+        undone = judge(rollback(directory, registry, journal), codes=(2,))
+        assert undone.stderr
+        assert precious.read_bytes() == content
+        judge(attack("verify", journal, "--registry", registry.url, cwd=directory), codes=(1, 2))
+        assert precious.read_bytes() == content
+        assert registry.writes == 0
+
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            "fifo",
+            "directory",
+            "socket",
+            "/dev/full",
+            "/dev/zero",
+            "/dev/null",
+            "dangling",
+            "loop",
+            "long",
+            "no such",
+            "/proc/self/mem",
+            "/proc/self/environ",
+            "sparse",
+            "the plan",
+            "NUL in the middle",
+            "surrogate",
+            "not ours to write",
+        ],
+    )
+    def test_what_is_no_file_is_a_sentence(self, kind: str, directory: Path, registry: FixtureRegistry) -> None:
+        path = special(kind, directory)
+        before, there = registry.dump(), tree(directory)
+        done = judge(apply(directory, registry, "--journal", path))
+        if kind not in ("dangling", "not ours to write"):
+            assert done.returncode == 2
+        if done.returncode == 2:
+            assert registry.dump() == before
+        if kind != "not ours to write":  # nobody keeps root from it; it was empty
+            assert {k: v for k, v in tree(directory).items() if k in there} == there
+        if done.returncode == 0:
+            return
+        judge(rollback(directory, registry, path), codes=(2,))
+        judge(attack("verify", path, "--registry", registry.url, cwd=directory), codes=(1, 2))
+        judge(apply(directory, registry, plan=os.fspath(path)), codes=(0, 2) if kind == "the plan" else (2,))
+
+    def test_the_plan_itself_is_no_place_for_a_plan(self, staged: Parts, directory: Path) -> None:
+        for kind in ("fifo", "directory", "socket", "/dev/full", "loop", "long", "no such", "surrogate"):
+            path = special(kind, directory)
+            done = judge(attack("plan", "-o", path, env=staged.environment), codes=(0, 2))
+            if done.returncode == 0:  # put in the place of a name that led nowhere
+                assert kind in ("fifo", "socket", "loop")
+                assert json.loads(path.read_text())["schema"].startswith("srfix.plan/")
+
+
+def special(kind: str, directory: Path) -> Path:
+    path = directory / "special"
+    for old in directory.glob("special*"):
+        old.rmdir() if old.is_dir() and not old.is_symlink() else old.unlink()
+    match kind:
+        case "fifo":
+            os.mkfifo(path)
+        case "directory":
+            path.mkdir()
+        case "socket":
+            short = Path("/tmp") / f"srfix-{os.getpid()}.sock"
+            with socket.socket(socket.AF_UNIX) as made:
+                short.unlink(missing_ok=True)
+                made.bind(str(short))
+            short.rename(path) if os.stat(short.parent).st_dev == os.stat(directory).st_dev else None
+        case "dangling":
+            path.symlink_to("special-not-there")
+        case "loop":
+            path.symlink_to("special")
+        case "long":
+            path = directory / ("x" * 4_000)
+        case "no such":
+            path = directory / "no" / "such"
+        case "sparse":
+            with path.open("wb") as file:
+                file.truncate(4 << 30)
+        case "the plan":
+            path = directory / "p.json"
+        case "NUL in the middle":
+            path.write_bytes(b'{"a": "\x00"}\n')
+        case "surrogate":
+            path = directory / "no" / "\udcff\udcfe"
+        case "not ours to write":
+            path.write_bytes(b"")
+            path.chmod(stat.S_IRUSR)
+        case _:
+            path = Path(kind)
+    return path
+
+
+def cut(lines: list[str], at: int) -> str:
+    return "".join(lines[:at])
+
+
+def damages(lines: list[str]) -> dict[str, str]:
+    """Journals that are not whole."""
+    made: dict[str, str] = {}
+    for at in range(len(lines)):
+        made[f"cut after {at} lines"] = cut(lines, at)
+        made[f"cut within line {at + 1}"] = cut(lines, at) + lines[at][: len(lines[at]) // 2]
+        if at:
+            made[f"without line {at + 1}"] = cut(lines, at) + "".join(lines[at + 1 :])
+            made[f"line {at + 1} twice"] = cut(lines, at + 1) + "".join(lines[at:])
+            made[f"lines {at} and {at + 1} changed over"] = (
+                cut(lines, at - 1) + lines[at] + lines[at - 1] + "".join(lines[at + 1 :])
+            )
+            made[f"line {at + 1} is null"] = cut(lines, at) + "null\n" + "".join(lines[at + 1 :])
+            made[f"line {at + 1} is deep"] = cut(lines, at) + "[" * 50_000 + "\n" + "".join(lines[at + 1 :])
+    made["backwards"] = lines[0] + "".join(reversed(lines[1:]))
+    made["twice"] = "".join(lines) * 2
+    made["only the end"] = lines[0] + lines[-1]
+    made["BOM"] = "\ufeff" + "".join(lines)
+    made["all in one line"] = "".join(line.rstrip("\n") for line in lines)
+    made["CRLF"] = "".join(line.rstrip("\n") + "\r\n" for line in lines)
+    made["blank lines"] = "\n\n".join(lines)
+    made["finished early"] = cut(lines, 4) + lines[-1] + "".join(lines[4:-1])
+    return made
+
+
+@pytest.fixture(scope="module")
+def after(staged: Parts, plan_text: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FixtureRegistry]:
+    """A registry that is repaired."""
+    directory = tmp_path_factory.mktemp("after")
+    (directory / "p.json").write_text(plan_text)
+    with registry_like(staged.registry) as registry:
+        repair(directory, registry)
+        yield registry
+
+
+class TestDamagedJournals:
+    def check(
+        self, name: str, text: bytes, staged: Parts, after: FixtureRegistry, registry: FixtureRegistry, directory: Path
+    ) -> None:
+        before, whole = staged.registry.dump(), after.dump()
+        journal = directory / "p.json.journal.jsonl"
+        for undo in (True, False):
+            set_state(registry, after)
+            for old in directory.glob("p.json.journal*"):
+                old.unlink()
+            journal.write_bytes(text)
+            done = judge(rollback(directory, registry) if undo else apply(directory, registry))
+            now = registry.dump()
+            assert done.returncode in (0, 2, 3), f"{name}: {done.returncode} {done.stderr}"
+            if done.returncode != 0:  # 3 where the journal has a step under way
+                assert now == whole, f"{name}: refused, and changed all the same: {done.stderr}"
+            else:
+                assert now == (before if undo else whole), f"{name}: {done.stdout} {done.stderr}"
+
+    @pytest.mark.parametrize("third", range(3))
+    def test_a_journal_in_pieces_is_undone_whole_or_refused(self, third: int, staged: Parts, after: FixtureRegistry, registry: FixtureRegistry, directory: Path, repaired: tuple[Any, list[str]]) -> None:  # fmt: skip
+        wrong = []
+        for name, text in list(damages(repaired[1]).items())[third::3]:
+            try:
+                self.check(name, text.encode(), staged, after, registry, directory)
+            except AssertionError as error:
+                wrong.append(f"{name}: {str(error)[:600]}")
+        assert not wrong, "\n\n".join(wrong)
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_flipped_bits_are_undone_whole_or_refused(self, seed: int, staged: Parts, after: FixtureRegistry, registry: FixtureRegistry, directory: Path, repaired: tuple[Any, list[str]]) -> None:  # fmt: skip
+        chance, wrong = random.Random(seed), []
+        for _ in range(12):
+            text = bytearray("".join(repaired[1]).encode())
+            at = chance.randrange(len(repaired[1][0]) if chance.random() < 0.3 else len(text))
+            text[at] ^= 1 << chance.randrange(8)
+            try:
+                self.check(f"bit at {at}", bytes(text), staged, after, registry, directory)
+            except AssertionError as error:
+                wrong.append(f"bit at {at}, {bytes(text[at - 30 : at + 30])!r}: {str(error)[:600]}")
+        assert not wrong, "\n\n".join(wrong)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from places(inner, (*path, name))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from places(inner, (*path, number))
+
+
+def put(document: Any, path: tuple[Any, ...], value: Any) -> Any:
+    changed = copy.deepcopy(document)
+    at = changed
+    for step in path[:-1]:
+        at = at[step]
+    at[path[-1]] = value
+    return changed
+
+
+DEEP: Any = "x"
+for _ in range(900):
+    DEEP = [DEEP]
+WRONG: tuple[Any, ...] = (
+    None,
+    [],
+    {},
+    "",
+    "x\x1b[2J",
+    "\ud800",
+    -1,
+    0,
+    2**70,
+    1.5,
+    float("inf"),
+    float("nan"),
+    True,
+    [None],
+    {"a": None},
+    DEEP,
+)
+
+
+class TestPlans:
+    @pytest.mark.parametrize("seed", range(4))
+    def test_wrong_types_with_the_right_digest_end_in_a_sentence(self, seed: int, staged: Parts, registry: FixtureRegistry, directory: Path, plan_text: str) -> None:  # fmt: skip
+        chance, plan = random.Random(seed), json.loads(plan_text)
+        all_places = [path for path in places(plan) if path[0] != "digest"]
+        before: Any = registry.dump()
+        original, wrong = copy.deepcopy(registry._store), []
+        for _ in range(25):
+            path, value = chance.choice(all_places), chance.choice(WRONG)
+            changed = put(plan, path, value)
+            try:
+                text = json.dumps(signed(changed)).encode()
+            except UnicodeEncodeError:  # a half surrogate has no digest: any will do
+                text = json.dumps(changed).encode()
+            (directory / "p.json").write_bytes(text)
+            for old in directory.glob("p.json.journal*"):
+                old.unlink()
+            registry._store = copy.deepcopy(original)
+            try:
+                for done in (
+                    apply(directory, registry),
+                    attack(
+                        "verify",
+                        "p.json",
+                        "--registry",
+                        registry.url,
+                        "--bootstrap-servers",
+                        staged.broker.bootstrap_servers,
+                        cwd=directory,
+                    ),
+                    rollback(directory, registry, "p.json"),
+                ):
+                    judge(done)
+                now: Any = registry.dump()
+                assert now["subjects"]["users-value"] == before["subjects"]["users-value"]
+                assert "NONE" not in json.dumps({k: v for k, v in now.items() if k != "subjects"})
+            except AssertionError as error:
+                wrong.append(f"{path} = {str(value)[:40]!r}: {str(error)[-500:]}")
+        assert not wrong, "\n\n".join(wrong)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "null",
+            "[]",
+            "5",
+            '"x"',
+            "[" * 100_000,
+            '{"schema": ' * 100_000,
+            "\ufeff{}",
+            "{}" * 1000,
+            '{"schema":"srfix.plan/1"}',
+            '{"schema":"srfix.plan/1","digest":"sha256:"}',
+            '{"a":' + "9" * 300_000 + "}",
+            '{"a":1e999999999}',
+            "\x00" * 1000,
+            '{"schema":"srfix.plan/1","schema":"srfix.plan/2"}',
+            '{"schema":"srfix.plan/999999999999999999999"}',
+        ],
+    )
+    def test_what_is_no_plan_is_a_sentence(self, text: str, directory: Path, registry: FixtureRegistry) -> None:
+        for raw in (text.encode(), text.encode("utf-16"), text.encode() + b"\xff\xfe"):
+            (directory / "p.json").write_bytes(raw)
+            judge(apply(directory, registry), codes=(2,))
+            judge(rollback(directory, registry, "p.json"), codes=(2,))
+            judge(attack("verify", "p.json", cwd=directory), codes=(2,))
+        assert registry.writes == 0
+
+    def test_a_plan_with_the_digest_of_another_is_not_what_was_signed_off(self, directory: Path, registry: FixtureRegistry, plan_text: str, repaired: tuple[Any, list[str]]) -> None:  # fmt: skip
+        plan = json.loads(plan_text)
+        digest = plan["digest"]
+        # Its last step, which puts the compatibility back, is gone; the digest is right.
+        changed = signed({**plan, "actions": plan["actions"][:-1]})
+        assert signed(plan)["digest"] == digest, "the digest is made otherwise now: mend `signed`"
+        (directory / "p.json").write_text(json.dumps(changed))
+        for wrong in (
+            digest,
+            digest.removeprefix("sha256:"),
+            digest.upper(),
+            "",
+            "sha256:",
+            digest[:20],
+            "*",
+            changed["digest"][:30],
+            "\x1b]0;x\x07",
+        ):
+            done = judge(apply(directory, registry, f"--expect-digest={wrong}"), codes=(2,))
+            assert "No such option" not in done.stderr
+            assert registry.writes == 0
+            assert not (directory / "p.json.journal.jsonl").exists()
+        (directory / "p.json").write_text(plan_text)
+        assert judge(apply(directory, registry, "--expect-digest", digest)).returncode == 0
+        assert registry.dump() == repaired[0]
+
+    def test_a_journal_of_an_edited_plan_does_not_lend_it_its_digest(self, directory: Path, registry: FixtureRegistry, plan_text: str) -> None:  # fmt: skip
+        repair(directory, registry)
+        whole = registry.dump()
+        lines = (directory / "p.json.journal.jsonl").read_text().splitlines()
+        first = json.loads(lines[0])
+        victim = json.loads(json.dumps(first).replace(json.loads(plan_text)["actions"][0]["subject"], "users-value"))
+        victim["plan"] = signed(victim["plan"]) if "digest" in victim["plan"] else victim["plan"]
+        victim["digest"] = signed(victim["plan"])["digest"]
+        rest = [line.replace(json.loads(plan_text)["actions"][0]["subject"], "users-value") for line in lines[1:]]
+        (directory / "p.json.journal.jsonl").write_text("\n".join([json.dumps(victim), *rest]) + "\n")
+        done = judge(rollback(directory, registry))
+        now: Any = registry.dump()
+        assert now["subjects"]["users-value"] == whole["subjects"]["users-value"], done.stdout  # type: ignore[index,call-overload]
+
+
+WRITES = (("PUT", "/config/", 1), ("POST", "/versions$", 1), ("DELETE", "/versions/", 1), ("POST", "/versions$", 2), ("DELETE", "/versions/", 2), ("DELETE", "/config/", 1))  # fmt: skip
+
+
+class TestTwoAtOnce:
+    @pytest.mark.parametrize("step", range(6))
+    @pytest.mark.parametrize("of_the_second", [None, 1, 4, 5])
+    def test_copies_of_one_plan_never_leave_the_compatibility_at_none(self, step: int, of_the_second: int | None, plan_text: str, registry: FixtureRegistry, tmp_path: Path, repaired: tuple[Any, list[str]]) -> None:  # fmt: skip
+        """The first is held before a write takes effect; the second runs, or is held before one of its own until it goes on."""
+        for name in "ab":
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "p.json").write_text(plan_text)
+        method, path, call = WRITES[step]
+        held = registry.intercept(Fault(method=method, path=path, calls=(call,), delay_s=2.0))
+        also = None
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(apply, tmp_path / "a", registry)
+            wait_for(lambda: held.hits == 1 or first.done())
+            if of_the_second is not None:
+                method, path, _ = WRITES[of_the_second]
+                also = registry.intercept(Fault(method=method, path=path, times=1, delay_s=2.5))
+            second = pool.submit(apply, tmp_path / "b", registry)
+            ended = [judge(first.result()), judge(second.result())]
+        held.remove()
+        if also is not None:
+            also.remove()
+        now: Any = registry.dump()
+        rest = json.dumps({k: v for k, v in now.items() if k != "subjects"})
+        said = "\n".join(done.stdout + done.stderr for done in ended)
+        if "NONE" in rest:
+            assert "NONE" in said
+            assert "srfix" in said.partition("NONE")[2], said
+        # The same command, run again, brings the repair to its end, or says why not.
+        again = [judge(apply(tmp_path / name, registry)) for name in "ab"]
+        final: Any = registry.dump()
+        left = json.dumps({k: v for k, v in final.items() if k != "subjects"})
+        if "NONE" in left:  # then what is said is how to get out of it
+            told = [done.stdout + done.stderr for done in again if done.returncode]
+            assert any("NONE" in text and "srfix rollback" in text for text in told), told
+            for name in "ab":
+                judge(rollback(tmp_path / name, registry))
+            left = json.dumps({k: v for k, v in registry.dump().items() if k != "subjects"})
+        assert "NONE" not in left, "\n".join([said, *(done.stdout + done.stderr for done in again)])
+
+    def test_a_rollback_beside_an_apply_of_a_copy(
+        self, plan_text: str, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        before = registry.dump()
+        for name in "ab":
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "p.json").write_text(plan_text)
+        repair(tmp_path / "a", registry)
+        held_back = Fault(method="DELETE", path="permanent=true", calls=(1,), delay_s=2.0)
+        with ThreadPoolExecutor(2) as pool, registry.intercept(held_back) as held:
+            undone = pool.submit(rollback, tmp_path / "a", registry)
+            wait_for(lambda: held.hits == 1 or undone.done())
+            done = judge(apply(tmp_path / "b", registry))
+            judge(undone.result())
+        now: Any = registry.dump()
+        assert "NONE" not in json.dumps({k: v for k, v in now.items() if k != "subjects"}), done.stderr
+        for name in "ab":
+            judge(rollback(tmp_path / name, registry))
+        end: Any = registry.dump()
+        assert end["subjects"]["users-value"] == before["subjects"]["users-value"]  # type: ignore[index,call-overload]

