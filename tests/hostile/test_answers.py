@@ -207,7 +207,12 @@ class TestEndless:
                 done = attack(
                     *("diagnose", "--ksqldb", server.url, "--registry", registry.url, "--output", "json"),
                     *("--bootstrap-servers", broker.bootstrap_servers),
-                    *("--ksqldb-config", "http.read.timeout.ms=2000", "--ksqldb-config", "http.answer.deadline.ms=6000"),
+                    *(
+                        "--ksqldb-config",
+                        "http.read.timeout.ms=2000",
+                        "--ksqldb-config",
+                        "http.answer.deadline.ms=6000",
+                    ),
                     wall_s=WALL_S,
                 )
                 try:
