@@ -1,5 +1,5 @@
 """Every logical type of a writer, and what each column type must hold of its values: from Avro's specification (1.12), with
-Python's integers and datetimes. Nothing of srfix is used here.
+Python's integers and datetimes. Nothing of srfix is asked here.
 
 | what the writer's schema says | column | is |
 |---|---|---|
@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
+
+from tests.serde.spark.jvm_plans import Json
 
 __all__ = ["COLUMNS", "REFUSED", "WRITERS", "Written", "body", "cases", "expected", "ksqldb_expected"]
-
-Json: TypeAlias = "str | int | list[Json] | dict[str, Json]"
 
 
 class _Refused:
@@ -202,7 +201,7 @@ def expected(written: Written, column: str, value: int | bytes | str) -> object:
     is_time = written.counts == "time" and written.per_second == 1_000 and "debezium" not in written.word
     if is_time and not 0 <= value <= _DAY * 1_000:
         return REFUSED
-    kind = written.type if isinstance(written.type, str) else json.loads(json.dumps(written.type))["type"]
+    kind = written.type["type"] if isinstance(written.type, dict) else written.type
     match column:
         case "INTEGER":
             return value if kind == "int" else REFUSED

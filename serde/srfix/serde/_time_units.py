@@ -28,7 +28,7 @@ from srfix.serde._column_types import ColumnType, ScalarType
 from srfix.serde._connect_coercions import refusal
 from srfix.serde._connect_schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
 from srfix.serde.casing import CaseRule
-from srfix.serde.errors import IncompatibleTypeError
+from srfix.serde.errors import IncompatibleTypeError, TimeUnitError
 
 __all__ = ["MICROS", "MILLIS", "NANOS", "TimeUnit", "column_of", "reads_units", "refusal_in_unit", "time_unit"]
 
@@ -146,7 +146,7 @@ def refusal_in_unit(
         return refusal(writer, column, path)
     if unit.counts is _TAKES[column]:
         return None
-    return IncompatibleTypeError(
+    return TimeUnitError(
         f"The writer's type {writer.word} ({unit.word}) cannot be read as {column.value}, at {path or 'the root'}: it is "
         f"{unit.counts.value}. Declare the column as {_instead(writer, unit)}.",
         path=path,

@@ -154,7 +154,7 @@ class ReadPlan:
     def _refusal(self, node: AvroNode, refused: IncompatibleTypeError) -> Step:
         def refuse(_: Value) -> Value:
             # A new one each time: an exception that is raised twice collects tracebacks.
-            raise IncompatibleTypeError(refused.message, **vars(refused))
+            raise type(refused)(refused.message, **vars(refused))
 
         return Step(schema=self.verbatim(node), finish=refuse, is_refusal=True)
 

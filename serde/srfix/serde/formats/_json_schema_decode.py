@@ -37,7 +37,7 @@ from srfix.serde._connect_schema import (
 from srfix.serde._time_units import TimeUnit, reads_units, refusal_in_unit, time_unit
 from srfix.serde.casing import CaseRule, placements
 from srfix.serde.engine import Decode
-from srfix.serde.errors import DecodeError, IncompatibleTypeError, PayloadBoundError
+from srfix.serde.errors import DecodeError, PayloadBoundError
 from srfix.serde.formats._json_budget import Budget, cost_of_default
 from srfix.serde.formats._json_parse import parse, parse_exact
 from srfix.serde.formats._json_schema_connect import is_union
@@ -104,7 +104,7 @@ class _Plan:
 
             def refuse(_: object) -> Value:
                 # A new one each time: an exception that is raised twice collects tracebacks.
-                raise IncompatibleTypeError(refused.message, **vars(refused))
+                raise type(refused)(refused.message, **vars(refused))
 
             return refuse
         read = self._of_node(writer, column, path, is_repeated=is_repeated)
