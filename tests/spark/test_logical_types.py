@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import to_avro
@@ -20,7 +21,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns import print_columns
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.registry import RegistryClient
-from srfix.serde.spark import NEWEST, ReadPlan, from_registry, plan_read
+from srfix.serde.spark import NEWEST, ReadPlan, from_registry, plan_read, plan_write, to_registry
 from srfix.serde.spark._jvm_read import jvm_read
 from srfix.serde.spark.interface import Engine
 from srfix.serde.wire import frame_id
@@ -230,6 +231,36 @@ class TestRefusals:
         _seeded(registry, "t", logical("long", unit))
         with pytest.raises(ColumnError, match=rf"^The column A cannot be read from topic 't', schema id 1: .*{unit}"):
             plan_read(registry_client, "t", "A TIMESTAMP")
+
+
+class TestWriting:
+    @every_engine
+    def test_what_is_written_under_microseconds_is_read_back(
+        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
+    ) -> None:
+        schema = json.dumps(record(A=logical("long", "timestamp-micros")))
+        write = plan_write(registry_client, "t", schema=schema)
+        times = "VALUES TIMESTAMP'2024-01-02 03:04:05.678901Z', TIMESTAMP'1969-12-31 23:59:59.999999Z' AS t(A)"
+        frame = spark.sql(f"SELECT A FROM {times}").transform(to_registry(write, engine=engine))
+        read = from_registry(plan_read(registry_client, "t", "A TIMESTAMP"), engine=engine)
+        rows = frame.transform(read).selectExpr("unix_micros(A) AS wanted", "unix_micros(value.A) AS got").collect()
+        assert len(rows) == 2
+        assert all(row.wanted == row.got for row in rows)
+
+    @every_engine
+    def test_what_is_finer_than_milliseconds_fails_the_job_or_is_cut_if_asked_for(
+        self, spark: SparkSession, registry_client: RegistryClient, engine: Engine
+    ) -> None:
+        frame = spark.sql("SELECT TIMESTAMP'1969-12-31 23:59:59.9999Z' AS A")
+        exact, cut = (plan_write(registry_client, "t", "A TIMESTAMP", cut_times=cut) for cut in (False, True))
+        with pytest.raises(PySparkException, match="whole milliseconds"):
+            frame.transform(to_registry(exact, engine=engine)).collect()
+        (row,) = frame.transform(to_registry(cut, engine=engine)).collect()
+        whole = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_000, datetime.UTC)
+        assert bytes(row.value) == exact.serializer()({"A": whole}, exact.context())
+        whole_frame = spark.sql("SELECT TIMESTAMP'1969-12-31 23:59:59.999Z' AS A")
+        (row,) = whole_frame.transform(to_registry(exact, engine=engine)).collect()
+        assert bytes(row.value) == exact.serializer()({"A": whole}, exact.context())
 
 
 def test_decimals_are_numbers_to_both_sides() -> None:
