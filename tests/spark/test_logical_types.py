@@ -222,6 +222,22 @@ class TestStrictness:
         )
         assert [(row.no_row, row.is_good) for row in found] == [(False, True), *[(True, False)] * 7, (False, True)]
 
+    def test_names_that_differ_by_case_alone_are_told_apart(
+        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient
+    ) -> None:
+        """Spark finds fields by their names ignoring case, and calls `a` and `A` ambiguous."""
+        inner = record("S", x="string", X="string")
+        schema_id = registry.seed("t-value", json.dumps(record(a="string", A="string", s=inner)))
+        plan = plan_read(registry_client, "t", "`a` STRING, A STRING, S STRUCT<`x` STRING, X STRING>")
+        texts = (b"\x02a", b"\x02b", b"\x02c", b"\x02d")
+        bodies = [b"".join(texts), *(b"".join((*texts[:n], b"\x02\xff", *texts[n + 1 :])) for n in range(4))]
+        frame = spark.createDataFrame(
+            [(i, frame_id(schema_id, each)) for i, each in enumerate(bodies)], "i int, value binary"
+        )
+        rows = frame.transform(from_registry(plan, engine="jvm", on_error="quarantine")).orderBy("i").collect()
+        assert [row.value is None for row in rows] == [False, True, True, True, True]
+        assert tuple(rows[0].value) == ("a", "b", Row(x="c", X="d"))
+
 
 class TestRefusals:
     @pytest.mark.parametrize("unit", ["local-timestamp-millis", "local-timestamp-micros", "time-micros"])

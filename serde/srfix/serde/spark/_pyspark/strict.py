@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from functools import reduce
 from operator import and_
@@ -10,8 +11,11 @@ from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from srfix.serde._column_types import Array, Columns, ColumnType, Map, ScalarType, Struct
+from srfix.serde.casing import are_distinct
+from srfix.serde.columns import spark_schema
 
 __all__ = ["BEYOND_PYTHON", "is_pythons"]
 
@@ -30,7 +34,7 @@ def is_pythons(columns: Columns, row: Column) -> Column | None:
 
     :param row: a column of a frame: it is looked at in many places.
     """
-    return _all(_of(column.type, row.getField(column.name)) for column in columns)
+    return _of_fields(columns, row)
 
 
 def _of(type_: ColumnType, value: Column) -> Column | None:
@@ -46,9 +50,21 @@ def _of(type_: ColumnType, value: Column) -> Column | None:
         case Map(values, keys):
             return _all((_of_items(keys, F.map_keys(value)), _of_items(values, F.map_values(value))))
         case Struct(fields):
-            return _all(_of(field.type, value.getField(field.name)) for field in fields)
+            return _of_fields(fields, value)
         case _:
             return None
+
+
+def _of_fields(fields: Columns, value: Column) -> Column | None:
+    names = [field.name for field in fields]
+    if not are_distinct(names):
+        # Spark finds a field by its name, and ignores case if it is told to: a cast goes by position.
+        names = [f"c{number}" for number in range(len(fields))]
+        types = StructType.fromJson(json.loads(spark_schema(fields))).fields
+        value = value.cast(
+            StructType([StructField(name, part.dataType) for name, part in zip(names, types, strict=True)])
+        )
+    return _all(_of(field.type, value.getField(name)) for field, name in zip(fields, names, strict=True))
 
 
 def _of_items(type_: ColumnType, values: Column) -> Column | None:
