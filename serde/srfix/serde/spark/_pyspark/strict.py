@@ -68,6 +68,13 @@ def _of_fields(fields: Columns, value: Column) -> Column | None:
 
 
 def _of_items(type_: ColumnType, values: Column) -> Column | None:
+    # A lambda is interpreted, item by item; these are not.
+    match type_:
+        case ScalarType.STRING:
+            # A comma ends whatever a broken character has begun.
+            return _or_null(_is_utf8(F.array_join(values, ",")))
+        case ScalarType.DATE | ScalarType.TIMESTAMP:
+            return _all((_of(type_, F.array_min(values)), _of(type_, F.array_max(values))))
     if _of(type_, F.lit(None)) is None:
         return None
 
