@@ -39,7 +39,7 @@ ROWS: Final = int(os.environ.get("PARITY", "100000"))
 
 # What the jvm engine's `unseen` says of bodies that the deserializer refuses, in the deserializer's words.
 WRONG_SIZE: Final = "a block has the size that it says"
-READ_BY_JVM: Final = re.compile(r"a boolean of the byte|32 bits")
+READ_BY_JVM: Final = re.compile(r"a boolean of the byte|32 bits|has the index -?[0-9]{10,},")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
