@@ -51,7 +51,8 @@ UNSEEN: Final = (
     "DECODE_FAILED.",
     "Why, of a body that cannot be read under a schema of which no row can be: the reason is the schema's.",
     "A boolean of another byte than 0 and 1: it is false.",
-    "An int, or the number of a union's branch, of more than 32 bits: it is cut, or the body cannot be read. Nor can one with a number in more bytes than Avro "
+    "An int, or the number of a union's branch, of more than 32 bits: it is cut, or the body cannot be "
+    "read. Nor can one with a number in more bytes than Avro "
     "has for it (five for an int, ten for a long), which the deserializer reads.",
     "What is wrong within a field that no column wants, as long as its end is found. Of arrays and maps there it takes the "
     "sizes of blocks at their word; the deserializer reads the items.",
