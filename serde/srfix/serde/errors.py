@@ -15,6 +15,7 @@
     │   ├── TrailingBytesError
     │   ├── PayloadBoundError         a body that asks for more than any may (srfix.serde.bounds)
     │   ├── IncompatibleTypeError     a writer type that cannot feed the column
+    │   │   └── TimeUnitError         because its numbers are no such day, time or instant
     │   └── CoercionError             a value that does not fit the column that it feeds
     │       └── OutOfRangeError       because it is beyond what the column, Python or Arrow can hold
     ├── EncodeError                   a row that does not fit its columns
@@ -94,6 +95,7 @@ __all__ = [
     "SrfixError",
     "StateDirectoryError",
     "SubjectVersionError",
+    "TimeUnitError",
     "TopologyError",
     "TrailingBytesError",
     "TruncatedBodyError",
@@ -201,6 +203,17 @@ class IncompatibleTypeError(DecodeError):
     """Where, from the root: `->A->ARRAY->B`."""
     writer_type: str
     """The writer's type."""
+    column_type: str
+    """The column's type."""
+
+
+class TimeUnitError(IncompatibleTypeError):
+    """The writer's numbers are none of the days, times of day or instants that the column holds."""
+
+    path: str
+    """Where, from the root: `->A->ARRAY->B`."""
+    writer_type: str
+    """The writer's type, with what it says of its numbers."""
     column_type: str
     """The column's type."""
 
