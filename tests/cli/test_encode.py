@@ -186,12 +186,31 @@ class TestAnIdThatNoRegistryGives:
         assert "the schema id in it would be 2147483648 (-2147483648 to Java)" in done.stdout + done.stderr
 
 
+class TestRowsThatDoNotFit:
+    def test_each_is_named_by_its_number_and_the_others_are_written(self) -> None:
+        rows = '{"a": 1}\n\nnot json\n{"a": "x"}\n{"a": 2}\n{"a": {"$decimal": "x"}}\n' + "[" * 300 + "\n"
+        done = srfix("encode", "--format", "json", "--columns", "A INT", stdin=rows)
+        assert (done.returncode, done.stdout) == (1, '{"A":1}\n{"A":2}\n')
+        line_3, line_4, line_6, line_7 = done.stderr.splitlines()
+        assert line_3.startswith("Line 3: The row 'not json' is not JSON (")
+        assert line_4.startswith("Line 4: ")
+        assert (
+            line_6 == """Line 6: The row '{"a": {"$decimal": "x"}}': What is marked '$decimal' is no such value: 'x'."""
+        )
+        assert line_7.startswith("Line 7: The row ")
+        assert len(line_7) < 400
+
+    def test_so_is_one_among_the_arguments(self) -> None:
+        done = srfix("encode", "--format", "json", "--columns", "A INT", '{"a": 1}', "{")
+        assert (done.returncode, done.stdout) == (1, '{"A":1}\n')
+        assert done.stderr.startswith("ROW 2: The row '{' is not JSON (")
+
+
 class TestWhatMakesNoSense:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
             (("encode", "{}"), "needs --columns, --schema or --schema-id"),
-            (("encode", "--columns", "A INT", "{"), "is not JSON"),
             (
                 ("encode", "--columns", "A INT", "--schema-id", "2147483648", "{}"),
                 "is not in the range 1<=x<=2147483647",

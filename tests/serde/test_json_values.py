@@ -75,3 +75,17 @@ class TestFromJson:
     def test_a_mark_that_nobody_writes_is_an_error(self, document: str) -> None:
         with pytest.raises(ValueError, match=r"^An object is marked '\$[a-z]+', which is no mark of a value"):
             from_json(json.loads(document))
+
+    @given(
+        st.sampled_from(
+            ("$bytes", "$date", "$decimal", "$double", "$local-timestamp", "$time", "$timestamp", "$uuid"),
+        ),
+        st.text() | st.sampled_from(("x", "1E", "24:00", "9" * 5000, "0000-00-00", "--1", "é=", "\x00")),
+    )
+    def test_what_is_marked_is_a_value_or_a_value_error(self, mark: str, content: str) -> None:
+        said = f"What is marked {mark!r} is no such value: "
+        try:
+            from_json({mark: content})
+        except ValueError as error:
+            said = str(error)
+        assert said.startswith(f"What is marked {mark!r} is no such value: ")

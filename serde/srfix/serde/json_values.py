@@ -34,6 +34,7 @@ __all__ = ["from_json", "to_json"]
 
 _MARK: Final = "$"
 _OBJECT: Final = "$object"
+_SHOWN_CHARACTERS: Final = 60
 
 
 def to_json(value: Value) -> Json:
@@ -95,7 +96,7 @@ def _json_of(value: Value) -> Json:
 def from_json(document: Json) -> Value:
     """The value that `to_json` made the JSON of.
 
-    :raises ValueError: if an object is marked with a `$` name that `to_json` does not write.
+    :raises ValueError: if an object is marked with a `$` name that `to_json` does not write, or with what is no such value.
     """
     match document:
         case list():
@@ -114,7 +115,10 @@ def _marked(document: dict[str, Json]) -> Value:
     if not more and mark == _OBJECT and isinstance(content, dict):
         return {name: from_json(item) for name, item in content.items()}
     if not more and mark in _READERS and isinstance(content, str):
-        return _READERS[mark](content)
+        try:
+            return _READERS[mark](content)
+        except (ValueError, ArithmeticError) as error:  # of decimals
+            raise ValueError(f"What is marked {mark!r} is no such value: {content[:_SHOWN_CHARACTERS]!r}.") from error
     raise ValueError(f"An object is marked {mark!r}, which is no mark of a value, or holds more than the mark.")
 
 

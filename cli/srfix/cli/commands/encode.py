@@ -29,6 +29,8 @@ from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID, prefix_id_bytes
 __all__ = ["encode"]
 
 _TEXTS: Final = ("hex", "base64", "text")
+_SHOWN_CHARACTERS: Final = 200
+"""Of a row that cannot be written."""
 _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 
 
@@ -68,8 +70,8 @@ def encode(
 
     With --columns a row is read as ksqlDB reads plain JSON (DATE in days, TIME and TIMESTAMP in milliseconds, BYTES in
     base64), and written under the columns' internal schema, or that of --schema. Values may be marked as `srfix decode`
-    prints them: {"$decimal": "12.30"}, {"$timestamp": …}. A row that does not fit is a line on stderr; then the exit code
-    is 1. Nothing is registered: --frame and --schema-id say which id stands before the body.
+    prints them: {"$decimal": "12.30"}, {"$timestamp": …}. A row that does not fit, or is no JSON, is a line on stderr with
+    its number; then the exit code is 1. Nothing is registered: --frame and --schema-id say which id stands before the body.
     """
     if given is not None and schema_id is not None:
         raise UsageError("--schema and --schema-id exclude each other: give one of them.")
@@ -85,12 +87,14 @@ def encode(
     write = _encoder(half, case_rule, choice, under, references)
     prefix = b"" if frame is None and schema_id is None else prefix_id_bytes(frame or schema_id or 0)
     failed = False
-    for row in rows or (line for line in sys.stdin if line.strip()):
+    for number, row in enumerate(rows or (line.rstrip("\n") for line in sys.stdin), 1):
+        if not rows and not row.strip():
+            continue
         try:
             value = _value(row, half, case_rule)
             payload = None if _is_null(value, half) else write(value, prefix)
         except (DecodeError, EncodeError) as error:
-            say(f"Error: {error.message}", err=True)
+            say(f"{'ROW' if rows else 'Line'} {number}: {error.message}", err=True)
             failed = True
             continue
         if payload is not None and window is not None:
@@ -124,9 +128,9 @@ def _value(row: str, half: Half, case_rule: CaseRule) -> Value:
     try:
         document: Json = json.loads(row)
     except ValueError as error:
-        raise UsageError(f"The row {row!r} is not JSON ({error}). Quote it for the shell.") from error
+        raise EncodeError(f"The row {_short(row)} is not JSON ({error}). Quote it for the shell.") from error
     except RecursionError:
-        raise UsageError(f"The row {row!r} nests too deep.") from None
+        raise EncodeError(f"The row {_short(row)} nests too deep.") from None
     if half.columns is None or '"$' in row:
         return _typed(document, row)
     bare = not half.wrapped and not (isinstance(document, dict) and document.keys() == {half.columns[0].name})
@@ -138,9 +142,13 @@ def _typed(document: Json, row: str) -> Value:
     try:
         return from_json(document)
     except ValueError as error:
-        raise UsageError(f"The row {row!r}: {error}") from error
+        raise EncodeError(f"The row {_short(row)}: {error}") from error
     except RecursionError:
-        raise UsageError(f"The row {row!r} nests too deep.") from None
+        raise EncodeError(f"The row {_short(row)} nests too deep.") from None
+
+
+def _short(row: str) -> str:
+    return repr(row if len(row) <= _SHOWN_CHARACTERS else f"{row[:_SHOWN_CHARACTERS]}…")
 
 
 def _is_null(value: Value, half: Half) -> bool:
