@@ -34,6 +34,8 @@ __all__ = [
     "JSON_SCHEMA_LEVELS",
     "JSON_SCHEMA_NODES",
     "JSON_TEXT_LEVELS",
+    "KSQLDB_BODY_BYTES",
+    "KSQLDB_JSON_PARTS",
     "KSQLDB_SECONDS",
     "LOG_CHARACTERS",
     "MESSAGE",
@@ -303,6 +305,10 @@ def _unknown(name: str, unit: str, protects_from: str, of_client: str) -> Bound:
 # --- what a person hands over, and servers
 LOG_CHARACTERS: Final = 8 * 2**20
 """Characters of a log; of a longer one only the end is read, as the last failure is the one that matters."""
+KSQLDB_BODY_BYTES: Final = 16 * 2**20
+"""One answer of a ksqlDB server; one with a thousand queries answers with some megabytes."""
+KSQLDB_JSON_PARTS: Final = 1_000_000
+"""Commas and opening brackets of one answer of a ksqlDB server."""
 KSQLDB_SECONDS: Final = 60.0
 """How long a survey of a ksqlDB server may take altogether."""
 CONNECT_SECONDS: Final = 5.0
@@ -373,6 +379,18 @@ BOUNDS: Final = (
     _unknown("remember_s", "seconds", "a question for each record of an unknown id", "missing.id.cache.ttl.sec"),
     _unknown("most", "ids", "memory for each of them", "missing.cache.size"),
     Bound(name="LOG_CHARACTERS", unit="characters", protects_from="hours over a log of gigabytes"),
+    Bound(
+        name="KSQLDB_BODY_BYTES",
+        unit="bytes",
+        protects_from="bodies of a ksqlDB server without end, compressed bombs",
+        how_to_change="`--ksqldb-config http.answer.max.bytes=…`",
+    ),
+    Bound(
+        name="KSQLDB_JSON_PARTS",
+        unit="parts",
+        protects_from="bodies of a ksqlDB server whose values take twenty times their text",
+        how_to_change="`--ksqldb-config http.answer.max.parts=…`",
+    ),
     Bound(
         name="KSQLDB_SECONDS",
         unit="s",

@@ -19,7 +19,7 @@ import urllib3
 
 from srfix.recovery.ksqldb.answers import merge, read_answer
 from srfix.recovery.ksqldb.models import KsqldbAnswers
-from srfix.serde.bounds import CONNECT_SECONDS, KSQLDB_SECONDS, AnswerBounds
+from srfix.serde.bounds import CONNECT_SECONDS, KSQLDB_BODY_BYTES, KSQLDB_JSON_PARTS, KSQLDB_SECONDS, AnswerBounds
 from srfix.serde.errors import KsqldbError, UsageError
 from srfix.serde.forking import PerProcess
 from srfix.serde.printable import foreign
@@ -34,8 +34,8 @@ __all__ = ["KSQLDB_BOUNDS", "KsqldbClient", "ksqldb_bounds"]
 _JSON: Final = "application/vnd.ksql.v1+json"
 _QUERY_ID: Final = re.compile(r"[A-Za-z0-9_]+")
 _SHOWN: Final = 200
-KSQLDB_BOUNDS: Final = AnswerBounds(body_bytes=16 * 2**20, json_parts=1_000_000, deadline_s=30.0)
-"""A server with a thousand queries answers with some megabytes."""
+KSQLDB_BOUNDS: Final = AnswerBounds(body_bytes=KSQLDB_BODY_BYTES, json_parts=KSQLDB_JSON_PARTS, deadline_s=30.0)
+"""Of one answer."""
 _CHANGEABLE: Final = (
     "http.answer.max.bytes",
     "http.answer.max.head.bytes",
