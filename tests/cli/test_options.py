@@ -205,6 +205,11 @@ class TestConnection:
         with pytest.raises(UsageError, match=r"^No Kafka cluster was named\. Give --bootstrap-servers"):
             connect().kafka_config()
 
+    @pytest.mark.parametrize("servers", ["http://registry:8081", "broker:9092, HTTPS://registry"])
+    def test_a_url_is_no_broker(self, servers: str) -> None:
+        with pytest.raises(UsageError, match=r"^--bootstrap-servers names a URL\."):
+            connect("--bootstrap-servers", servers).kafka_config()
+
     def test_a_missing_registry_is_one_sentence_with_the_ways_to_name_it(self) -> None:
         with pytest.raises(UsageError, match=r"^No schema registry was named\. Give --registry"):
             connect().registry_client()

@@ -101,6 +101,10 @@ class TestTheClasses:
         assert found["shop-users-store-changelog-value"]["store"] == "users-store"
         assert found["shop-by-name-repartition-value"]["store"] is None
 
+    def test_one_of_which_there_is_nothing_is_named(self, zoo: Zoo) -> None:
+        done = srfix("subjects", "--application", "Shop", env=zoo.environment)
+        assert "No subject looks internal to the application 'Shop'." in done.stdout.replace("\n", " ")
+
     def test_a_person_sees_them_class_by_class(self, zoo: Zoo) -> None:
         done = srfix("subjects", env=zoo.environment)
         assert done.returncode == 0

@@ -44,10 +44,16 @@ class Connection:
         :raises UsageError: if no cluster was named, or a property names something as a file that is none.
         :raises SecretError: if a secret cannot be read.
         """
-        if not self.kafka.get("bootstrap.servers"):
+        servers = self.kafka.get("bootstrap.servers")
+        if not servers:
             raise UsageError(
                 "No Kafka cluster was named. Give --bootstrap-servers HOST:9092, or "
                 "SRFIX_BOOTSTRAP_SERVERS, or `bootstrap-servers` in the --config file."
+            )
+        if any(server.strip().lower().startswith(("http://", "https://")) for server in servers.split(",")):
+            raise UsageError(
+                "--bootstrap-servers names a URL. A Kafka broker speaks no HTTP: give HOST:9092, and the registry's URL to "
+                "--registry."
             )
         from srfix.serde.registry.secret import revealed
 

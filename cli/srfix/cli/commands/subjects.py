@@ -41,7 +41,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     given = given_options()
     with open_cluster(connection) as (cluster, _engine), connection.registry_client() as registry:
         found = list_internal_subjects(cluster, registry, application=application, given=given)
-    write_report(Report(document=_document(found), blocks=tuple(_blocks(found, given))), output)
+    write_report(Report(document=_document(found), blocks=tuple(_blocks(found, given, application))), output)
     for skipped in found.skipped:
         say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
     say(f"{len(found.subjects)} of {found.looked_at} subject(s) look internal.", err=True)
@@ -75,7 +75,13 @@ def _subject(found: InternalSubject) -> Json:
     }
 
 
-def _blocks(found: InternalSubjects, given: Given) -> Iterator[Block]:
+def _blocks(found: InternalSubjects, given: Given, application: str | None) -> Iterator[Block]:
+    if not found.subjects and application is not None:
+        yield Paragraph(
+            f"No subject looks internal to the application {application!r}. Names are compared as they stand, letter case too; "
+            "without --application all are listed."
+        )
+        return
     if not found.subjects:
         yield Paragraph("No subject looks internal to Kafka Streams or ksqlDB.")
         return
