@@ -27,8 +27,9 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## The whole incident, told on the embedded broker and registry
 	$(BIN)/srfix demo
 
+# The tests wait as long as they compute: two at a time for each core.
 test: $(STAMP) ## The tests (no Java, no Docker)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))') --dist worksteal
 
 lint: $(SPARK) ## ruff and mypy (strict), code and tests
 	$(BIN)/ruff check .

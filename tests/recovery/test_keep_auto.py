@@ -65,7 +65,9 @@ def changed(own: str, change: str, at: int) -> str:
         case "drop a default":
             field.pop("default", None)
         case "add":
-            fields.append({"name": f"n{len(fields)}", "type": ["null", "long"], "default": None})
+            taken = {each["name"] for each in fields}
+            free = next(name for number in range(len(fields) + 1) if (name := f"n{number}") not in taken)
+            fields.append({"name": free, "type": ["null", "long"], "default": None})
         case "widen":
             field["type"] = json.loads(json.dumps(field["type"]).replace("long", "double").replace("int", "long"))
         case "remove" if len(fields) > 1:

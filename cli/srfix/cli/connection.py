@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from srfix.serde.errors import UsageError
 from srfix.serde.files import refuse_what_is_no_file
@@ -50,7 +51,7 @@ class Connection:
                 "No Kafka cluster was named. Give --bootstrap-servers HOST:9092, or "
                 "SRFIX_BOOTSTRAP_SERVERS, or `bootstrap-servers` in the --config file."
             )
-        if any(server.strip().lower().startswith(("http://", "https://")) for server in servers.split(",")):
+        if any(urlsplit(server.strip()).scheme in ("http", "https") for server in servers.split(",")):
             raise UsageError(
                 "--bootstrap-servers names a URL. A Kafka broker speaks no HTTP: give HOST:9092, and the registry's URL to "
                 "--registry."

@@ -60,7 +60,7 @@ def test_a_payload_that_asks_for_too_much_gets_nothing(
     else:
         assert found["outcome"].endswith("Error"), found
     assert found["peak"] < max(_LEAST_PEAK, 4 * found["payload"]), found
-    assert found["seconds"] < 5, found
+    assert found["seconds"] < 10, found
     assert found["message"] < 2_000, found
 
 
@@ -73,7 +73,7 @@ def test_a_payload_that_multiplies_makes_no_more_than_it_may(
     assert "ended" not in found, f"{name} ended the process ({found['ended']}): {said[-2000:]}"
     assert found["outcome"] in _REFUSED_BOMBS or name in _ROWS, found
     assert found["peak"] < _LEAST_BOMB + _BYTES_PER_BYTE * found["payload"], found
-    assert found["seconds"] < 5, found
+    assert found["seconds"] < 10, found
     assert found["message"] < 2_000, found
 
 
