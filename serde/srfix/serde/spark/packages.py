@@ -39,6 +39,7 @@ class JarVersions:
 RELEASES: Final[Mapping[str, JarVersions]] = {
     "4.0": JarVersions(avro="4.0.0", kafka="4.0.0"),
     "4.1": JarVersions(avro="4.1.1", kafka="4.1.1"),
+    "4.2": JarVersions(avro="4.1.1", kafka="4.2.0"),
     "4.3": JarVersions(avro="4.1.1", kafka="4.2.0"),
 }
 """Release line of Spark, ascending → the newest jars that were seen to work with it."""
