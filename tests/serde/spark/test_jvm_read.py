@@ -112,13 +112,25 @@ class TestTheSchemas:
         assert [part["type"] for part in writer["fields"]] == ["long", "long"]
         assert [part["type"] for part in reader["fields"]] == ["long", logical("long", f"timestamp-{unit}")]
 
-    def test_behind_the_row_a_reader_knows_nothing_but_null(self) -> None:
+    def test_behind_the_row_a_reader_knows_one_choice_of_each(self) -> None:
         shape = jvm_read(plan_of("A INT", record(a="int"))).shapes[0]
-        fields = json.loads(shape.writer_schema)["fields"][0]["type"]["fields"]
-        unions = {part["name"]: part["type"] for part in fields if part["name"] in ("reason", "message")}
-        assert {name: len(branches) for name, branches in unions.items()} == {"reason": 101, "message": 121}
-        assert all(branches[-1] == "null" for branches in unions.values())
-        assert not any(AFTER.startswith(AFTER[-size:]) for size in range(1, len(AFTER)))
+        payload, end, mark = json.loads(shape.writer_schema)["fields"]
+        unions = [part["type"] for part in payload["type"]["fields"] if part["name"] in ("reason", "message")]
+        unions.append(end["type"])
+        assert all(branches[-1] == "null" for branches in unions)
+        assert not {"null", "string", "bytes"} & {one for branches in unions for one in branches[:-1]}
+        choices = [*unions, mark["type"]["symbols"]]
+        assert AFTER == bytes(2 * (len(some) - 1) for some in choices)
+        known = json.loads(shape.reader_schema)["fields"][2]["type"]
+        assert (known["name"], known["symbols"]) == (mark["type"]["name"], choices[-1][-1:])
+
+    def test_fewer_bytes_left_over_cannot_look_like_those_behind(self) -> None:
+        assert AFTER[0] not in AFTER[1:]
+        assert all(0 < byte < 0x80 for byte in AFTER)  # a number in more bytes than it needs ends with zero
+
+    def test_what_stands_behind_is_told_shortly(self) -> None:
+        shape = jvm_read(plan_of("A INT", record(a="int"))).shapes[0]
+        assert len(shape.writer_schema) + len(shape.reader_schema) < 900
 
     def test_a_bare_value_is_a_record_of_one(self) -> None:
         read = jvm_read(plan_of("A STRING", ["null", "string"], wrapped=False))

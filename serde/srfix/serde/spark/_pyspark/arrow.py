@@ -13,7 +13,7 @@ from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.wire import schema_id_header
 
-__all__ = ["arrow_decoded", "decoded_type"]
+__all__ = ["arrow_decoded", "arrow_fallback", "decoded_type"]
 
 
 def arrow_decoded(plan: ReadPlan, payload: Column, *, headers: Column | None = None) -> Column:
@@ -29,12 +29,25 @@ def arrow_decoded(plan: ReadPlan, payload: Column, *, headers: Column | None = N
         there. Only headers of that name travel.
     :raises ColumnError: if Spark has no such type as a column.
     """
-    shipped = Shipped("srfix.serde.spark._worker:plan_decoder", pickle.dumps(plan))
-    decode = F.arrow_udf(shipped, decoded_type(plan)).asNondeterministic()  # type: ignore[attr-defined]
     columns = [payload]
     if headers is not None:
         name = schema_id_header(plan.role)
         columns.append(F.filter(headers, lambda header: header["key"] == name))
+    return _called("plan_decoder", plan, *columns)
+
+
+def arrow_fallback(plan: ReadPlan, payload: Column) -> Column:
+    """As `arrow_decoded`, but for payloads that are null where nothing is to be done: null for null, and a batch of nothing
+    else takes no time.
+
+    :raises ColumnError: if Spark has no such type as a column.
+    """
+    return _called("fallback_decoder", plan, payload)
+
+
+def _called(factory: str, plan: ReadPlan, *columns: Column) -> Column:
+    shipped = Shipped(f"srfix.serde.spark._worker:{factory}", pickle.dumps(plan))
+    decode = F.arrow_udf(shipped, decoded_type(plan)).asNondeterministic()  # type: ignore[attr-defined]
     decoded: Column = decode(*columns)
     return decoded
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, SparkSession
 
-from srfix.serde.spark._pyspark.arrow import arrow_decoded
+from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback
 from srfix.serde.spark._pyspark.jvm import jvm_decoded
 from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.interface import Engine
@@ -38,7 +38,11 @@ def decoding_of(plan: ReadPlan, spark: SparkSession, engine: Engine, workers_hav
     read = choice.read
     if read is None:
         return Decoding(decoded=arrow, reads_headers=True)
-    fallback = arrow if choice.fallback else None
+
+    def left(payload: Column) -> Column:
+        return arrow_fallback(plan, payload)
+
+    fallback = left if choice.fallback else None
     return Decoding(
         decoded=lambda payload, _: jvm_decoded(read, payload, fallback=fallback), reads_headers=False, is_strict=False
     )

@@ -25,6 +25,7 @@ __all__ = ["bad_rows", "decode_frame", "good_rows"]
 
 _ROW: Final = "_srfix_row"
 _FRAMED: Final = "_srfix_framed"
+_OK: Final = "_srfix_ok"
 _HEADERS: Final = "headers"
 
 
@@ -40,7 +41,7 @@ def decode_frame(
     """See `reading.from_registry`."""
     role, names = plan.role, reason_columns(plan.role)
     column = role.value if column is None else column
-    _check(df, column, (_ROW, _FRAMED, names.reason, names.message, names.payload))
+    _check(df, column, (_ROW, _FRAMED, _OK, names.reason, names.message, names.payload))
     if df.isStreaming and isinstance(observe, Observation):
         raise UsageError(
             "A stream has no Observation: its micro-batches are counted one by one. Give observe a name, and look it up in "
@@ -77,12 +78,18 @@ def _strict(rows: DataFrame, plan: ReadPlan) -> DataFrame:
     holds = is_pythons(plan.columns, row)
     if holds is None:
         return rows
-    return rows.withColumns(
-        {
-            _ROW: F.when(holds, row),
-            names.reason: F.when(holds, reason).otherwise(F.lit(Reason.DECODE_FAILED.value)),
-            names.message: F.when(holds, message).otherwise(F.lit(BEYOND_PYTHON)),
-        }
+    # A column of its own: looked at once, and written once in the query's text.
+    ok = F.col(_OK)
+    return (
+        rows.withColumn(_OK, holds)
+        .withColumns(
+            {
+                _ROW: F.when(ok, row),
+                names.reason: F.when(ok, reason).otherwise(F.lit(Reason.DECODE_FAILED.value)),
+                names.message: F.when(ok, message).otherwise(F.lit(BEYOND_PYTHON)),
+            }
+        )
+        .drop(_OK)
     )
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import reduce
 from operator import and_
+from typing import TypeAlias
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
@@ -17,7 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from srfix.serde.batches import Reason
 from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, UnknownMagicByteError, WireError
 from srfix.serde.spark._jvm_fixes import Bounds, Entries, Fix, OfFields, OfItems, OfValues, makes
-from srfix.serde.spark._jvm_read import AFTER, JvmRead, JvmShape
+from srfix.serde.spark._jvm_read import AFTER, PAYLOAD, JvmRead, JvmShape
 from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.wire import (
     MAX_SCHEMA_ID,
@@ -30,6 +31,9 @@ from srfix.serde.wire import (
 )
 
 __all__ = ["jvm_decoded", "require_avro"]
+
+_Verdict: TypeAlias = tuple[Column, Reason, Column]
+"""When, why, and why in full."""
 
 _FAILED = (
     "Spark's Avro could not read the body under its writer schema, or bytes are left over behind it. The arrow engine says "
@@ -51,27 +55,32 @@ def jvm_decoded(read: JvmRead, payload: Column, *, fallback: Callable[[Column], 
     )
     header = F.substring(payload, 1, PREFIX_ID_SIZE)
 
-    def bad(reason: Reason, message: Column) -> Column:
-        return F.struct(F.lit(None).cast(row), F.lit(reason.value), message).cast(result)
+    def bad(verdicts: Iterable[_Verdict]) -> Column:
+        # One struct, whatever the reasons: its type is long, and each expression's text travels with every plan.
+        conditions, reasons, messages = zip(*verdicts, strict=True)
+        return F.struct(
+            F.lit(None).cast(row).alias("row"),
+            _case(zip(conditions, (F.lit(reason.value) for reason in reasons), strict=True)).alias("reason"),
+            _case(zip(conditions, messages, strict=True)).alias("message"),
+        )
 
-    failed = bad(Reason.DECODE_FAILED, F.lit(_FAILED))
-    cases = [
-        (_has(header, shape.schema_ids), F.coalesce(_first(shape, payload).cast(result), failed))
-        for shape in read.shapes
-    ]
-    cases += (
-        (_has(header, verdict.schema_ids), bad(verdict.reason, F.lit(verdict.message)))
+    known: list[_Verdict] = [
+        (_has(header, verdict.schema_ids), verdict.reason, F.lit(verdict.message))
         for verdict in read.verdicts
         if fallback is None or not verdict.is_refusal
-    )
-    cases.append((payload.isNull(), bad(Reason.TOMBSTONE, F.lit(None))))
+    ]
+    known.append((payload.isNull(), Reason.TOMBSTONE, F.lit(None).cast("string")))
+    cases = [(_has(header, shape.schema_ids), _first(shape, payload).cast(result)) for shape in read.shapes]
     if fallback is None:
-        cases += ((condition, bad(reason, message)) for condition, reason, message in _unframed(payload))
-        unknown = bad(Reason.UNKNOWN_ID, _unknown(header))
+        verdicts = [*known, *_unframed(payload)]
+        if read.shapes:
+            verdicts.append((_has(header, read.shape_ids), Reason.DECODE_FAILED, F.lit(_FAILED)))
+        verdicts.append((F.lit(True), Reason.UNKNOWN_ID, _unknown(header)))
     else:
-        known = _has(header, read.schema_ids) if read.schema_ids else F.lit(False)
-        unknown = fallback(F.when(~known, payload)).cast(result)
-    return _case(cases, unknown)
+        final = _has(header, read.schema_ids) if read.schema_ids else payload.isNull()
+        cases.append((~final, fallback(F.when(~final, payload)).cast(result)))
+        verdicts = [*known, (F.lit(True), Reason.DECODE_FAILED, F.lit(_FAILED))]
+    return F.coalesce(_case(cases), bad(verdicts)) if cases else bad(verdicts)
 
 
 def require_avro(spark: SparkSession) -> None:
@@ -86,9 +95,10 @@ def require_avro(spark: SparkSession) -> None:
         raise missing from error
 
 
-def _case(cases: Iterable[tuple[Column, Column]], otherwise: Column) -> Column:
+def _case(cases: Iterable[tuple[Column, Column]]) -> Column:
+    """The value of the first condition that holds, else null."""
     first, *more = cases
-    return reduce(lambda when, case: when.when(*case), more, F.when(*first)).otherwise(otherwise)
+    return reduce(lambda when, case: when.when(*case), more, F.when(*first))
 
 
 def _has(header: Column, schema_ids: Iterable[SchemaId]) -> Column:
@@ -103,7 +113,7 @@ def _first(shape: JvmShape, payload: Column) -> Column:
         shape.writer_schema,
         # Rebased, an ancient date would be another one than its number says.
         {"mode": "PERMISSIVE", "avroSchema": shape.reader_schema, "datetimeRebaseMode": "CORRECTED"},
-    ).getField("payload")
+    ).getField(PAYLOAD)
     fix = shape.fix
     if fix is None:
         return read
