@@ -210,7 +210,8 @@ class TestFramesWithoutARow:
 
         def fallback(payload: Column) -> Column:
             row = F.when(payload.isNotNull(), F.struct(F.length(payload).alias("A")))
-            return F.struct(row.alias("row"), F.hex(payload).alias("reason"), F.lit("fallback").alias("message"))
+            found = F.struct(row.alias("row"), F.hex(payload).alias("reason"), F.lit("fallback").alias("message"))
+            return F.when(payload.isNotNull(), found)
 
         frame = spark.createDataFrame(list(enumerate(payloads)), "i int, payload binary")
         column = jvm_decoded(jvm_read(plan), F.col("payload"), fallback=fallback)

@@ -5,7 +5,7 @@ A payload and the four bytes `AFTER` it are read as one record in a record:
 | bytes | are |
 |---|---|
 | the payload | 5 bytes of framing, which are skipped, and the row |
-| `AFTER` | the reason, the message and a field `end`, all null: each the last branch of a union that has nothing else for a reader; and a field `mark`, the last symbol of an enum of which the reader knows no other |
+| `AFTER` | the reason, the message, `end` and `mark`; of each a reader knows the last choice alone: null, or a symbol |
 
 So a body that cannot be read is a null in place of the inner record, not a struct of nulls; and where bytes are left over,
 or missing, what is read as those two is no such branch: `from_avro` by itself notices neither. A struct of row, reason and
@@ -39,6 +39,7 @@ __all__ = ["AFTER", "JvmRead", "JvmShape", "JvmVerdict", "MAX_SHAPES", "PAYLOAD"
 MAX_SHAPES: Final = 30
 """Beyond about this many branches Spark's generated code gets too large, and slow."""
 
+_SHOWN_IDS: Final = 5
 _REASON: Final = ("boolean", "int", "long", "float", "double", "null")
 _MESSAGE: Final = _REASON[1:]
 _END: Final = _REASON[2:]
@@ -114,6 +115,17 @@ class JvmRead:
     """By their first ids."""
     unseen: tuple[str, ...]
     """What the engine cannot see, in sentences."""
+    left: tuple[SchemaId, ...] = ()
+    """Ids of shapes beyond `MAX_SHAPES`, ascending: another engine reads them."""
+
+    @property
+    def left_over(self) -> str:
+        """What is left to another engine, and why, in a sentence."""
+        ids = ", ".join(map(str, self.left[:_SHOWN_IDS])) + (", …" if len(self.left) > _SHOWN_IDS else "")
+        return (
+            f"{len(self.left)} schemas ({ids}) are of shapes beyond the {MAX_SHAPES} that Spark compiles well, and are read "
+            "with the arrow engine alone"
+        )
 
     @property
     def shape_ids(self) -> tuple[SchemaId, ...]:
@@ -128,10 +140,21 @@ class JvmRead:
 
 
 def jvm_read(plan: ReadPlan) -> JvmRead:
-    """How Spark's own Avro reads what a plan holds: the same rows as `plan.deserializer()`.
+    """How Spark's own Avro reads what a plan holds: the same rows as `plan.deserializer()`. Made once for a plan.
+
+    Of more than `MAX_SHAPES` shapes those of the most schemas are read, later ones before earlier ones; `left` are the ids of
+    the others.
 
     :raises EngineRefusedError: if it cannot, exactly; `reasons` names every schema id, column and type that stands in the way.
     """
+    made = plan.kept.get(lambda: _made(plan), "jvm")
+    if isinstance(made, JvmRead):
+        return made
+    raise _refused(made)
+
+
+def _made(plan: ReadPlan) -> JvmRead | tuple[str, ...]:
+    """What the engine needs, or why it cannot read the plan."""
     reasons: list[str] = []
     row_schema = ""
     if plan.format is not None and plan.format is not Format.AVRO:
@@ -158,19 +181,19 @@ def jvm_read(plan: ReadPlan) -> JvmRead:
         else:
             shape = _text(_writer(found)), _text(_reader(found)), found.fix
             shapes.setdefault(shape, []).append(schema.schema_id)
-    if len(shapes) > MAX_SHAPES:
-        reasons.append(
-            f"The {len(plan.schemas)} schemas are of {len(shapes)} shapes, and with more than {MAX_SHAPES} Spark is slower "
-            "than the arrow engine."
-        )
     if reasons:
-        raise _refused(reasons)
+        return tuple(reasons)
+    by_size = sorted(shapes.items(), key=lambda shape: (len(shape[1]), shape[1][-1]), reverse=True)
+    left = tuple(sorted(one for _, ids in by_size[MAX_SHAPES:] for one in ids))
+    read = {shape for shape, _ in by_size[:MAX_SHAPES]}
     return JvmRead(
         row_schema=row_schema,
         shapes=tuple(
             JvmShape(schema_ids=tuple(ids), writer_schema=writer, reader_schema=reader, fix=fix)
             for (writer, reader, fix), ids in shapes.items()
+            if (writer, reader, fix) in read
         ),
+        left=left,
         verdicts=tuple(
             JvmVerdict(schema_ids=tuple(ids), reason=reason, message=message, is_refusal=is_refusal)
             for (reason, message, is_refusal), ids in verdicts.items()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import reduce
 from operator import and_
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
@@ -35,25 +35,36 @@ __all__ = ["jvm_decoded", "require_avro"]
 _Verdict: TypeAlias = tuple[Column, Reason, Column]
 """When, why, and why in full."""
 
+_MANY_IDS: Final = 10
 _FAILED = (
     "Spark's Avro could not read the body under its writer schema, or bytes are left over behind it. The arrow engine says "
     "what is wrong."
 )
 
 
-def jvm_decoded(read: JvmRead, payload: Column, *, fallback: Callable[[Column], Column] | None = None) -> Column:
+def jvm_decoded(
+    read: JvmRead, payload: Column, *, fallback: Callable[[Column], Column] | None = None, name: str | None = None
+) -> Column:
     """Payloads → struct<row, reason, message>: one call of `from_avro` for each shape, and no other look at the payload
     than at its first bytes.
 
     :param payload: binary.
-    :param fallback: what decodes, to the same struct, payloads that the plan knows nothing about; it is given null for all
-        others. None: they are bad rows.
+    :param fallback: what decodes, to the same struct, payloads that this engine knows nothing about; it is given null for all
+        others, for which it gives null. None: they are bad rows.
+    :param name: the payload in SQL, where it has a name: long lists of ids are told in text then, and at once.
     """
     row = StructType.fromJson(json.loads(read.row_schema))
     result = StructType(
         [StructField("row", row), StructField("reason", StringType()), StructField("message", StringType())]
     )
     header = F.substring(payload, 1, PREFIX_ID_SIZE)
+
+    def has(schema_ids: Collection[SchemaId]) -> Column:
+        if name is None or len(schema_ids) < _MANY_IDS:
+            return _has(header, schema_ids)
+        # A call of the JVM for each literal takes seconds for a thousand of them.
+        literals = ", ".join(f"X'{prefix_id_bytes(schema_id).hex()}'" for schema_id in schema_ids)
+        return F.expr(f"substring({name}, 1, {PREFIX_ID_SIZE}) IN ({literals})")
 
     def bad(verdicts: Iterable[_Verdict]) -> Column:
         # One struct, whatever the reasons: its type is long, and each expression's text travels with every plan.
@@ -65,22 +76,24 @@ def jvm_decoded(read: JvmRead, payload: Column, *, fallback: Callable[[Column], 
         )
 
     known: list[_Verdict] = [
-        (_has(header, verdict.schema_ids), verdict.reason, F.lit(verdict.message))
+        (has(verdict.schema_ids), verdict.reason, F.lit(verdict.message))
         for verdict in read.verdicts
         if fallback is None or not verdict.is_refusal
     ]
     known.append((payload.isNull(), Reason.TOMBSTONE, F.lit(None).cast("string")))
-    cases = [(_has(header, shape.schema_ids), _first(shape, payload).cast(result)) for shape in read.shapes]
+    cases = [(has(shape.schema_ids), _first(shape, payload).cast(result)) for shape in read.shapes]
     if fallback is None:
         verdicts = [*known, *_unframed(payload)]
         if read.shapes:
-            verdicts.append((_has(header, read.shape_ids), Reason.DECODE_FAILED, F.lit(_FAILED)))
+            verdicts.append((has(read.shape_ids), Reason.DECODE_FAILED, F.lit(_FAILED)))
         verdicts.append((F.lit(True), Reason.UNKNOWN_ID, _unknown(header)))
     else:
-        final = _has(header, read.schema_ids) if read.schema_ids else payload.isNull()
-        cases.append((~final, fallback(F.when(~final, payload)).cast(result)))
         verdicts = [*known, (F.lit(True), Reason.DECODE_FAILED, F.lit(_FAILED))]
-    return F.coalesce(_case(cases), bad(verdicts)) if cases else bad(verdicts)
+    rows = [_case(cases)] if cases else []
+    if fallback is not None:
+        final = has(read.schema_ids) if read.schema_ids else F.lit(False)
+        rows.append(fallback(F.when(~final, payload)).cast(result))
+    return F.coalesce(*rows, bad(verdicts))
 
 
 def require_avro(spark: SparkSession) -> None:
