@@ -353,7 +353,12 @@ class TestTheQuerysText:
         topic = spark.createDataFrame([(frame_id(number, b"\2"),) for number in (1, 500, 1000, 1001)], "value binary")
         literals: list[object] = []
         lit = F.lit
-        monkeypatch.setattr(F, "lit", lambda value: (literals.append(value), lit(value))[1])
+
+        def counted(value: Any) -> Column:
+            literals.append(value)
+            return lit(value)
+
+        monkeypatch.setattr(F, "lit", counted)
         read = topic.transform(from_registry(plan, on_error="quarantine", workers_have_srfix=False))
         monkeypatch.undo()
         assert len(literals) < 100
