@@ -162,6 +162,8 @@ def _engines(plan: ReadPlan) -> list[str]:
     shapes = [_and(map(str, shape.schema_ids)) for shape in read.shapes]
     said = f"reads {_number(len(shapes), 'shape')} of schemas: ids {'; '.join(shapes)}" if shapes else "reads none"
     lines += _entry("jvm", said)
+    if read.left:
+        lines += _entry("", f"{read.left_over}.")
     lines += _entry("", "cannot see:")
     for sentence in read.unseen:
         lines += _entry("", f"- {sentence}")

@@ -45,11 +45,12 @@ from srfix.serde.formats._json_schema_documents import reference_name
 from srfix.serde.formats.table import Format, check_schema_type, format_of
 from srfix.serde.interface import Deserializer
 from srfix.serde.resolve import ById, PlannablePolicy, Resolver
-from srfix.serde.spark._asked import Asked, PlanRegistry, listed
+from srfix.serde.spark._asked import Asked, PlanRegistry, listed, side_by_side
 from srfix.serde.spark._digest import digest_of
 from srfix.serde.spark._explain import explanation
 from srfix.serde.spark._feeds import Feeds
 from srfix.serde.spark._feeds_writers import planned_feeds
+from srfix.serde.spark._kept import Kept
 from srfix.serde.spark._newest import given_columns, newest_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
 from srfix.serde.spark._time_columns import check_times
@@ -119,6 +120,8 @@ class ReadPlan:
     """Where the columns are from, if they are `NEWEST`."""
     bounds: PayloadBounds = field(default_factory=payload_bounds, compare=False)
     """What a payload may take in a worker (`srfix.serde.bounds`): the driver's, when the plan was made."""
+    kept: Kept = field(default_factory=Kept, init=False, compare=False)
+    """What engines have made of the plan, in this process."""
 
     def deserializer(self) -> Deserializer:
         """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
@@ -308,25 +311,39 @@ def _context_of(subjects: Iterable[Subject]) -> str:
 def _filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:
     """The plan with all versions of its subjects, and with these ids; what it holds already is kept."""
     versions = tuple(listed(asked, plan.subjects, plan.listed))
-    seconds: dict[int | None, SecondAnswered] = {}
-    policy = plan.policy
-    assert policy is not None
-    if isinstance(policy, PlannablePolicy):
-        policy = policy.over(asked, on_second=lambda answered: seconds.update({answered.schema_id: answered}))
     half = Half(columns=plan.columns, wrapped=plan.wrapped)
     schemas = {planned.schema_id: planned for planned in plan.schemas}
     refusals: list[PlannedRefusal] = []
-    for schema_id in sorted({*ids, *(version.schema_id for version in versions)} - schemas.keys()):
-        try:
-            resolved = policy.resolve(schema_id, topic=plan.topic, role=plan.role)
-        except (ResolveError, NoSubjectError) as error:
-            reason = reason_of(error)
-            assert reason is not None
-            refusals.append(PlannedRefusal(schema_id=schema_id, reason=reason, error=error))
+    wanted = sorted({*ids, *(version.schema_id for version in versions)} - schemas.keys())
+    if isinstance(plan.policy, PlannablePolicy):
+        answers = side_by_side(lambda one: _resolved(plan, asked, one), wanted)
+    else:
+        answers = [_resolved(plan, asked, one) for one in wanted]
+    for schema_id, answer in zip(wanted, answers, strict=True):
+        if isinstance(answer, PlannedRefusal):
+            refusals.append(answer)
         else:
-            schemas[schema_id] = _planned(plan, half, resolved, seconds.get(schema_id))
+            schemas[schema_id] = _planned(plan, half, *answer)
     in_order = tuple(schemas[schema_id] for schema_id in sorted(schemas))
     return replace(plan, listed=versions, schemas=in_order, refusals=tuple(refusals))
+
+
+def _resolved(
+    plan: ReadPlan, asked: Asked, schema_id: SchemaId
+) -> tuple[ResolvedSchema, SecondAnswered | None] | PlannedRefusal:
+    """What the policy says of an id; of a policy of this package's a copy for each id, so that none waits for another."""
+    seconds: list[SecondAnswered] = []
+    policy = plan.policy
+    assert policy is not None
+    if isinstance(policy, PlannablePolicy):
+        policy = policy.over(asked, on_second=seconds.append)
+    try:
+        resolved = policy.resolve(schema_id, topic=plan.topic, role=plan.role)
+    except (ResolveError, NoSubjectError) as error:
+        reason = reason_of(error)
+        assert reason is not None
+        return PlannedRefusal(schema_id=schema_id, reason=reason, error=error)
+    return resolved, seconds[-1] if seconds else None
 
 
 def _planned(plan: ReadPlan, half: Half, resolved: ResolvedSchema, second: SecondAnswered | None) -> PlannedSchema:

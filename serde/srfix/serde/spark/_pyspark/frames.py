@@ -25,6 +25,7 @@ __all__ = ["bad_rows", "decode_frame", "good_rows"]
 
 _ROW: Final = "_srfix_row"
 _FRAMED: Final = "_srfix_framed"
+_OK: Final = "_srfix_ok"
 _HEADERS: Final = "headers"
 
 
@@ -40,13 +41,13 @@ def decode_frame(
     """See `reading.from_registry`."""
     role, names = plan.role, reason_columns(plan.role)
     column = role.value if column is None else column
-    _check(df, column, (_ROW, _FRAMED, names.reason, names.message, names.payload))
+    _check(df, column, (_ROW, _FRAMED, _OK, names.reason, names.message, names.payload))
     if df.isStreaming and isinstance(observe, Observation):
         raise UsageError(
             "A stream has no Observation: its micro-batches are counted one by one. Give observe a name, and look it up in "
             "the observedMetrics of the query's progress."
         )
-    rows, decoded = _decoded(df, plan, decoding, _named(column))
+    rows, decoded = _decoded(df, plan, decoding, column)
     # The barrier. Spark may put a column's expression wherever the column is used, and decode for every filter on it; a
     # generator's it computes once for each row. Of one struct it makes one row, of a null struct too.
     barrier = F.inline(F.array(decoded)).alias(_ROW, names.reason, names.message)
@@ -77,24 +78,31 @@ def _strict(rows: DataFrame, plan: ReadPlan) -> DataFrame:
     holds = is_pythons(plan.columns, row)
     if holds is None:
         return rows
-    return rows.withColumns(
-        {
-            _ROW: F.when(holds, row),
-            names.reason: F.when(holds, reason).otherwise(F.lit(Reason.DECODE_FAILED.value)),
-            names.message: F.when(holds, message).otherwise(F.lit(BEYOND_PYTHON)),
-        }
+    # A column of its own: looked at once, and written once in the query's text.
+    ok = F.col(_OK)
+    return (
+        rows.withColumn(_OK, holds)
+        .withColumns(
+            {
+                _ROW: F.when(ok, row),
+                names.reason: F.when(ok, reason).otherwise(F.lit(Reason.DECODE_FAILED.value)),
+                names.message: F.when(ok, message).otherwise(F.lit(BEYOND_PYTHON)),
+            }
+        )
+        .drop(_OK)
     )
 
 
-def _decoded(df: DataFrame, plan: ReadPlan, decoding: Decoding, payload: Column) -> tuple[DataFrame, Column]:
+def _decoded(df: DataFrame, plan: ReadPlan, decoding: Decoding, column: str) -> tuple[DataFrame, Column]:
     """The frame, with what the engine's column, the other result, needs of it."""
+    payload = _named(column)
     headers = F.col(_HEADERS) if df.columns.count(_HEADERS) == 1 else None
     if headers is None or decoding.reads_headers:
-        return df, decoding.decoded(payload, headers)
+        return df, decoding.decoded(payload, headers, quoted(column))
     # A column of its own: the engine looks at the payload in many places.
     framed, problem = F.col(_FRAMED)[PAYLOAD], F.col(_FRAMED)[PROBLEM]
     bad = F.struct(F.lit(None), F.lit(Reason.BAD_FRAMING.value), problem).cast(decoded_type(plan))
-    decoded = F.when(problem.isNotNull(), bad).otherwise(decoding.decoded(framed, None))
+    decoded = F.when(problem.isNotNull(), bad).otherwise(decoding.decoded(framed, None, f"{_FRAMED}.{PAYLOAD}"))
     return df.withColumn(_FRAMED, framed_by_header(payload, headers, plan.role)), decoded
 
 
