@@ -9,8 +9,9 @@ bad_rows(users).select("topic", "partition", "offset", "_srfix_reason", "_srfix_
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, get_args, overload
 
+from srfix.serde.errors import UsageError
 from srfix.serde.spark._kafka_options import Offsets, Options, kafka_options
 from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark._words import check_word
@@ -19,29 +20,61 @@ from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation, SparkSession
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
     from pyspark.sql.readwriter import DataFrameReader
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
 __all__ = ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic"]
 
 
+@overload
 def from_registry(
     plan: ReadPlan,
+    /,
     *,
     column: str | None = None,
     on_error: OnBadRow = "fail",
     engine: Engine = "auto",
     observe: str | Observation | None = None,
     workers_have_srfix: bool | None = None,
-) -> Callable[[DataFrame], DataFrame]:
-    """For `df.transform`, batch or streaming: the payloads of one column become a struct of the plan's columns.
+) -> Callable[[DataFrame], DataFrame]: ...
+@overload
+def from_registry(
+    column: str | Column,
+    plan: ReadPlan,
+    /,
+    *,
+    headers: str | Column | None = None,
+    on_error: OnBadRow = "fail",
+    engine: Engine = "auto",
+    workers_have_srfix: bool | None = None,
+) -> Column: ...
+def from_registry(
+    first: ReadPlan | str | Column,
+    second: ReadPlan | None = None,
+    /,
+    *,
+    column: str | None = None,
+    headers: str | Column | None = None,
+    on_error: OnBadRow = "fail",
+    engine: Engine = "auto",
+    observe: str | Observation | None = None,
+    workers_have_srfix: bool | None = None,
+) -> Callable[[DataFrame], DataFrame] | Column:
+    """`from_registry(plan)` is for `df.transform`, `from_registry("value", plan)` a Column for `select`; batch or streaming.
 
-    The frame's other columns stay. Nothing is decoded twice, whatever is filtered by. A tombstone is a null struct and no
-    error. Headers are looked at if the frame has a column `headers`, as Kafka's with `includeHeaders` have. For keys and
-    values of one frame, transform it twice, with a plan for each.
+    **For a frame**: the payloads of one column become a struct of the plan's columns. The frame's other columns stay.
+    Nothing is decoded twice, whatever is filtered by. A tombstone is a null struct and no error. Headers are looked at if
+    the frame has a column `headers`, as Kafka's with `includeHeaders` have. For keys and values of one frame, transform it
+    twice, with a plan for each.
 
-    :param column: where the payloads are; None is `value`, or `key` for a plan of keys.
+    **As a Column**, beside Spark's `from_avro`: of a name ("payload.value" is a field) or of any expression that is binary.
+    With `quarantine` it is a struct of the row, called `value` or `key`, and the reason columns: `select("v.*")` of it is a
+    frame for `good_rows` and `bad_rows`. Spark may compute an expression wherever it is used: a filter on it decodes twice,
+    where the frame's transformation does not. It is made for the active session, and its errors name no offset.
+
+    :param column: where a frame's payloads are; None is `value`, or `key` for a plan of keys.
+    :param headers: of a Column: the records' headers, for schemas that are named there; None looks at none.
     :param on_error: what a row that cannot be read does. `fail`: the job fails, with topic, partition and offset if the
         frame has those columns (`driver_errors.clear_errors` makes a `BadRowError` of it). `quarantine`: the struct is
         null, and `interface.reason_columns` are added: the reason (TOMBSTONE too), the message, and the bytes as they came.
@@ -58,6 +91,25 @@ def from_registry(
     """
     check_word("on_error", on_error, get_args(OnBadRow))
     check_word("engine", engine, ENGINES)
+    if not isinstance(first, ReadPlan):
+        if second is None:
+            raise UsageError("from_registry was given a column and no plan: from_registry(column, plan).")
+        if column is not None or observe is not None:
+            raise UsageError(
+                "from_registry(column, plan) is an expression: column= and observe= are for a frame, "
+                "df.transform(from_registry(plan, …))."
+            )
+        from srfix.serde.spark._pyspark.columns import decoded_column
+
+        return decoded_column(
+            first, second, headers=headers, on_error=on_error, engine=engine, workers_have_srfix=workers_have_srfix
+        )
+    if second is not None or headers is not None:
+        raise UsageError(
+            "from_registry(plan) is for a frame, and looks at its column headers by itself. For a Column name it first: "
+            "from_registry(column, plan, headers=…)."
+        )
+    plan = first
 
     def transform(df: DataFrame) -> DataFrame:
         from srfix.serde.spark._pyspark.engines import decoding_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -21,7 +22,7 @@ from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
 
-__all__ = ["bad_rows", "decode_frame", "good_rows"]
+__all__ = ["bad_rows", "decode_frame", "failure", "good_rows"]
 
 _ROW: Final = "_srfix_row"
 _FRAMED: Final = "_srfix_framed"
@@ -62,11 +63,11 @@ def decode_frame(
         return rows.withColumns({column: F.col(_ROW), names.payload: payload}).drop(_ROW)
     row = F.col(_ROW)
     if on_error == "fail":
-        failure = F.raise_error(_failure(df, role, reason, message))
+        raised = F.raise_error(failure(df.columns, role, reason, message))
         # Both: the filter is there for whoever never looks at the row (a count); the row's own is for filters on the row,
         # which Spark may put first.
-        rows = rows.where(F.when(bad, failure.cast("boolean")).otherwise(F.lit(True)))
-        row = F.when(bad, failure.cast(rows.schema[_ROW].dataType)).otherwise(row)
+        rows = rows.where(F.when(bad, raised.cast("boolean")).otherwise(F.lit(True)))
+        row = F.when(bad, raised.cast(rows.schema[_ROW].dataType)).otherwise(row)
     return rows.withColumn(column, row).drop(_ROW, names.reason, names.message)
 
 
@@ -151,8 +152,8 @@ def _check(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
         )
 
 
-def _failure(df: DataFrame, role: Role, reason: Column, message: Column) -> Column:
-    """The words for a bad row, with its place as far as the frame has it. `driver_errors` reads them."""
+def failure(columns: Sequence[str], role: Role, reason: Column, message: Column) -> Column:
+    """The words for a bad row, with its place as far as the frame's columns have it. `driver_errors` reads them."""
     place = [
         F.coalesce(F.concat(F.lit(before), _named(name).cast("string"), F.lit(after)), F.lit(""))
         for name, before, after in (
@@ -160,7 +161,7 @@ def _failure(df: DataFrame, role: Role, reason: Column, message: Column) -> Colu
             ("partition", ", partition ", ""),
             ("offset", ", offset ", ""),
         )
-        if df.columns.count(name) == 1
+        if columns.count(name) == 1
     ]
     why = F.coalesce(message, F.lit("no more is known."))
     return F.concat(
