@@ -61,7 +61,7 @@ from srfix.serde.wire import SchemaId, given_schema_id
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["NEWEST", "Newest", "PlanRegistry", "ReadPlan", "plan_read"]
+__all__ = ["NEWEST", "Newest", "PlanRegistry", "ReadPlan", "newest_columns", "plan_read"]
 
 
 class Newest:
@@ -269,6 +269,21 @@ def plan_read(
     plan = _filled(plan, asked, wanted)
     check_times(plan.schemas, topic)
     return plan
+
+
+def newest_columns(
+    registry: PlanRegistry,
+    topic: str,
+    *,
+    role: Role,
+    format: Format | None,  # noqa: A002 - its name everywhere
+    case_rule: CaseRule,
+    wrap: bool | None,
+    policy: Resolver,
+) -> Half:
+    """The columns that `plan_read` takes for `NEWEST`: two requests, however many versions there are."""
+    own = _own_subjects(policy, topic, role)[-1:]
+    return newest_half(Asked(registry), own, format_=format, role=role, wrap=wrap, case_rule=case_rule)[0]
 
 
 def _schemaless(

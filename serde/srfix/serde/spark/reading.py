@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql.readwriter import DataFrameReader
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
-__all__ = ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic"]
+__all__ = ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic", "replay"]
 
 
 @overload
@@ -82,7 +82,9 @@ def from_registry(
     :param engine: what decodes; `auto` is decided by `choosing.choose_engine`, when the frame is there, and logged with the
         reason.
     :param observe: counts rows, tombstones, bad rows by reason and refused ids, under this name, or for this Observation
-        (batch only); `counts.counts_of` reads them.
+        (batch only); `counts.counts_of` reads them. None counts rows, tombstones and bad rows of a stream that does not
+        fail of them, in its progress (`observedMetrics`), as "srfix values of TOPIC", " (2)" and so on behind it for a
+        session's further streams of that topic. How far a stream is behind, Spark's sources tell themselves.
     :param workers_have_srfix: whether srfix is installed on the executors; None asks them, until they have.
     :raises UsageError: if an argument is none of its words; when the frame is there, if it has no such column, or it is not
         binary, or if it has a column of the names that are to be added.
@@ -147,6 +149,40 @@ def bad_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
     from srfix.serde.spark._pyspark import frames
 
     return frames.bad_rows(df, role)
+
+
+def replay(
+    bad: DataFrame,
+    plan: ReadPlan,
+    *,
+    column: str | None = None,
+    on_error: OnBadRow = "quarantine",
+    engine: Engine = "auto",
+    observe: str | Observation | None = None,
+    workers_have_srfix: bool | None = None,
+) -> DataFrame:
+    """Reads quarantined rows again, from the bytes that were kept: after a repair, by a plan that was made again
+    (`plan.refreshed(registry)`) or by another one.
+
+    Only bad rows: of a frame that has good ones too, and tombstones, those are left out. The frame may have been written
+    and read since (Parquet, Delta), as long as the reason and payload columns were kept. What is bad again is quarantined
+    again; the other columns stay.
+
+    :param bad: what `bad_rows` gives.
+    :param column: where rows go; None is `value`, or `key` for a plan of keys. Made if it is not there.
+
+    The other parameters are those of `from_registry`.
+
+    :raises UsageError: if the frame was not read with `on_error="quarantine"`, or its bytes were dropped; and as
+        `from_registry`.
+    """
+    from srfix.serde.spark._pyspark import frames
+
+    column = plan.role.value if column is None else column
+    transform = from_registry(
+        plan, column=column, on_error=on_error, engine=engine, observe=observe, workers_have_srfix=workers_have_srfix
+    )
+    return frames.payloads_again(bad, plan.role, column).transform(transform)
 
 
 def read_topic(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
+from weakref import WeakKeyDictionary
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType
 
@@ -13,7 +15,7 @@ from srfix.serde.batches import Reason
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._frame_types import quoted
 from srfix.serde.spark._pyspark.arrow import decoded_type
-from srfix.serde.spark._pyspark.counts import count_columns
+from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
@@ -22,11 +24,13 @@ from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
 
-__all__ = ["bad_rows", "decode_frame", "failure", "good_rows"]
+__all__ = ["bad_rows", "decode_frame", "failure", "good_rows", "payloads_again"]
 
 _ROW: Final = "_srfix_row"
 _FRAMED: Final = "_srfix_framed"
 _HEADERS: Final = "headers"
+_named_metrics: Final[WeakKeyDictionary[SparkSession, Counter[str]]] = WeakKeyDictionary()
+"""How often a name was given to the counts of a session's streams."""
 
 
 def decode_frame(
@@ -58,6 +62,8 @@ def decode_frame(
     bad = _is_bad(reason)
     if observe is not None:
         rows = rows.observe(observe, *count_columns(reason, _named(column)))
+    elif df.isStreaming and on_error != "fail":
+        rows = rows.observe(_metrics_name(df, plan), *default_columns(reason))
     if on_error == "quarantine":
         payload = F.when(bad, _named(column))
         return rows.withColumns({column: F.col(_ROW), names.payload: payload}).drop(_ROW)
@@ -69,6 +75,14 @@ def decode_frame(
         rows = rows.where(F.when(bad, raised.cast("boolean")).otherwise(F.lit(True)))
         row = F.when(bad, raised.cast(rows.schema[_ROW].dataType)).otherwise(row)
     return rows.withColumn(column, row).drop(_ROW, names.reason, names.message)
+
+
+def _metrics_name(df: DataFrame, plan: ReadPlan) -> str:
+    """What a stream's counts are called that nobody gave a name: Spark takes no name twice in one query."""
+    name = f"srfix {plan.role.value}s of {plan.topic}"
+    given = _named_metrics.setdefault(df.sparkSession, Counter())
+    given[name] += 1
+    return name if given[name] == 1 else f"{name} ({given[name]})"
 
 
 def _strict(rows: DataFrame, plan: ReadPlan) -> DataFrame:
@@ -108,6 +122,18 @@ def good_rows(df: DataFrame, role: Role) -> DataFrame:
 def bad_rows(df: DataFrame, role: Role) -> DataFrame:
     """See `reading.bad_rows`."""
     return df.where(_is_bad(_reason(df, role)))
+
+
+def payloads_again(df: DataFrame, role: Role, column: str) -> DataFrame:
+    """The bad rows, with their bytes in the column once more, and without the columns of reasons."""
+    names = reason_columns(role)
+    bad = bad_rows(df, role)
+    if names.payload not in df.columns:
+        raise UsageError(
+            f"The frame has no column {names.payload}, which has the bytes of bad {role.value}s. Keep it beside "
+            f"{names.reason}: bad_rows(df) has both."
+        )
+    return bad.withColumn(column, F.col(names.payload)).drop(names.reason, names.message, names.payload)
 
 
 def _reason(df: DataFrame, role: Role) -> Column:
