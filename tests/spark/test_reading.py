@@ -215,9 +215,9 @@ class TestFrames:
 
     def test_words_that_are_none_are_refused_without_a_frame(self, world: World) -> None:
         with pytest.raises(UsageError, match=r"^on_error='skip' is none of fail, quarantine, null\.$"):
-            from_registry(world.plan(), on_error="skip")  # type: ignore[arg-type]
+            from_registry(world.plan(), on_error="skip")  # type: ignore[call-overload]
         with pytest.raises(UsageError, match=r"^engine='fast' is none of auto, arrow, jvm\.$"):
-            from_registry(world.plan(), engine="fast")  # type: ignore[arg-type]
+            from_registry(world.plan(), engine="fast")  # type: ignore[call-overload]
 
     def test_a_stream_takes_a_name_and_no_observation(self, spark: SparkSession, world: World) -> None:
         stream = spark.readStream.format("rate").load().select(F.lit(b"").alias("value"))

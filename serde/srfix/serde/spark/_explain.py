@@ -1,4 +1,4 @@
-"""A read plan as a text for a person."""
+"""A read plan as a text for a person, all of it: `ReadPlan.explain(extended=True)`. `_summary` is the short one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, Pla
 if TYPE_CHECKING:
     from srfix.serde.spark.plan import ReadPlan
 
-__all__ = ["explanation"]
+__all__ = ["FORMATS", "explanation", "policy_words", "versions_words"]
 
 _WIDTH: Final = 120
 _TYPE_WIDTH: Final = 30
-_WORDS: Final = {Format.AVRO: "Avro", Format.JSON_SR: "JSON_SR", Format.JSON: "JSON", Format.KAFKA: "KAFKA"}
+FORMATS: Final = {Format.AVRO: "Avro", Format.JSON_SR: "JSON_SR", Format.JSON: "JSON", Format.KAFKA: "KAFKA"}
 _RULES: Final = {
     CaseRule.UNIQUE: "the field of exactly the column's name, else the only one that equals it ignoring case",
     CaseRule.EXACT: "the field of exactly the column's name",
@@ -33,7 +33,7 @@ _RULES: Final = {
 
 
 def explanation(plan: ReadPlan) -> str:
-    """What `ReadPlan.explain` gives: the same text for equal plans, without a line's end at its own."""
+    """What `ReadPlan.explain(extended=True)` gives: the same text for equal plans, without a line's end at its own."""
     blocks = [_head(plan), *_schemas(plan)]
     if plan.refusals:
         blocks.append(_refused(plan.refusals))
@@ -42,7 +42,7 @@ def explanation(plan: ReadPlan) -> str:
 
 
 def _head(plan: ReadPlan) -> list[str]:
-    format_ = "Avro or JSON_SR, as each schema says" if plan.format is None else _WORDS[plan.format]
+    format_ = "Avro or JSON_SR, as each schema says" if plan.format is None else FORMATS[plan.format]
     lines = [f"The {plan.role.value}s of topic {plan.topic!r}: {format_}"]
     bare = "" if plan.wrapped else "; a body is its bare value"
     lines += _entry("columns", f"{print_columns(plan.columns)}{bare}")
@@ -54,12 +54,12 @@ def _head(plan: ReadPlan) -> list[str]:
     if plan.format is not Format.KAFKA:
         lines += _entry("case rule", f"{plan.case_rule.value}: {_RULES[plan.case_rule]}")
     if plan.policy is not None:
-        lines += _entry("policy", _policy(plan))
-        lines += _entry("asked", ", ".join(_counted(plan)))
+        lines += _entry("policy", policy_words(plan))
+        lines += _entry("asked", ", ".join(versions_words(plan)))
     return lines
 
 
-def _policy(plan: ReadPlan) -> str:
+def policy_words(plan: ReadPlan) -> str:
     """Which ids it accepts, in words."""
     policy, role = plan.policy, plan.role
     kind = type(policy).__name__
@@ -77,7 +77,8 @@ def _policy(plan: ReadPlan) -> str:
             return kind
 
 
-def _counted(plan: ReadPlan) -> Iterator[str]:
+def versions_words(plan: ReadPlan) -> Iterator[str]:
+    """The subjects, each with how many versions it has."""
     for subject in plan.subjects:
         count = sum(found.subject == subject for found in plan.listed)
         yield f"{subject!r} ({_number(count, 'version') if count else 'no such subject'})"
@@ -102,7 +103,7 @@ def _schemas(plan: ReadPlan) -> Iterator[list[str]]:
 
 
 def _title(planned: PlannedSchema) -> str:
-    format_ = planned.resolved.schema.schema_type if planned.format is None else _WORDS[planned.format]
+    format_ = planned.resolved.schema.schema_type if planned.format is None else FORMATS[planned.format]
     return f"Schema id {planned.schema_id}: {format_}"
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.serde._column_types import Columns
 from srfix.serde._columns_from_spark import SparkSchema
@@ -53,12 +53,16 @@ from srfix.serde.spark._feeds_writers import planned_feeds
 from srfix.serde.spark._kept import Kept
 from srfix.serde.spark._newest import given_columns, newest_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
+from srfix.serde.spark._summary import summary
 from srfix.serde.spark._time_columns import check_times
 from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, TopicSubject, join_context, split_context
 from srfix.serde.wire import SchemaId, given_schema_id
 
-__all__ = ["NEWEST", "Newest", "PlanRegistry", "ReadPlan", "plan_read"]
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+__all__ = ["NEWEST", "Newest", "PlanRegistry", "ReadPlan", "newest_columns", "plan_read"]
 
 
 class Newest:
@@ -142,10 +146,24 @@ class ReadPlan:
         """
         return spark_schema(self.columns)
 
-    def explain(self) -> str:
-        """The plan for a person: which writer field feeds which column, for which id, under which subject; what was
-        refused, and what each engine makes of it."""
-        return explanation(self)
+    @property
+    def schema(self) -> StructType:
+        """The rows' schema, as Spark's own: what the struct has that a reader makes. Needs pyspark.
+
+        :raises ColumnError: if Spark has no such type.
+        """
+        from srfix.serde.spark._pyspark.types import struct_type
+
+        return struct_type(self.spark_schema())
+
+    def explain(self, extended: bool = False) -> str:
+        """The plan for a person, in at most ten lines: columns, which ids are read, whose rows are bad and why, which
+        columns stay null.
+
+        :param extended: True for all of it: which writer field feeds which column, for which id, under which subject; what
+            was refused, and what each engine makes of it.
+        """
+        return explanation(self) if extended else summary(self)
 
     def refreshed(self, registry: PlanRegistry) -> ReadPlan:
         """The plan with the versions that its subjects have got since; asks for those alone, and again for the ids that
@@ -254,6 +272,21 @@ def plan_read(
     plan = _filled(plan, asked, wanted)
     check_times(plan.schemas, topic)
     return plan
+
+
+def newest_columns(
+    registry: PlanRegistry,
+    topic: str,
+    *,
+    role: Role,
+    format: Format | None,  # noqa: A002 - its name everywhere
+    case_rule: CaseRule,
+    wrap: bool | None,
+    policy: Resolver,
+) -> Half:
+    """The columns that `plan_read` takes for `NEWEST`: two requests, however many versions there are."""
+    own = _own_subjects(policy, topic, role)[-1:]
+    return newest_half(Asked(registry), own, format_=format, role=role, wrap=wrap, case_rule=case_rule)[0]
 
 
 def _schemaless(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final
+from weakref import WeakKeyDictionary
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType
 
@@ -12,7 +15,7 @@ from srfix.serde.batches import Reason
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._frame_types import quoted
 from srfix.serde.spark._pyspark.arrow import decoded_type
-from srfix.serde.spark._pyspark.counts import count_columns
+from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
@@ -21,12 +24,14 @@ from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
 
-__all__ = ["bad_rows", "decode_frame", "good_rows"]
+__all__ = ["bad_rows", "decode_frame", "failure", "good_rows", "payloads_again"]
 
 _ROW: Final = "_srfix_row"
 _FRAMED: Final = "_srfix_framed"
 _OK: Final = "_srfix_ok"
 _HEADERS: Final = "headers"
+_named_metrics: Final[WeakKeyDictionary[SparkSession, Counter[str]]] = WeakKeyDictionary()
+"""How often a name was given to the counts of a session's streams."""
 
 
 def decode_frame(
@@ -58,17 +63,27 @@ def decode_frame(
     bad = _is_bad(reason)
     if observe is not None:
         rows = rows.observe(observe, *count_columns(reason, _named(column)))
+    elif df.isStreaming and on_error != "fail":
+        rows = rows.observe(_metrics_name(df, plan), *default_columns(reason))
     if on_error == "quarantine":
         payload = F.when(bad, _named(column))
         return rows.withColumns({column: F.col(_ROW), names.payload: payload}).drop(_ROW)
     row = F.col(_ROW)
     if on_error == "fail":
-        failure = F.raise_error(_failure(df, role, reason, message))
+        raised = F.raise_error(failure(df.columns, role, reason, message))
         # Both: the filter is there for whoever never looks at the row (a count); the row's own is for filters on the row,
         # which Spark may put first.
-        rows = rows.where(F.when(bad, failure.cast("boolean")).otherwise(F.lit(True)))
-        row = F.when(bad, failure.cast(rows.schema[_ROW].dataType)).otherwise(row)
+        rows = rows.where(F.when(bad, raised.cast("boolean")).otherwise(F.lit(True)))
+        row = F.when(bad, raised.cast(rows.schema[_ROW].dataType)).otherwise(row)
     return rows.withColumn(column, row).drop(_ROW, names.reason, names.message)
+
+
+def _metrics_name(df: DataFrame, plan: ReadPlan) -> str:
+    """What a stream's counts are called that nobody gave a name: Spark takes no name twice in one query."""
+    name = f"srfix {plan.role.value}s of {plan.topic}"
+    given = _named_metrics.setdefault(df.sparkSession, Counter())
+    given[name] += 1
+    return name if given[name] == 1 else f"{name} ({given[name]})"
 
 
 def _strict(rows: DataFrame, plan: ReadPlan) -> DataFrame:
@@ -117,6 +132,18 @@ def bad_rows(df: DataFrame, role: Role) -> DataFrame:
     return df.where(_is_bad(_reason(df, role)))
 
 
+def payloads_again(df: DataFrame, role: Role, column: str) -> DataFrame:
+    """The bad rows, with their bytes in the column once more, and without the columns of reasons."""
+    names = reason_columns(role)
+    bad = bad_rows(df, role)
+    if names.payload not in df.columns:
+        raise UsageError(
+            f"The frame has no column {names.payload}, which has the bytes of bad {role.value}s. Keep it beside "
+            f"{names.reason}: bad_rows(df) has both."
+        )
+    return bad.withColumn(column, F.col(names.payload)).drop(names.reason, names.message, names.payload)
+
+
 def _reason(df: DataFrame, role: Role) -> Column:
     name = reason_columns(role).reason
     if name not in df.columns:
@@ -159,8 +186,8 @@ def _check(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
         )
 
 
-def _failure(df: DataFrame, role: Role, reason: Column, message: Column) -> Column:
-    """The words for a bad row, with its place as far as the frame has it. `driver_errors` reads them."""
+def failure(columns: Sequence[str], role: Role, reason: Column, message: Column) -> Column:
+    """The words for a bad row, with its place as far as the frame's columns have it. `driver_errors` reads them."""
     place = [
         F.coalesce(F.concat(F.lit(before), _named(name).cast("string"), F.lit(after)), F.lit(""))
         for name, before, after in (
@@ -168,7 +195,7 @@ def _failure(df: DataFrame, role: Role, reason: Column, message: Column) -> Colu
             ("partition", ", partition ", ""),
             ("offset", ", offset ", ""),
         )
-        if df.columns.count(name) == 1
+        if columns.count(name) == 1
     ]
     why = F.coalesce(message, F.lit("no more is known."))
     return F.concat(
