@@ -41,12 +41,17 @@ class FramedDeserializer:
         columns: Columns | None = None,
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,
+        strict: bool = False,
     ) -> None:
-        """:raises ColumnError: if the columns cannot be used."""
+        """
+        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
+        :raises ColumnError: if the columns cannot be used.
+        """
         self._resolver = resolver
         self._columns = None if columns is None else usable_columns(columns)
         self._case_rule = case_rule
         self._wrap = wrap
+        self._strict = strict
         self._plans: dict[tuple[bytes, str, str], Decode] = {}
         self._guid_plans: dict[tuple[UUID, str, str], Decode] = {}
 
@@ -106,7 +111,11 @@ class FramedDeserializer:
         if not half.wrapped or format_of(resolved.schema.schema_type) is not Format.AVRO:
             return None
         return values_decoder(
-            resolved.schema.text, columns=half.columns, case_rule=self._case_rule, references=resolved.references
+            resolved.schema.text,
+            columns=half.columns,
+            case_rule=self._case_rule,
+            references=resolved.references,
+            strict=self._strict,
         )
 
     def _is_named_by_header(self, ctx: Context) -> bool:
@@ -152,13 +161,15 @@ class FramedDeserializer:
         else:
             format_ = format_of(schema.schema_type)
         half = None if self._columns is None else half_of(self._columns, role, self._wrap)
-        decode = decode_plan(format_, schema.text, half, self._case_rule, resolved.references)
+        decode = decode_plan(format_, schema.text, half, self._case_rule, resolved.references, strict=self._strict)
         if self._validate and format_ is Format.JSON_SR:
             return validated_decode(decode, schema, resolved.references)
         return decode
 
     def __reduce__(self) -> tuple[object, ...]:
         options: dict[str, Any] = {"columns": self._columns, "case_rule": self._case_rule, "wrap": self._wrap}
+        if self._strict:
+            options["strict"] = True
         if self._validate:
             options["validate"] = True
         return partial(type(self), **options), (self._resolver,)

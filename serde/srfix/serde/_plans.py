@@ -83,7 +83,13 @@ class ColumnPlans:
 
 
 def decode_plan(
-    format_: Format, text: str | None, half: Half | None, case_rule: CaseRule, references: tuple[str, ...] = ()
+    format_: Format,
+    text: str | None,
+    half: Half | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    *,
+    strict: bool = False,
 ) -> Decode:
     """A plan for reading; without a half, the body as the writer has it."""
     return module_of(format_).decoder(
@@ -92,6 +98,7 @@ def decode_plan(
         case_rule=case_rule,
         references=references,
         wrapped=half is None or half.wrapped,
+        strict=strict,
     )
 
 

@@ -10,7 +10,8 @@
 | `WindowedDeserializer(deserializer, kind)` | a windowed key: a key of any of these, and its window |
 
 With columns a row has exactly those, in their order, fed by the writer's fields under the case rule; a column that no
-field feeds is None. Columns that are marked as KEY make the keys, the others the values (by `ctx.field`); where none is
+field feeds is None. What feeds none of them is no row of theirs (`NothingFedError`): another record type, or columns that are
+misspelt; a field that holds null feeds its column. With `strict=True` every column must be fed. Columns that are marked as KEY make the keys, the others the values (by `ctx.field`); where none is
 marked, all make either. `wrap` says whether a single column stands in a record: None is ksqlDB's default, by which a
 key's does not. A bare null is `{column: None}`; None, whatever the columns, is a null payload.
 """
@@ -84,13 +85,15 @@ class JsonSchemaDeserializer(FramedDeserializer):
         columns: Columns | None = None,
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,
+        strict: bool = False,
         validate: bool = False,
     ) -> None:
         """
+        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
         :param validate: True to check every body against its schema first (needs jsonschema-rs, the extra json-schema).
         :raises ColumnError: if the columns cannot be used.
         """
-        super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap)
+        super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict)
         self._validate = validate
 
 
@@ -118,13 +121,15 @@ class SchemaDeserializer(FramedDeserializer):
         columns: Columns | None = None,
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,
+        strict: bool = False,
         validate: bool = False,
     ) -> None:
         """
+        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
         :param validate: True to check every JSON body against its schema first (needs jsonschema-rs, the extra json-schema).
         :raises ColumnError: if the columns cannot be used.
         """
-        super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap)
+        super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict)
         self._validate = validate
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from srfix.serde._column_halves import only_column, require_string_keys, struct_of
+from srfix.serde._column_halves import only_column, require_string_keys
 from srfix.serde._column_types import Columns
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
@@ -37,6 +37,7 @@ def decoder(
     case_rule: CaseRule,
     references: tuple[str, ...] = (),
     wrapped: bool = True,
+    strict: bool = False,
 ) -> Decode:
     """A decoder for bodies written under a schema; without columns the rows are as fastavro gives them.
 
@@ -46,6 +47,8 @@ def decoder(
 
     :param references: the texts that the schema refers to, in the order of registration.
     :param wrapped: False says that the body is the bare value of the only column.
+    :param strict: a schema that leaves a column, or a field inside one, unfed has no rows (`ColumnNotFedError`), as one that
+        feeds none never has (`NothingFedError`).
     :raises SchemaError: if the text is not an Avro schema.
     :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
     :raises ColumnError: if the columns cannot be those of Avro: keys of a MAP that are not STRING, two names that become
@@ -56,7 +59,7 @@ def decoder(
     root = load(schema_text, references)
     if columns is None:
         return _as_written(root, case_rule)
-    plan = ReadPlan(case_rule, for_columns=True)
+    plan = ReadPlan(case_rule, for_columns=True, strict=strict)
     require_string_keys(columns, "Avro")
     step, finish = _of_columns(plan, root, columns, wrapped=wrapped)
     return _raw_bytes(finish) if root.kind == "bytes" else _read_by_fastavro(root, plan, step, finish)
@@ -86,7 +89,12 @@ def _as_written(root: AvroNode, case_rule: CaseRule) -> Decode:
 
 
 def values_decoder(
-    schema_text: str, *, columns: Columns, case_rule: CaseRule, references: tuple[str, ...] = ()
+    schema_text: str,
+    *,
+    columns: Columns,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    strict: bool = False,
 ) -> Decode | None:
     """As `decoder`, for typed arrays: what it gives is an iterable of the columns' values, in their order, of which
 
@@ -101,8 +109,8 @@ def values_decoder(
     require_string_keys(columns, "Avro")
     if root.kind != "record":
         return None
-    plan = ReadPlan(case_rule, for_columns=True, as_values=True)
-    step = plan.column(root, struct_of(columns), "")
+    plan = ReadPlan(case_rule, for_columns=True, as_values=True, strict=strict)
+    step = plan.row(root, columns)
     if step.is_refusal:
         return None
     return _read_by_fastavro(root, plan, step, step.finish)
@@ -120,7 +128,7 @@ def _read_by_fastavro(root: AvroNode, plan: ReadPlan, step: Step, finish: Finish
 
 def _of_columns(plan: ReadPlan, root: AvroNode, columns: Columns, *, wrapped: bool) -> tuple[Step, Finish | None]:
     if wrapped:
-        step = plan.column(root, struct_of(columns), "")
+        step = plan.row(root, columns)
         # `toKsqlRow` asks for null before it looks at types.
         return step, unless_none(step.finish) if step.is_refusal and step.finish is not None else step.finish
     column = only_column(columns)

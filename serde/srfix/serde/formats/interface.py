@@ -42,9 +42,12 @@ class DecoderFactory(Protocol):
         case_rule: CaseRule,
         references: tuple[str, ...] = (),
         wrapped: bool = True,
+        strict: bool = False,
     ) -> Decode:
-        """A decoder; made once per writer schema.
+        """A decoder; made once per writer schema. What feeds none of the columns is no row of them: it is refused where it is
+        met (`NothingFedError`).
 
+        :param strict: what leaves any of the columns, or a field inside one, unfed is refused too (`ColumnNotFedError`).
         :raises SchemaError: if the text is not a schema of the format.
         :raises ColumnError: if the format cannot hold the columns.
         :raises CasingError: if letter case leaves the match between fields and columns undecided.

@@ -26,6 +26,7 @@ def decoder(
     case_rule: CaseRule,
     references: tuple[str, ...] = (),
     wrapped: bool = True,
+    strict: bool = False,
 ) -> Decode:
     """A decoder. Without columns it gives the parsed JSON: fractions are floats, whole numbers exact.
 
@@ -37,7 +38,7 @@ def decoder(
     if columns is None:
         return plain_decoder()
     check_json_columns(columns, wrapped=wrapped)
-    return column_decoder(columns, case_rule=case_rule, wrapped=wrapped)
+    return column_decoder(columns, case_rule=case_rule, wrapped=wrapped, strict=strict)
 
 
 def encoder(

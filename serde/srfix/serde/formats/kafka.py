@@ -60,6 +60,7 @@ def decoder(
     case_rule: CaseRule = CaseRule.UNIQUE,
     references: tuple[str, ...] = (),
     wrapped: bool = False,
+    strict: bool = False,
 ) -> Decode:
     """A decoder for rows of the one column. Nothing but the column has a say: there are no names in the bytes, and no
     wrapping.

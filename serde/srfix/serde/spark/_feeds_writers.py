@@ -43,7 +43,9 @@ _SHOWN_CHARACTERS: Final = 40
 _BY_KEYS: Final = "by each document's keys, whatever the schema says"
 
 
-def planned_feeds(format_: Format, resolved: ResolvedSchema, half: Half, case_rule: CaseRule) -> Feeds:
+def planned_feeds(
+    format_: Format, resolved: ResolvedSchema, half: Half, case_rule: CaseRule, *, strict: bool = False
+) -> Feeds:
     """What a writer schema feeds.
 
     :raises SchemaError: if the text is not a schema of the format.
@@ -51,11 +53,11 @@ def planned_feeds(format_: Format, resolved: ResolvedSchema, half: Half, case_ru
     """
     text, references = resolved.schema.text, resolved.references
     if format_ is Format.AVRO:
-        return feeds_of(_AvroWriter(load(text, references)), half.columns, case_rule, wrapped=half.wrapped)
+        return feeds_of(_AvroWriter(load(text, references)), half.columns, case_rule, wrapped=half.wrapped, strict=strict)
     writer = connect_schema(text, references)
     if case_rule is CaseRule.KSQLDB_2020:
         return _by_keys(writer, half)
-    return feeds_of(_ConnectWriter(writer), half.columns, case_rule, wrapped=half.wrapped)
+    return feeds_of(_ConnectWriter(writer), half.columns, case_rule, wrapped=half.wrapped, strict=strict)
 
 
 def _by_keys(writer: ConnectSchema, half: Half) -> Feeds:

@@ -18,6 +18,7 @@ __all__ = [
     "Engine",
     "Feed",
     "ListedVersion",
+    "MissingColumns",
     "NewestSchema",
     "OnBadRow",
     "PlannedRefusal",
@@ -29,6 +30,9 @@ __all__ = [
 Engine: TypeAlias = Literal["auto", "arrow", "jvm"]
 """What decodes: the serde in Arrow batches on the executors, or Spark's own Avro in the JVM; `auto` picks."""
 ENGINES: Final = ("auto", "arrow", "jvm")
+
+MissingColumns: TypeAlias = Literal["error", "null"]
+"""What a column that no version feeds is: an error when a read is planned; or null in every row."""
 
 OnBadRow: TypeAlias = Literal["fail", "quarantine", "null"]
 """What a row that cannot be read does: fail the job, saying its topic, partition and offset; stay, with a null in place of

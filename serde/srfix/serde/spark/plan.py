@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, get_args
 
 from srfix.serde._column_types import Columns
 from srfix.serde._columns_from_spark import SparkSchema
@@ -50,9 +50,11 @@ from srfix.serde.spark._digest import digest_of
 from srfix.serde.spark._explain import explanation
 from srfix.serde.spark._feeds import Feeds
 from srfix.serde.spark._feeds_writers import planned_feeds
+from srfix.serde.spark._missing_columns import check_fed
 from srfix.serde.spark._newest import given_columns, newest_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
-from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
+from srfix.serde.spark._words import check_word
+from srfix.serde.spark.interface import ListedVersion, MissingColumns, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, TopicSubject, join_context, split_context
 from srfix.serde.wire import SchemaId, given_schema_id
 
@@ -112,6 +114,8 @@ class ReadPlan:
     """By ascending id."""
     refusals: tuple[PlannedRefusal, ...] = ()
     """Ids that the policy did not accept, ascending."""
+    strict: bool = False
+    """True if a row of which any column is not fed is bad; False if one of which none is."""
     newest: NewestSchema | None = None
     """Where the columns are from, if they are `NEWEST`."""
     bounds: PayloadBounds = field(default_factory=payload_bounds, compare=False)
@@ -120,14 +124,18 @@ class ReadPlan:
     def deserializer(self) -> Deserializer:
         """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
         if self.format is Format.JSON:
-            return JsonDeserializer(self.columns, case_rule=self.case_rule, wrap=self.wrapped)
+            return JsonDeserializer(
+                self.columns, case_rule=self.case_rule, wrap=self.wrapped, strict=self.strict
+            )
         if self.format is Format.KAFKA:
             return KafkaDeserializer(self.columns)
         assert self.policy is not None
         found = (schema.resolved for schema in self.schemas)
         resolver = PlannedResolver(self.policy, found, topic=self.topic, role=self.role)
         kind = _DESERIALIZERS[self.format]
-        return kind(resolver, columns=self.columns, case_rule=self.case_rule, wrap=self.wrapped)
+        return kind(
+            resolver, columns=self.columns, case_rule=self.case_rule, wrap=self.wrapped, strict=self.strict
+        )
 
     def spark_schema(self) -> str:
         """The rows' schema in Spark's JSON.
@@ -164,7 +172,7 @@ class ReadPlan:
         ]
         refusals = [(refusal.schema_id, refusal.reason) for refusal in self.refusals]
         columns = print_columns(self.columns)
-        how = (self.topic, self.role, self.format, columns, self.wrapped, self.case_rule, self.policy)
+        how = (self.topic, self.role, self.format, columns, self.wrapped, self.case_rule, self.strict, self.policy)
         return digest_of((*how, schemas, refusals))
 
     def __eq__(self, other: object) -> bool:
@@ -194,6 +202,8 @@ def plan_read(
     policy: Resolver | None = None,
     subjects: Iterable[str] = (),
     ids: Iterable[int] = (),
+    missing_columns: MissingColumns = "error",
+    strict: bool = False,
 ) -> ReadPlan:
     """Asks the registry for all that the payloads of a topic may carry. Nothing is written: a policy's
     `register_missing` and `on_second` are for ids that the plan does not hold, where they are met. What a second subject
@@ -208,13 +218,22 @@ def plan_read(
     :param policy: which ids are accepted; None is by id alone, in the context that `subjects` name.
     :param subjects: subjects beside the policy's own, whose schemas the payloads may carry.
     :param ids: ids beside those of the subjects.
-    :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+    :param missing_columns: what a column, or a field inside one, is that none of the versions feeds: `error`, as one that is
+        misspelt would be null in every row; or `null`.
+    :param strict: a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every field inside one. Otherwise a
+        column that it does not feed is null; a row of which no column is fed is bad (NOTHING_FED) either way.
+    :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them.
     :raises UsageError: if a registry or a newest schema is needed, and there is none; if a subject strategy has no subject
         for the topic; if there can be no schema with one of the ids.
     :raises RegistryError: if the registry could not be asked.
     """
+    check_word("missing_columns", missing_columns, get_args(MissingColumns))
+    if strict and missing_columns == "null":
+        raise UsageError(
+            "strict=True asks for every column, and missing_columns='null' says that some are not there. Leave one of them out."
+        )
     if format in _SCHEMALESS:
-        return _schemaless(topic, columns, role=role, format_=format, case_rule=case_rule, wrap=wrap)
+        return _schemaless(topic, columns, role=role, format_=format, case_rule=case_rule, wrap=wrap, strict=strict)
     if registry is None:
         raise UsageError("Avro and JSON_SR need a schema registry. Give one, or plan the format JSON or KAFKA.")
     try:
@@ -240,9 +259,13 @@ def plan_read(
         case_rule=case_rule,
         policy=policy,
         subjects=tuple(dict.fromkeys((*own, *extra))),
+        strict=strict,
         newest=newest,
     )
-    return _filled(plan, asked, wanted)
+    plan = _filled(plan, asked, wanted)
+    if missing_columns == "error":
+        check_fed(plan)
+    return plan
 
 
 def _schemaless(
@@ -253,6 +276,7 @@ def _schemaless(
     format_: Format | None,
     case_rule: CaseRule,
     wrap: bool | None,
+    strict: bool,
 ) -> ReadPlan:
     assert format_ is not None
     if isinstance(columns, Newest):
@@ -267,6 +291,7 @@ def _schemaless(
         wrapped=half.wrapped,
         case_rule=case_rule,
         policy=None,
+        strict=strict,
     )
 
 
@@ -330,7 +355,7 @@ def _planned(plan: ReadPlan, half: Half, resolved: ResolvedSchema, second: Secon
         if plan.format is not None:
             check_schema_type(schema.schema_type, plan.format)
         decode_plan(format_, schema.text, half, plan.case_rule, resolved.references)
-        feeds = planned_feeds(format_, resolved, half, plan.case_rule)
+        feeds = planned_feeds(format_, resolved, half, plan.case_rule, strict=plan.strict)
         problem = feeds.problem
     except (SchemaError, CasingError) as error:
         problem = error
