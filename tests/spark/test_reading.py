@@ -44,7 +44,7 @@ class TestFromRegistry:
         df = frame(spark, [newer, None, older]).transform(
             from_registry(world.plan(), engine=case.engine, workers_have_srfix=case.workers_have_srfix)
         )
-        assert df.columns == ["topic", "partition", "offset", "key", "value", "headers"]
+        assert df.columns == ["topic", "partition", "offset", "key", "value", "headers", "_srfix_tombstone"]
         assert df.schema["value"].dataType.simpleString() == "struct<ID:bigint,NAME:string>"
         rows = df.select("partition", "offset", "value").orderBy("offset").collect()
         assert rows == [

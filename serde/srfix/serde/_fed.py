@@ -35,7 +35,13 @@ class Unfed:
 
 
 def unfed(
-    columns: Collection[str], absent: Collection[str], inside: Iterable[str], fields: Iterable[str], *, strict: bool, what: str
+    columns: Collection[str],
+    absent: Collection[str],
+    inside: Iterable[str],
+    fields: Iterable[str],
+    *,
+    strict: bool,
+    what: str,
 ) -> Unfed | None:
     """Why a writer's rows are none; None if they are.
 
@@ -47,8 +53,8 @@ def unfed(
     """
     if len(absent) == len(columns):
         message = (
-            f"{what[:1].upper()}{what[1:]} feeds none of the columns {_named(columns)}: it has {_named(fields) or 'no fields'}. "
-            "Its record is of another type than theirs, or they are misspelt. Leave such rows out, or name columns that it has."
+            f"{what[:1].upper()}{what[1:]} feeds none of the columns {_named(columns)}: it has "
+            f"{_named(fields) or 'no fields'}. Its record is of another type than theirs, or they are misspelt. Leave such rows out, or name columns that it has."
         )
         return Unfed(NothingFedError, message, tuple(columns))
     lacking = (*absent, *inside)

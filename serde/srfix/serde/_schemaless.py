@@ -119,5 +119,5 @@ class SchemalessDeserializer(_Schemaless[Decode]):
         return decode_plan(self._format, None, half, self._case_rule, strict=self._strict)
 
     def __reduce__(self) -> tuple[object, ...]:
-        options = {"strict": True} if self._strict else {}
-        return partial(type(self), case_rule=self._case_rule, wrap=self._wrap, **options), (self._columns,)
+        made = partial(type(self), case_rule=self._case_rule, wrap=self._wrap, strict=self._strict)
+        return made, (self._columns,)

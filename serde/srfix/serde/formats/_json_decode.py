@@ -87,7 +87,7 @@ def column_decoder(
 class _Readers:
     """Makes the readers of one deserializer."""
 
-    def __init__(self, case_rule: CaseRule, *, strict: bool, is_fed: bool) -> None:
+    def __init__(self, case_rule: CaseRule, *, strict: bool = False, is_fed: bool = False) -> None:
         self.case_rule = case_rule
         self.strict = strict
         self.is_fed = is_fed

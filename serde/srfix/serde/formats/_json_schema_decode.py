@@ -54,7 +54,9 @@ _MISSING: Final = object()
 _NONE_TYPE: Final = type(None)
 
 
-def connect_decoder(writer: ConnectSchema, columns: Columns, *, case_rule: CaseRule, wrapped: bool, strict: bool = False) -> Decode:
+def connect_decoder(
+    writer: ConnectSchema, columns: Columns, *, case_rule: CaseRule, wrapped: bool, strict: bool = False
+) -> Decode:
     """Rows of the columns; with `wrapped=False` the body is the bare value of the only one.
 
     :param strict: a schema that leaves a column, or a field inside one, unfed has no rows.

@@ -53,7 +53,9 @@ def planned_feeds(
     """
     text, references = resolved.schema.text, resolved.references
     if format_ is Format.AVRO:
-        return feeds_of(_AvroWriter(load(text, references)), half.columns, case_rule, wrapped=half.wrapped, strict=strict)
+        return feeds_of(
+            _AvroWriter(load(text, references)), half.columns, case_rule, wrapped=half.wrapped, strict=strict
+        )
     writer = connect_schema(text, references)
     if case_rule is CaseRule.KSQLDB_2020:
         return _by_keys(writer, half)

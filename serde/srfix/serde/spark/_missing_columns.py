@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from srfix.serde.casing import declared_name
 from srfix.serde.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -53,11 +54,11 @@ def _missing(told: list[PlannedSchema]) -> list[str]:
 
 def _near(missing: list[str], told: list[PlannedSchema]) -> str:
     fields = list(dict.fromkeys(name for planned in told for name in _fields(planned)))
-    by_fold = {name.casefold(): name for name in reversed(fields)}
+    by_name = {declared_name(name): name for name in reversed(fields)}
     found = [
-        f"{by_fold[near[0]]!r} for {name}"
+        f"{by_name[near[0]]!r} for {name}"
         for name in missing[:_SHOWN]
-        if (near := difflib.get_close_matches(name.casefold(), by_fold, n=1))
+        if (near := difflib.get_close_matches(declared_name(name), by_name, n=1, cutoff=0.7))
     ]
     return f" Did you mean {', '.join(found)}?" if found else ""
 

@@ -120,7 +120,11 @@ class PlannedRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonColumns:
-    """What the columns about bad rows are called, in frames."""
+    """What the columns about tombstones and bad rows are called, in frames."""
+
+    tombstone: str
+    """True for a tombstone, false for everything else; in every frame that was read. The mark by which a null row may be
+    written as a tombstone."""
 
     reason: str
     """A `Reason`'s word (TOMBSTONE too); null where there is a row."""
@@ -133,4 +137,9 @@ class ReasonColumns:
 def reason_columns(role: Role) -> ReasonColumns:
     """`_srfix_reason` and so on for values, `_srfix_key_reason` and so on for keys."""
     front = "_srfix_key" if role is Role.KEY else "_srfix"
-    return ReasonColumns(reason=f"{front}_reason", message=f"{front}_message", payload=f"{front}_payload")
+    return ReasonColumns(
+        tombstone=f"{front}_tombstone",
+        reason=f"{front}_reason",
+        message=f"{front}_message",
+        payload=f"{front}_payload",
+    )

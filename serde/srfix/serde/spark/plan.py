@@ -124,18 +124,14 @@ class ReadPlan:
     def deserializer(self) -> Deserializer:
         """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
         if self.format is Format.JSON:
-            return JsonDeserializer(
-                self.columns, case_rule=self.case_rule, wrap=self.wrapped, strict=self.strict
-            )
+            return JsonDeserializer(self.columns, case_rule=self.case_rule, wrap=self.wrapped, strict=self.strict)
         if self.format is Format.KAFKA:
             return KafkaDeserializer(self.columns)
         assert self.policy is not None
         found = (schema.resolved for schema in self.schemas)
         resolver = PlannedResolver(self.policy, found, topic=self.topic, role=self.role)
         kind = _DESERIALIZERS[self.format]
-        return kind(
-            resolver, columns=self.columns, case_rule=self.case_rule, wrap=self.wrapped, strict=self.strict
-        )
+        return kind(resolver, columns=self.columns, case_rule=self.case_rule, wrap=self.wrapped, strict=self.strict)
 
     def spark_schema(self) -> str:
         """The rows' schema in Spark's JSON.
