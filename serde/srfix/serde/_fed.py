@@ -42,6 +42,7 @@ def unfed(
     *,
     strict: bool,
     what: str,
+    defaulted: Collection[str] = (),
 ) -> Unfed | None:
     """Why a writer's rows are none; None if they are.
 
@@ -50,19 +51,21 @@ def unfed(
     :param inside: the fields inside of columns, by path, that nothing feeds.
     :param fields: what the writer has instead.
     :param what: what has those fields: "the writer schema", "the document".
+    :param defaulted: paths that have a default of the reader's schema. It is as good as a value, but makes no row.
     """
+    what = f"{what[:1].upper()}{what[1:]}"
     if len(absent) == len(columns):
         message = (
-            f"{what[:1].upper()}{what[1:]} feeds none of the columns {_named(columns)}: it has "
-            f"{_named(fields) or 'no fields'}. Its record is of another type than theirs, or they are misspelt. Leave such rows out, or name columns that it has."
+            f"{what} feeds none of the columns {_named(columns)}: it has {_named(fields) or 'no fields'}. Its record is of "
+            "another type than theirs, or they are misspelt. Leave such rows out, or name columns that it has."
         )
         return Unfed(NothingFedError, message, tuple(columns))
-    lacking = (*absent, *inside)
+    lacking = [path for path in (*absent, *inside) if path not in defaulted]
     if not strict or not lacking:
         return None
     message = (
-        f"{what[:1].upper()}{what[1:]} does not feed {_named(lacking)}, and every column was asked for (strict): it has "
-        f"{_named(fields)}. Leave such rows out, or read them without strict: the columns are null there."
+        f"{what} does not feed {_named(lacking)}, and every column was asked for (strict): it has {_named(fields)}. Leave "
+        "such rows out, or read them without strict: the columns are null there."
     )
     return Unfed(ColumnNotFedError, message, tuple(lacking))
 

@@ -8,9 +8,9 @@ two bytes are as a varint, so that any other byte is a KeyError too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from srfix.serde._column_halves import struct_of
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
@@ -38,10 +38,13 @@ from srfix.serde.formats._avro_ints import is_plain_int
 from srfix.serde.formats._avro_leaves import BOOLEAN_SYMBOLS, Step, connect_type, for_array, head, leaf
 from srfix.serde.formats._avro_names import avro_fields
 from srfix.serde.formats._avro_readers import DECIMAL, INT, TIME_MICROS, TIME_MILLIS
-from srfix.serde.formats._avro_schema import AvroNode, describe, nullable_branch
+from srfix.serde.formats._avro_schema import AvroField, AvroNode, describe, nullable_branch
 from srfix.serde.interface import Value
 
-__all__ = ["Placed", "ReadPlan", "Step", "connect_default", "place"]
+__all__ = ["DefaultOf", "Placed", "ReadPlan", "Step", "connect_default", "defaulted", "place"]
+
+DefaultOf: TypeAlias = Callable[[AvroField, Column], Value]
+"""A field of a reader's schema, with its default, and the column → the value."""
 
 # What it makes other values of than it should.
 _STRICT: Final[dict[tuple[str, str], str]] = {("int", "time-millis"): TIME_MILLIS, ("long", "time-micros"): TIME_MICROS}
@@ -57,6 +60,8 @@ class ReadPlan:
     :param as_values: the root, a record, becomes the columns' values instead of a row, as typed arrays take them: times and
         dates as numbers, and nobody sees to it that what feeds an INTEGER has 32 bits.
     :param strict: every column, and every field inside one, must be fed.
+    :param default_of: makes the value of a field that the writer lacks and a reader's schema has a default for; None where
+        no such schema counts.
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class ReadPlan:
         bounds_decimals: bool = False,
         as_values: bool = False,
         strict: bool = False,
+        default_of: DefaultOf | None = None,
     ) -> None:
         self._case_rule = case_rule
         self._for_columns = for_columns
@@ -76,6 +82,8 @@ class ReadPlan:
         self._as_values = as_values
         self._strict = strict
         self._absent: list[str] = []
+        self._defaulted: set[str] = set()
+        self._default_of = default_of
         self.surplus: dict[AvroNode, int] = {}
         """What is made of a value of a type besides what fastavro gives (`Costs`)."""
         self._verbatim: dict[AvroNode, ParsedSchema] = {}
@@ -208,7 +216,18 @@ class ReadPlan:
         filled = {target.column.name for targets in placed.values() for target in targets}
         absent = [column.name for column in columns if column.name not in filled]
         inside = [path for path in dict.fromkeys(self._absent) if path not in absent]
-        return unfed([column.name for column in columns], absent, inside, names, strict=self._strict, what=what)
+        every = [column.name for column in columns]
+        return unfed(every, absent, inside, names, strict=self._strict, what=what, defaulted=self._defaulted)
+
+    def _defaults(self, node: AvroNode, columns: Columns, filled: Collection[str], path: str) -> dict[str, Value]:
+        """The values of columns that nothing feeds: the defaults of the reader's schema, or null."""
+        made: dict[str, Value] = {column.name: None for column in columns if column.name not in filled}
+        for field, column in defaulted(node, columns, filled, self._case_rule, path):
+            assert self._default_of is not None
+            made[column.name] = self._default_of(field, column)
+            self._defaulted.add(f"{path}->{column.name}".removeprefix("->"))
+            self._add(node, text_cost(len(repr(field.default))))
+        return made
 
     def _note_absent(self, columns: Columns, filled: Collection[str], path: str) -> None:
         where = f"{path.removeprefix('->')}->" if path else ""
@@ -253,7 +272,7 @@ class ReadPlan:
             ints=tuple(ints),
             finishes=tuple(finishes),
             shared=tuple(shared),
-            absent=tuple(name for name in names if name not in filled),
+            absent=self._defaults(node, columns, filled, path),
             picks=None if is_as_read else names,
             as_values=as_values,
         )
@@ -331,6 +350,18 @@ class ReadPlan:
             names=tuple(column.name for column in type_.fields), refusals=tuple(refusals), targets=targets
         )
         return Step(schema=schema, finish=unless_none(finish) if len(values) < len(node.branches) else finish)
+
+
+def defaulted(
+    node: AvroNode, columns: Columns, filled: Collection[str], case_rule: CaseRule, path: str
+) -> list[tuple[AvroField, Column]]:
+    """The defaults of a reader's schema that a record's columns get, where the writer lacks the field."""
+    if not node.defaults:
+        return []
+    placed = place(columns, [part.name for part in node.defaults], case_rule, path, what="the reader's schema")
+    by_name = {part.name: part for part in node.defaults}
+    found = ((by_name[name], target) for name, targets in placed.items() for target in targets)
+    return [(field, target.column) for field, target in found if target.counts and target.column.name not in filled]
 
 
 def _values_of(union: AvroNode) -> list[AvroNode]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from srfix.serde._column_types import Columns
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode, Encode
+from srfix.serde.formats._avro_resolution import ReaderSchema
 from srfix.serde.formats._json_decode import column_decoder, plain_decoder
 from srfix.serde.formats._json_encode import column_encoder, plain_encoder
 from srfix.serde.formats._unwrapped import check_json_columns
@@ -27,6 +28,7 @@ def decoder(
     references: tuple[str, ...] = (),
     wrapped: bool = True,
     strict: bool = False,
+    reader: ReaderSchema | None = None,
 ) -> Decode:
     """A decoder. Without columns it gives the parsed JSON: fractions are floats, whole numbers exact.
 

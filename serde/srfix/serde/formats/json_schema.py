@@ -15,6 +15,7 @@ from srfix.serde._half import half_of
 from srfix.serde.casing import CaseRule, match_keys
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats._avro_resolution import ReaderSchema
 from srfix.serde.formats._json_decode import column_decoder, plain_decoder
 from srfix.serde.formats._json_encode import column_encoder, plain_encoder
 from srfix.serde.formats._json_schema_columns import columns_from_json_schema, infer_json_schema
@@ -78,6 +79,7 @@ def decoder(
     references: tuple[str, ...] = (),
     wrapped: bool = True,
     strict: bool = False,
+    reader: ReaderSchema | None = None,
 ) -> Decode:
     """A decoder. Without columns it gives the parsed JSON, whatever the schema says: fractions are floats, whole numbers
     exact.
