@@ -18,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -153,6 +154,7 @@ def _await_command(told: Mapping[str, Any], answers: int, *streams: int) -> None
     sys.argv = told["argv"]
     os.environ.clear()
     os.environ.update(told["env"])
+    tempfile.tempdir = None  # noted before the fork, of the environment that was
     os.chdir(told["cwd"])
 
 

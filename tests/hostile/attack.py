@@ -229,6 +229,7 @@ def _await_command(told: Mapping[str, Any], answers: int, streams: Sequence[int]
     sys.argv = told["argv"]
     os.environ.clear()
     os.environ.update(told["env"])
+    tempfile.tempdir = None  # noted before the fork, of the environment that was
     os.chdir(told["cwd"])
     resource.setrlimit(resource.RLIMIT_CPU, (told["cpu_s"], told["cpu_s"] + 1))
     pages = int(Path("/proc/self/statm").read_text().split()[0])

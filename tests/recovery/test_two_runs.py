@@ -9,9 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from srfix.recovery.actions import Register
 from srfix.recovery.apply import AppliedInPartError, apply_plan
 from srfix.recovery.commands import srfix_command
+from srfix.recovery.journal import read_journal
 from srfix.recovery.rollback import roll_back
+from srfix.recovery.subject_state import read_subject_state
 from srfix.serde.errors import PlanError, RegistryError
 from tests.recovery.staging import PHANTOM, clock, plan_of
 from tests.recovery.test_journal_damaged import staged
@@ -40,9 +43,14 @@ def carry_out_twice(order: list[int], directory: Path, *, back_first: int) -> tu
                 for path in journals
                 for sentence in said
             ), said
+        ids = [action.schema_id for action in plan.actions if isinstance(action, Register)]
         for path in journals[back_first:] + journals[:back_first]:
             if path.exists():
                 list(roll_back(path, client, clock=clock))
+            done = [other for other, error in zip(journals, raised, strict=True) if error is None and other != path]
+            if done and not read_journal(done[0]).rolled_back:
+                held = read_subject_state(client, PHANTOM).schema_ids
+                assert set(ids) <= set(held), "the repair of the other run is not this one's to undo"
         assert registry.dump() == before, said
         return tuple(
             "done" if e is None else "part" if isinstance(e, AppliedInPartError) else "refused" for e in raised

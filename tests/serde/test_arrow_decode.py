@@ -248,13 +248,12 @@ UNVOUCHED = [
     ("A DATE", 5, "TYPE_MISMATCH"),
     ("A TIMESTAMP", datetime.date(2020, 1, 1), "TYPE_MISMATCH"),
     ("A TIMESTAMP", datetime.datetime(2020, 1, 1), "BAD_VALUE"),
-    ("A TIMESTAMP", datetime.datetime(2020, 1, 1, 0, 0, 0, 1, tzinfo=datetime.UTC), "BAD_VALUE"),
     (
         "A TIMESTAMP",
         datetime.datetime(1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
         "OVERFLOW",
     ),
-    ("A TIME", datetime.time(0, 0, 0, 1), "BAD_VALUE"),
+    ("A TIME", datetime.time(0, 0, 0, 1, tzinfo=datetime.UTC), "BAD_VALUE"),
     ("A DECIMAL(3, 1)", 1, "TYPE_MISMATCH"),
     ("A STRUCT<B INT>", {"b": 1}, "TYPE_MISMATCH"),
     ("A STRUCT<B INT>", [1], "TYPE_MISMATCH"),
@@ -286,6 +285,8 @@ class TestValuesThatArrowCannotHold:
             ("A DECIMAL(2, 2)", decimal.Decimal("-0.99")),
             ("A INT", -(2**31)),
             ("A DOUBLE", float("inf")),
+            ("A TIME", datetime.time(0, 0, 0, 1)),
+            ("A TIMESTAMP", datetime.datetime(2020, 1, 1, 0, 0, 0, 1, tzinfo=datetime.UTC)),
         ],
     )
     def test_what_fits_exactly_is_taken(self, columns: str, value: object) -> None:

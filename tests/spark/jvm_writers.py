@@ -173,8 +173,8 @@ class Writers:
             case ScalarType.DATE:
                 return [bounded("int", _DAYS), bounded("int", _DAYS, "date")]
             case ScalarType.TIMESTAMP:
-                kinds = (None, "timestamp-millis", "timestamp-micros", "local-timestamp-millis")
-                return ["int", *(bounded("long", _MILLIS, kind) for kind in kinds)]
+                micros = bounded("long", (_MILLIS[0] * 1000, _MILLIS[1] * 1000 + 999), "timestamp-micros")
+                return ["int", *(bounded("long", _MILLIS, kind) for kind in (None, "timestamp-millis")), micros]
             case _:
                 raise AssertionError(type_)
 

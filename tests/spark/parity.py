@@ -18,6 +18,7 @@ from srfix.serde.spark import ReadPlan
 from srfix.serde.spark._jvm_read import JvmRead, jvm_read
 from srfix.serde.spark._pyspark.arrow import arrow_decoded, decoded_type
 from srfix.serde.spark._pyspark.jvm import jvm_decoded
+from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
 
 __all__ = ["Compared", "Decoded", "Payloads", "compare"]
 
@@ -68,12 +69,14 @@ def _job(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
     frame = spark.createDataFrame(rows, "i int, " + ", ".join(f"{name} binary" for name in names))
     reads = [_jvm(each.plan) for each in given]
     decoded: list[Column] = []
+    strict: dict[str, Column] = {}
     for name, each, read in zip(names, given, reads, strict=True):
         as_text = _with_texts(decoded_type(each.plan))
         decoded.append(arrow_decoded(each.plan, F.col(name)).cast(as_text).alias(f"arrow_{name}"))
         if read is not None:
-            decoded.append(jvm_decoded(read, F.col(name)).cast(as_text).alias(f"jvm_{name}"))
-    found = sorted(frame.select("i", *decoded).collect(), key=lambda row: int(row["i"]))
+            decoded.append(jvm_decoded(read, F.col(name)).alias(f"jvm_{name}"))
+            strict[f"jvm_{name}"] = _strict(F.col(f"jvm_{name}"), each.plan).cast(as_text)
+    found = sorted(frame.select("i", *decoded).withColumns(strict).collect(), key=lambda row: int(row["i"]))
     for name, each, read in zip(names, given, reads, strict=True):
         expected = deserialize_many(
             each.payloads, SerdeContext(each.plan.topic), each.plan.deserializer(), on_error="quarantine"
@@ -87,6 +90,15 @@ def _job(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
                 arrow=_got(row[f"arrow_{name}"]),
                 jvm=None if read is None else _got(row[f"jvm_{name}"]),
             )
+
+
+def _strict(decoded: Column, plan: ReadPlan) -> Column:
+    """As frames are read (`frames.decode_frame`)."""
+    holds = is_pythons(plan.columns, decoded.getField("row"))
+    if holds is None:
+        return decoded
+    bad = F.struct(F.lit(None).alias("row"), F.lit(Reason.DECODE_FAILED.value).alias("reason"), F.lit(BEYOND_PYTHON))
+    return F.when(holds, decoded).otherwise(bad.cast(decoded_type(plan)))
 
 
 def _jvm(plan: ReadPlan) -> JvmRead | None:

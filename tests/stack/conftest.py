@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.fixtures.registry.apicurio import ApicurioRegistry
-from tests.stack.scene import Scene, new_scene
+from tests.stack.scene import Scene, new_scene, without_what_is_made
 
 PROPERTIES: Final = {
     # A killed application is missed after its session's time-out, for which the broker has a lower limit.
@@ -27,7 +26,6 @@ PROPERTIES: Final = {
     "log.cleaner.backoff.ms": "100",
 }
 LOG_LINES: Final = 40
-SECONDS: Final = 30.0
 
 _broker: Final = pytest.StashKey[KraftBroker]()
 _apicurio: Final = pytest.StashKey[ApicurioRegistry]()
@@ -59,16 +57,9 @@ def registry() -> Iterator[FixtureRegistry]:
 
 @pytest.fixture
 def scene(broker: KraftBroker, registry: FixtureRegistry, tmp_path: Path) -> Iterator[Scene]:
-    """An application that has met nothing yet, and whose topics go with it.
-
-    The next test's registry gives the same ids to other schemas, so that a topic that is left would be a rival there.
-    """
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    before = _topics(admin)
-    yield new_scene(broker, registry, tmp_path)
-    if made := sorted(_topics(admin) - before):
-        for deleted in admin.delete_topics(made).values():
-            deleted.result(timeout=SECONDS)
+    """An application that has met nothing yet, and whose topics go with it."""
+    with without_what_is_made(broker):
+        yield new_scene(broker, registry, tmp_path)
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +94,3 @@ def _children() -> dict[int, str]:
         except (FileNotFoundError, ProcessLookupError):
             continue
     return found
-
-
-def _topics(admin: AdminClient) -> set[str]:
-    return {name for name in admin.list_topics(timeout=SECONDS).topics if not name.startswith("__")}

@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -15,7 +17,8 @@ from uuid import uuid4
 
 import fastavro
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
 
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.streams import (
@@ -30,6 +33,8 @@ from srfix.serde.registry.models import Json
 from srfix.serde.subjects import ChangelogSubject, Role, Subject, changelog_topic, subject_for
 from srfix.serde.wire import frame_id
 
+SECONDS: Final = 30.0
+"""How long the broker may take for what concerns topics."""
 PARTITIONS: Final = 3
 WRITER_SCHEMA: Final = {
     "type": "record",
@@ -242,3 +247,25 @@ def assert_join_kills(
     assert "MeteredKeyValueStore.get" in outermost.message
     assert tuple(rest) == read_failure(scene)
     application.wait_for_state("ERROR")
+
+
+@contextmanager
+def without_what_is_made(broker: KraftBroker) -> Iterator[None]:
+    """Deletes the topics that are made inside, and waits until nobody lists them any more.
+
+    The next test's registry gives the same ids to other schemas, so that a topic that is left would be a rival there.
+    """
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    before = _topics(admin)
+    yield
+    made = sorted(_topics(admin) - before)
+    for topic, deleted in (admin.delete_topics(made) if made else {}).items():
+        with suppress(KafkaException):  # deleted by the application meanwhile
+            deleted.result(timeout=SECONDS)
+        deadline = time.monotonic() + SECONDS
+        while topic in _topics(admin) and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+
+def _topics(admin: AdminClient) -> set[str]:
+    return {name for name in admin.list_topics(timeout=SECONDS).topics if not name.startswith("__")}

@@ -6,6 +6,7 @@ called in the application's log is each registry's own word.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ import pytest
 
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.apicurio import ApicurioRegistry
-from tests.stack.scene import Scene, new_scene
+from tests.stack.scene import Scene, new_scene, without_what_is_made
 from tests.stack.test_case_01_incident import test_a_store_that_cannot_be_read_after_its_state_was_lost_is_repaired
 from tests.stack.test_case_04_refused import (
     test_a_repair_that_is_refused_in_the_middle_is_undone_without_a_trace_or_finished,
@@ -37,6 +38,7 @@ def registry(apicurio: ApicurioRegistry) -> ApicurioRegistry:
 
 
 @pytest.fixture
-def scene(broker: KraftBroker, registry: ApicurioRegistry, tmp_path: Path) -> Scene:
-    """An application that has met nothing yet."""
-    return new_scene(broker, registry, tmp_path, missing=MISSING)
+def scene(broker: KraftBroker, registry: ApicurioRegistry, tmp_path: Path) -> Iterator[Scene]:
+    """An application that has met nothing yet, and whose topics go with it."""
+    with without_what_is_made(broker):
+        yield new_scene(broker, registry, tmp_path, missing=MISSING)

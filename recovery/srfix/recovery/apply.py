@@ -76,7 +76,7 @@ class Reopened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalSetAside:
-    """The journal of an earlier repair, which was over or never begun, was renamed."""
+    """The journal of a repair that was over, never begun or not told of by a whole line, was renamed."""
 
     path: Path
     """Its new name."""
@@ -166,7 +166,7 @@ class _Run:
                 yield StepDone(action=action)
             self.journal.write("finished")
         except (PlanError, RegistryError) as error:
-            self._note_stopped()
+            self._note_stopped(error)
             if not self.state.after and self._has_left_nothing(error):
                 raise
             done = len(self.state.after)
@@ -176,11 +176,12 @@ class _Run:
                 "Mend the cause and run the same srfix apply again, or undo it with srfix rollback."
             ) from error
 
-    def _note_stopped(self) -> None:
-        """So that a rollback knows that no line is missing behind this one."""
+    def _note_stopped(self, error: SrfixError) -> None:
+        """So that a rollback knows that no line is missing behind this one, and what was refused and is not our doing."""
+        refused = self.state.in_flight is not None and _is_refusal(error)
         if not self.journal.is_blank:
             with suppress(PlanError):  # a full disk: what stopped the repair is said anyway
-                self.journal.write("stopped")
+                self.journal.write("stopped", **({"refused": True} if refused else {}))
 
     def _has_left_nothing(self, error: SrfixError) -> bool:
         """True if no step was begun, or the first was refused and has left no trace."""
@@ -245,6 +246,11 @@ class _Run:
         self.now[action.subject] = after
 
 
+def _is_refusal(error: SrfixError) -> bool:
+    """True if the registry has answered that it did not do what was asked, and no earlier attempt was lost."""
+    return isinstance(error, RegistryAnswerError) and error.status < 500 and not error.earlier_attempt_lost
+
+
 def settle_in_flight(state: JournalState, registry: RegistryClient, journal: Journal) -> int | None:
     """Looks whether the step that was begun and not seen to end has happened, and journals it if so.
 
@@ -267,7 +273,8 @@ def settle_in_flight(state: JournalState, registry: RegistryClient, journal: Jou
         raise _wrong_id(action)
     raise PlanError(
         f"Step {step} ({action.kind}) was interrupted, and {action.subject} is now neither as before nor as after it: "
-        f"{difference(before, found)}. Somebody else changed it; undo the repair with srfix rollback, or compare it "
+        f"{difference(before, found)}. Somebody else changed it, another run of this plan perhaps: see with srfix verify "
+        "whether the repair stands. If it does, leave it; else undo this run with srfix rollback, or compare the subject "
         "with the journal by hand."
     )
 

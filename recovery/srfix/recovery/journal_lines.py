@@ -50,6 +50,8 @@ class JournalState:
     """True if the plan was carried out to its end."""
     stopped: bool = False
     """True if the last run said that it stopped: it has done nothing but what stands here."""
+    refused: bool = False
+    """True if the registry refused the step in flight: what looks like its outcome is another's doing."""
     rolling_back: bool = False
     """True if a rollback was begun."""
     undoing: set[int] = field(default_factory=set)
@@ -195,8 +197,8 @@ class _Reader:
             case {"event": "finished"}:
                 state.finished = True
                 return state.after.keys() == self._actions.keys() and not state.rolling_back
-            case {"event": "stopped"}:
-                state.stopped = True
+            case {"event": "stopped", **rest}:
+                state.stopped, state.refused = True, rest.get("refused") is True
                 return True
             case {"event": "reopened", "steps": list(steps), "expects": dict(expects)}:
                 if not state.finished or state.rolling_back:
@@ -230,7 +232,7 @@ class _Reader:
         if state.rolling_back or step != following or self._actions[step].subject != found.subject:
             return False
         state.before[step] = found
-        state.stopped = False
+        state.stopped = state.refused = False
         return True
 
     def _after(self, step: int, found: SubjectState, answer: object) -> bool:

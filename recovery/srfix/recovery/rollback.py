@@ -165,7 +165,7 @@ def _settle(state: JournalState, registry: RegistryClient, journal: Journal) -> 
     A registration that came back with another id than the plan says is taken back here and now.
     """
     step = state.in_flight
-    if step is None:
+    if step is None or state.refused:
         return
     action = next(action for action in state.plan.actions if action.step == step)
     before = state.before[step]

@@ -155,7 +155,7 @@ class _Run:
             what=f"topic {finding.source_topic}, from which the store restores, is gone from this cluster; check "
             "--bootstrap-servers",
         )
-        yield from AskedIds.ask(self.plan, finding, (), self.registry).events(self.registry)
+        yield from AskedIds.ask(self.plan, finding, (), self.registry).events(self.registry, is_partial=True)
         yield from _standing(self.plan.expects[finding.subject], self.registry)
 
     def _of_finding(self, finding: PlannedFinding, keys: KeyRole) -> Iterator[Event]:
@@ -167,7 +167,7 @@ class _Run:
                     what=f"{census.topic} partition {partition.partition}: {partition.stopped_early}",
                 )
         asked = AskedIds.ask(self.plan, finding, restorable_ids(census, finding.role), self.registry)
-        yield from asked.events(self.registry)
+        yield from asked.events(self.registry, is_partial=census.is_partial)
         for event in self._rows(finding, keys, asked, asked.planned | asked.left_out.keys() | set(before.schema_ids)):
             # What reads every row reads these too: they count once.
             yield event if self.every_row is None else replace(event, rows=0)
@@ -189,7 +189,7 @@ class _Run:
 
     def _of_other_role(self, beside: PlannedFinding, keys: KeyRole) -> Iterator[Event]:
         asked = AskedIds.ask(self.plan, beside, restorable_ids(keys.census, beside.role), self.registry)
-        yield from asked.events(self.registry)
+        yield from asked.events(self.registry, is_partial=keys.census.is_partial)
         yield from self._rows(beside, keys, asked, None)
 
     def _rows(

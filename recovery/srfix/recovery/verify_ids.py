@@ -71,9 +71,10 @@ class AskedIds:
             },
         )
 
-    def events(self, registry: RegistryClient) -> Iterator[Event]:
+    def events(self, registry: RegistryClient, *, is_partial: bool = False) -> Iterator[Event]:
         """What came of it, by ascending id.
 
+        :param is_partial: the topic was not read to its end, or not at all: what was not read may carry an id.
         :raises RegistryError: if the registry does not answer.
         """
         if self.texts and all(_is_absent(self.memberships[schema_id]) for schema_id in self.texts):
@@ -83,14 +84,15 @@ class AskedIds:
                 "is another registry than the plan's",
             )
         for membership in self.memberships.values():
-            yield self._event(membership, registry)
+            yield self._event(membership, registry, is_partial=is_partial)
 
-    def _event(self, membership: Membership, registry: RegistryClient) -> Event:
+    def _event(self, membership: Membership, registry: RegistryClient, *, is_partial: bool) -> Event:
         schema_id = membership.schema_id
         problem = self._problem(membership) or self._another_content(membership, registry)
         if problem is not None:
             return Problem(subject=self.finding.subject, what=f"schema id {schema_id}{problem}", schema_id=schema_id)
-        not_live = "" if schema_id in self.live else "; no live row carries it, so none was decoded"
+        where = "of what was read (not all) carries it" if is_partial else "carries it"
+        not_live = "" if schema_id in self.live else f"; no live row {where}, so none was decoded"
         return Confirmed(
             subject=self.finding.subject,
             what=f"schema id {schema_id} {self._found(membership)}{not_live}",

@@ -33,6 +33,11 @@ def why_theirs(
     version = f"version {found.version} of {action.subject}"
     if action.step in state.undoing and found.deleted:
         return None  # an earlier run of this rollback was ended between its soft and its hard delete
+    if found.deleted and not left.deleted and state.stopped:
+        return (
+            f"somebody soft-deleted {version} since, which this run left live: another run of the plan has gone on with it, "
+            "and what it repaired may need it (roll that back by its own journal; srfix verify says whether it stands)"
+        )
     if left.deleted and not found.deleted:
         return (
             f"the repair left {version} soft-deleted, and it is live: somebody registered it again since; it is theirs"

@@ -10,6 +10,9 @@
 | BYTES, DECIMAL | bytes | bytes |
 | ARRAY, MAP, STRUCT | array, map, struct | the same |
 
+Numbers of days, of a day and of instants are what the writer's schema says where units are read (`_time_units`); under
+ksqlDB's own case rules a TIME or TIMESTAMP takes any number for milliseconds, as below.
+
 `validateSchema` compares types only, and before it looks whether the value is null: `refusal`. What then becomes of a value
 that is there is `coercion`. A writer's Date, Time or Timestamp is first reduced to its number (`maybeConvertLogicalType`), so
 any of them feeds a BIGINT, a STRING or each other; the number is what a coercion is called with:
@@ -72,8 +75,12 @@ _ACCEPTED: Final = {
 }
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MILLISECOND: Final = datetime.timedelta(milliseconds=1)
+_MICROSECOND: Final = datetime.timedelta(microseconds=1)
+_PER_SECOND: Final = 1_000
+"""Of a TIME's and a TIMESTAMP's numbers, where no unit says otherwise."""
+_UNITS: Final = {1_000: "milliseconds", 1_000_000: "microseconds", 1_000_000_000: "nanoseconds"}
 _EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
+_DAY_S: Final = 86_400
 _DAY_MS: Final = 86_400_000
 _SHOWN_CHARACTERS: Final = 60
 
@@ -114,36 +121,39 @@ def incompatible(writer: str, column: ColumnType, path: str) -> IncompatibleType
     )
 
 
-def coercion(writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str) -> Coerce | None:
+def coercion(
+    writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str, *, per_second: int = _PER_SECOND
+) -> Coerce | None:
     """What makes the column's value of a writer's value that is not null; None if it is it already.
 
-    Called with types that `refusal` lets pass.
+    Called with types that `refusal`, or `_time_units.refusal_in_unit`, lets pass.
 
     :param name: the name of the writer's Connect schema; of a logical type it counts.
+    :param per_second: how many of the writer's numbers are a second, for a TIME or a TIMESTAMP.
     """
     if name == TIME_NAME and writer is ConnectType.INT32:
         # `Time.toLogical` and `Time.fromLogical` have looked at it before ksqlDB sees it.
-        to_column = _of_number(column, path)
+        to_column = _of_number(column, path, per_second)
         return _within_a_day(to_column, column, path)
     if writer is ConnectType.BYTES:
         return _of_bytes(name, column, path)
     if writer in _INT64:
-        return _of_number(column, path)
+        return _of_number(column, path, per_second)
     if column is not ScalarType.STRING:
         return None
     return _TEXTS.get(writer)
 
 
-def _of_number(column: ScalarType | Decimal, path: str) -> Coerce | None:
+def _of_number(column: ScalarType | Decimal, path: str, per_second: int) -> Coerce | None:
     match column:
         case ScalarType.STRING:
             return _integer_text
         case ScalarType.DATE:
             return _to_date(path)
         case ScalarType.TIME:
-            return _to_time(path)
+            return _to_time(path, per_second)
         case ScalarType.TIMESTAMP:
-            return _to_timestamp(path)
+            return _to_timestamp(path, per_second)
         case _:
             return None
 
@@ -217,32 +227,53 @@ def _to_date(path: str) -> Coerce:
     return coerce
 
 
-def _to_time(path: str) -> Coerce:
+def _to_time(path: str, per_second: int) -> Coerce:
+    unit, a_day = _UNITS[per_second], _DAY_S * per_second
+    micros = _to_micros(ScalarType.TIME, path, per_second)
+
     def coerce(value: Value) -> Value:
-        ms = cast("int", value)
-        if not 0 <= ms < _DAY_MS:
-            what = "Python's time has the milliseconds 0 to 86399999 of a day"
+        number = cast("int", value)
+        if not 0 <= number < a_day:
+            what = f"Python's time has the {unit} 0 to {a_day - 1} of a day"
             raise _misfit(value, what, ScalarType.TIME, path)
-        seconds, ms = divmod(ms, 1000)
+        seconds, micro = divmod(micros(number), 1_000_000)
         minutes, seconds = divmod(seconds, 60)
         hours, minutes = divmod(minutes, 60)
-        return datetime.time(hours, minutes, seconds, ms * 1000)
+        return datetime.time(hours, minutes, seconds, micro)
 
     return coerce
 
 
-def _to_timestamp(path: str) -> Coerce:
+def _to_timestamp(path: str, per_second: int) -> Coerce:
+    unit, duration = _UNITS[per_second], _MICROSECOND * max(1, 1_000_000 // per_second)
+    micros = _to_micros(ScalarType.TIMESTAMP, path, per_second) if per_second > 1_000_000 else None
+
     def coerce(value: Value) -> Value:
         try:
-            return _EPOCH + value * _MILLISECOND  # type: ignore[operator]  # an int: a cast would cost as much as the sum
+            number = value if micros is None else micros(value)  # type: ignore[arg-type]  # an int, as below
+            return _EPOCH + number * duration  # type: ignore[operator]  # a cast would cost as much as the sum
         except OverflowError as error:
-            what = (
-                "so many milliseconds since 1970 are outside of the years 1 to 9999, which are all that Python's "
-                "datetime has"
-            )
+            what = f"so many {unit} since 1970 are outside of the years 1 to 9999, which are all that Python's datetime has"
             raise _misfit(value, what, ScalarType.TIMESTAMP, path) from error
 
     return coerce
+
+
+def _to_micros(column: ScalarType, path: str, per_second: int) -> Callable[[int], int]:
+    """Whole microseconds, of which times and timestamps have no parts."""
+    if per_second <= 1_000_000:
+        factor = 1_000_000 // per_second
+        return lambda number: number * factor
+    finer = per_second // 1_000_000
+
+    def micros(number: int) -> int:
+        whole, rest = divmod(number, finer)
+        if rest:
+            what = f"it is no whole microsecond, and {column.value} has none finer. A BIGINT column holds the number"
+            raise _misfit(number, what, column, path)
+        return whole
+
+    return micros
 
 
 def refusal_of_values(

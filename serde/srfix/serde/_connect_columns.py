@@ -64,6 +64,7 @@ named (`ORIGINAL_FIELD_NAME`, what KEY_SCHEMA_ID and VALUE_SCHEMA_ID mean)."""
 
 NO_PRECISION: Final = 64
 """The precision of a decimal that names none (`AvroData.CONNECT_AVRO_DECIMAL_PRECISION_DEFAULT`, `DecimalUtil`)."""
+_SPARK_DIGITS: Final = 38
 _WRAPPERS: Final = {Role.KEY: "ROWKEY", Role.VALUE: "ROWVAL"}
 
 
@@ -92,10 +93,17 @@ class _UnsupportedTypeError(Exception):
 
 
 def columns_of(
-    schema: ConnectSchema, *, names: NameRule = "upper", role: Role = Role.VALUE, wrapped: bool = True
+    schema: ConnectSchema,
+    *,
+    names: NameRule = "upper",
+    role: Role = Role.VALUE,
+    wrapped: bool = True,
+    for_spark: bool = False,
 ) -> Inferred:
     """The columns of a schema.
 
+    :param for_spark: leaves out also what no column of Spark's holds, and types that contain themselves: the innermost field
+        that has them.
     :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
     :param wrapped: False takes the whole schema as the type of one column (`SerdeUtils.wrapSingle`). The engine infers
         keys so, always (`DefaultSchemaInjector`), a record's too: it becomes a STRUCT.
@@ -110,18 +118,22 @@ def columns_of(
             f"{role.value} is not wrapped (ksqlDB's WRAP_SINGLE_VALUE=false); then it is the one column "
             f"{_WRAPPERS[role]}."
         )
-    inference = _Inference(upper=names == "upper")
+    inference = _Inference(upper=names == "upper", for_spark=for_spark)
     columns = inference.fields(schema, path="", depth=1)
     if not columns:
         reasons = "".join(f" {part.path}: {part.reason}." for part in inference.dropped)
-        raise ColumnError(f"The schema does not include any columns with types that ksqlDB supports.{reasons}")
+        whose = "Spark" if for_spark else "ksqlDB"
+        raise ColumnError(f"The schema does not include any columns with types that {whose} supports.{reasons}")
     return Inferred(usable_columns(columns), tuple(inference.dropped))
 
 
 class _Inference:
-    def __init__(self, *, upper: bool) -> None:
+    def __init__(self, *, upper: bool, for_spark: bool) -> None:
         self.dropped: list[Dropped] = []
         self._upper = upper
+        self._for_spark = for_spark
+        # The fields of the STRUCTs that are being walked.
+        self._open: list[tuple[ConnectField, ...]] = []
         self._count = 0
 
     def fields(self, schema: ConnectSchema, *, path: str, depth: int) -> Columns:
@@ -155,16 +167,28 @@ class _Inference:
             )
         match schema.type:
             case ConnectType.STRUCT:
-                return Struct(self.fields(schema, path=path, depth=depth + 1))
+                return self._struct(schema, path=path, depth=depth)
             case ConnectType.ARRAY:
                 return Array(self._type(schema.values, path=f"{path}->ARRAY", depth=depth + 1))
             case ConnectType.MAP:
                 keys = self._type(schema.keys, path=f"{path}->MAP_KEY", depth=depth + 1)
-                if keys not in _MAP_KEYS:
+                if keys not in _MAP_KEYS or (self._for_spark and keys != STRING):
                     raise _UnsupportedTypeError(f"Unsupported type for map key: {_word(keys)}")
                 return Map(self._type(schema.values, path=f"{path}->MAP_VAL", depth=depth + 1))
             case _:
-                return _scalar(schema, path)
+                return _for_spark(schema, path) if self._for_spark else _scalar(schema, path)
+
+    def _struct(self, schema: ConnectSchema, *, path: str, depth: int) -> Struct:
+        if self._for_spark and schema.fields and any(schema.fields is fields for fields in self._open):
+            raise _UnsupportedTypeError("The type contains itself, and no column's does")
+        self._open.append(schema.fields)
+        try:
+            fields = self.fields(schema, path=path, depth=depth + 1)
+        finally:
+            self._open.pop()
+        if self._for_spark and schema.fields and not fields:
+            raise _UnsupportedTypeError("No column holds any of its fields")
+        return Struct(fields)
 
 
 _LOGICAL: Final = {
@@ -191,6 +215,20 @@ def _scalar(schema: ConnectSchema, path: str) -> ScalarType | Decimal:
     if schema.type is ConnectType.BYTES and schema.name == DECIMAL_NAME:
         return _decimal(schema, path)
     return _LOGICAL.get((schema.type, schema.name or "")) or _WIDENED[schema.type]
+
+
+def _for_spark(schema: ConnectSchema, path: str) -> ScalarType | Decimal:
+    try:
+        type_ = _scalar(schema, path)
+    except ColumnError as error:
+        raise _UnsupportedTypeError(error.message) from None
+    if type_ is TIME:
+        raise _UnsupportedTypeError("Spark has no such type as TIME. Declare a column INTEGER or BIGINT for its number")
+    if isinstance(type_, Decimal) and type_.precision > _SPARK_DIGITS:
+        raise _UnsupportedTypeError(
+            f"Spark's decimals have {_SPARK_DIGITS} digits, and this one {type_.precision}. Declare a smaller column"
+        )
+    return type_
 
 
 def _decimal(schema: ConnectSchema, path: str) -> Decimal:

@@ -35,12 +35,15 @@ class OwnOptions:
     """Avro: the internal schema's record name."""
     validate: bool = False
     """JSON Schema: whether bodies are checked."""
+    cut_times: bool = False
+    """Whether times finer than the schema's are cut."""
 
     def given(self) -> dict[str, Any]:
         """Those that are not as they are anyway."""
-        return ({} if self.full_name is None else {"full_name": self.full_name}) | (
-            {"validate": True} if self.validate else {}
-        )
+        flags = {"validate": self.validate, "cut_times": self.cut_times}
+        return ({} if self.full_name is None else {"full_name": self.full_name}) | {
+            name: True for name, is_set in flags.items() if is_set
+        }
 
 
 class FramedSerializer:
@@ -101,7 +104,9 @@ class FramedSerializer:
         internal: dict[str, Any] = {"generation": generation, "written_by": written_by}
         if own.full_name is not None:
             internal["full_name"] = own.full_name
-        plans = ColumnPlans(self._format, columns, wrap, case_rule, internal, validate=own.validate)
+        plans = ColumnPlans(
+            self._format, columns, wrap, case_rule, internal, validate=own.validate, cut_times=own.cut_times
+        )
         if schema_id is not None or version is not None:
             lookup = cast("SchemaLookup", registry)
             self._choice = ExistingSchema(lookup, plans.encode_under, subjects, schema_id=schema_id, version=version)
@@ -136,10 +141,12 @@ class FramedSerializer:
         register: bool = True,
         normalize: bool = False,
         schema_id_framing: Framing = Framing.PREFIX_ID,
+        cut_times: bool = False,
     ) -> Self:
         """A serializer that writes under exactly this schema: a text, or a schema with references, which are asked for
         with the first row. Rows have its field names.
 
+        :param cut_times: True to cut times that are finer than the schema's; refused otherwise.
         :raises SchemaError: if the text is not a schema of the format.
         """
         return cls._for_schema(
@@ -149,7 +156,7 @@ class FramedSerializer:
             register=register,
             normalize=normalize,
             schema_id_framing=schema_id_framing,
-            own=OwnOptions(),
+            own=OwnOptions(cut_times=cut_times),
         )
 
     @classmethod
@@ -178,7 +185,9 @@ class FramedSerializer:
         choice = serializer._choice = OwnSchema(
             registry,
             lambda _: given,
-            ColumnPlans(cls._format, None, None, CaseRule.EXACT, {}, validate=own.validate).encode,
+            ColumnPlans(
+                cls._format, None, None, CaseRule.EXACT, {}, validate=own.validate, cut_times=own.cut_times
+            ).encode,
             subjects,
             register=register,
             normalize=normalize,

@@ -40,8 +40,10 @@ class ColumnPlans:
         internal: Mapping[str, Any],
         *,
         validate: bool = False,
+        cut_times: bool = False,
     ) -> None:
         self._validate = validate
+        self._cut_times = cut_times
         self._format = format_
         self._columns = columns
         self._wrap = wrap
@@ -58,7 +60,9 @@ class ColumnPlans:
 
     def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
         """How rows are written under their own schema."""
-        encode = encode_plan(self._format, schema.text, self._half(role), self._case_rule, references)
+        encode = encode_plan(
+            self._format, schema.text, self._half(role), self._case_rule, references, cut_times=self._cut_times
+        )
         return self._validated(encode, schema, references)
 
     def encode_under(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
@@ -71,9 +75,15 @@ class ColumnPlans:
 
     def _under(self, schema: Schema, references: tuple[str, ...], half: Half | None) -> EncodeOrNone:
         if half is None:
-            return encode_plan(self._format, schema.text, None, CaseRule.EXACT, references)
+            return encode_plan(self._format, schema.text, None, CaseRule.EXACT, references, cut_times=self._cut_times)
         make = schema_module_of(self._format).encoder_under
-        encode = make(schema.text, columns=half.columns, references=references, wrapped=half.wrapped)
+        encode = make(
+            schema.text,
+            columns=half.columns,
+            references=references,
+            wrapped=half.wrapped,
+            cut_times=self._cut_times,
+        )
         return encode if half.wrapped else _none_for_null(encode, half, CaseRule.EXACT)
 
     def _validated(self, encode: EncodeOrNone, schema: Schema, references: tuple[str, ...]) -> EncodeOrNone:
@@ -106,7 +116,13 @@ def decode_plan(
 
 
 def encode_plan(
-    format_: Format, text: str | None, half: Half | None, case_rule: CaseRule, references: tuple[str, ...] = ()
+    format_: Format,
+    text: str | None,
+    half: Half | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    *,
+    cut_times: bool = False,
 ) -> EncodeOrNone:
     """A plan for writing; without a half, rows as the schema has them."""
     encode = module_of(format_).encoder(
@@ -115,6 +131,7 @@ def encode_plan(
         case_rule=case_rule,
         references=references,
         wrapped=half is None or half.wrapped,
+        cut_times=cut_times,
     )
     return encode if half is None or half.wrapped else _none_for_null(encode, half, case_rule)
 

@@ -66,6 +66,25 @@ class _Schemaless(Generic[_Plan]):
 class SchemalessSerializer(_Schemaless[EncodeOrNone]):
     """Writes rows without a schema. Thread-safe and picklable."""
 
+    def __init__(
+        self,
+        columns: Columns | None = None,
+        *,
+        case_rule: CaseRule = CaseRule.UNIQUE,
+        wrap: bool | None = None,
+        cut_times: bool = False,
+    ) -> None:
+        """
+        :param cut_times: True to cut times to milliseconds; finer ones are refused otherwise.
+        :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+        """
+        self._cut_times = cut_times
+        super().__init__(columns, case_rule=case_rule, wrap=wrap)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        make = partial(type(self), case_rule=self._case_rule, wrap=self._wrap, cut_times=self._cut_times)
+        return make, (self._columns,)
+
     def __call__(self, row: object, ctx: Context) -> bytes | None:
         """The payload; None for None (a tombstone), and for a bare null.
 
@@ -80,7 +99,7 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone]):
             raise written_to(error, ctx) from error
 
     def _made(self, half: Half | None) -> EncodeOrNone:
-        return encode_plan(self._format, None, half, self._case_rule)
+        return encode_plan(self._format, None, half, self._case_rule, cut_times=self._cut_times)
 
 
 class SchemalessDeserializer(_Schemaless[Decode]):

@@ -13,8 +13,9 @@ With columns a row has exactly those, in their order, fed by the writer's fields
 field feeds is None. What feeds none of them is no row of theirs (`NothingFedError`): another record type, or columns that are
 misspelt; a field that holds null feeds its column. With `strict=True` every column must be fed.
 
-Columns that are marked as KEY make the keys, the others the values (by `ctx.field`); where none is marked, all make either. `wrap` says whether a single column stands in a record: None is ksqlDB's default, by which a
-key's does not. A bare null is `{column: None}`; None, whatever the columns, is a null payload.
+Columns that are marked as KEY make the keys, the others the values (by `ctx.field`); where none is marked, all make either.
+`wrap` says whether a single column stands in a record: None is ksqlDB's default, by which a key's does not. A bare null is
+`{column: None}`; None, whatever the columns, is a null payload.
 """
 
 from __future__ import annotations

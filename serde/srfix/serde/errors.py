@@ -17,6 +17,7 @@
     │   ├── ColumnNotFedError         a column that the writer does not feed, where every one was asked for
     │   │   └── NothingFedError       the writer feeds none of the columns: its record is not of their kind
     │   ├── IncompatibleTypeError     a writer type that cannot feed the column
+    │   │   └── TimeUnitError         because its numbers are no such day, time or instant
     │   └── CoercionError             a value that does not fit the column that it feeds
     │       └── OutOfRangeError       because it is beyond what the column, Python or Arrow can hold
     ├── EncodeError                   a row that does not fit its columns
@@ -98,6 +99,7 @@ __all__ = [
     "SrfixError",
     "StateDirectoryError",
     "SubjectVersionError",
+    "TimeUnitError",
     "TopologyError",
     "TrailingBytesError",
     "TruncatedBodyError",
@@ -216,6 +218,17 @@ class IncompatibleTypeError(DecodeError):
     """Where, from the root: `->A->ARRAY->B`."""
     writer_type: str
     """The writer's type."""
+    column_type: str
+    """The column's type."""
+
+
+class TimeUnitError(IncompatibleTypeError):
+    """The writer's numbers are none of the days, times of day or instants that the column holds."""
+
+    path: str
+    """Where, from the root: `->A->ARRAY->B`."""
+    writer_type: str
+    """The writer's type, with what it says of its numbers."""
     column_type: str
     """The column's type."""
 

@@ -21,7 +21,8 @@ __all__ = ["is_there", "open_file", "parse_json", "read_file", "refuse_what_is_n
 
 _CHUNK: Final = 1 << 20
 _KINDS: Final = {
-    stat.S_IFIFO: "it is a named pipe, not a file; write what it gives to a file first",
+    stat.S_IFIFO: "it is a named pipe, not a file; write what it gives to a file first, or pipe it in where - stands for "
+    "standard input",
     stat.S_IFSOCK: "it is a socket, not a file",
     stat.S_IFCHR: "it is a device, not a file",
     stat.S_IFBLK: "it is a device, not a file",

@@ -80,7 +80,12 @@ _REGISTRY: Final = """
     timeout url use.latest.version
 """
 """Confluent's clients of the schema registry, Java's and Python's."""
-_KNOWN: Final = frozenset(f"{_LIBRDKAFKA} {_JAVA} {_REGISTRY}".split())
+_OURS: Final = """
+    http.answer.deadline.ms http.answer.max.bytes http.answer.max.head.bytes http.answer.max.parts
+    http.listing.deadline.ms http.listing.max.pages missing.cache.size missing.id.cache.ttl.sec
+"""
+"""The bounds of answers (`srfix.serde.bounds`)."""
+_KNOWN: Final = frozenset(f"{_LIBRDKAFKA} {_JAVA} {_REGISTRY} {_OURS}".split())
 _PREFIXES: Final = ("schema.registry.", "kafka.", "registry.")
 _WORDS: Final = frozenset(word for name in _KNOWN for word in re.split(r"[._]", name)) | {
     "http", "https", "file", "true", "false", "required", "username", "PLAIN", "schema", "kafka"

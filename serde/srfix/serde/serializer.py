@@ -49,8 +49,8 @@ class AvroSerializer(FramedSerializer):
 
     The schema is registered under the subject of each topic once, by a POST whose answer is awaited; no read
     ever stands in for it. With `register=False` it must be there already. Nothing is rounded and no value changes its
-    kind, but times are cut to milliseconds, which is all that TIME and TIMESTAMP hold. Thread-safe; picklable if its
-    registry is.
+    kind: a time finer than the milliseconds that are written of a TIME or TIMESTAMP is refused, unless `cut_times`.
+    Thread-safe; picklable if its registry is.
 
     >>> from srfix.serde.columns import parse_columns
     >>> from srfix.serde.interface import SerdeContext
@@ -77,14 +77,16 @@ class AvroSerializer(FramedSerializer):
         register: bool = True,
         normalize: bool = False,
         schema_id_framing: Framing = Framing.PREFIX_ID,
+        cut_times: bool = False,
     ) -> None:
         """A serializer of columns, or of rows under a schema that exists; parameters as of `FramedSerializer`.
 
         :param full_name: the internal schema's record name with its namespace; None is ksqlDB's.
+        :param cut_times: True to cut times that are finer than the schema's; refused otherwise.
         :raises ColumnError: if the columns cannot be used, or Avro does not allow their names.
         :raises UsageError: if it is not told what to write under, or told twice.
         """
-        self._own_options = OwnOptions(full_name=full_name)
+        self._own_options = OwnOptions(full_name=full_name, cut_times=cut_times)
         super().__init__(
             registry,
             columns,
@@ -133,14 +135,16 @@ class JsonSchemaSerializer(FramedSerializer):
         normalize: bool = False,
         schema_id_framing: Framing = Framing.PREFIX_ID,
         validate: bool = False,
+        cut_times: bool = False,
     ) -> None:
         """A serializer of columns, or of documents under a schema that exists; parameters as of `FramedSerializer`.
 
         :param validate: True to check every body against the schema (needs jsonschema-rs, the extra json-schema).
+        :param cut_times: True to cut times to milliseconds; finer ones are refused otherwise.
         :raises ColumnError: if the columns cannot be used.
         :raises UsageError: if it is not told what to write under, or told twice.
         """
-        self._own_options = OwnOptions(validate=validate)
+        self._own_options = OwnOptions(validate=validate, cut_times=cut_times)
         super().__init__(
             registry,
             columns,
@@ -166,6 +170,7 @@ class JsonSchemaSerializer(FramedSerializer):
         register: bool = True,
         normalize: bool = False,
         schema_id_framing: Framing = Framing.PREFIX_ID,
+        cut_times: bool = False,
         validate: bool = False,
     ) -> Self:
         """A serializer that writes documents under exactly this schema: a text, or a schema with references, which are
@@ -180,12 +185,12 @@ class JsonSchemaSerializer(FramedSerializer):
             register=register,
             normalize=normalize,
             schema_id_framing=schema_id_framing,
-            own=OwnOptions(validate=validate),
+            own=OwnOptions(validate=validate, cut_times=cut_times),
         )
 
 
 class JsonSerializer(SchemalessSerializer):
-    """Writes plain JSON: no registry, no framing.
+    """Writes plain JSON: no registry, no framing. Times finer than milliseconds are refused, unless `cut_times`.
 
     `JsonSerializer()` writes documents as they are; `JsonSerializer(columns)` rows, as ksqlDB writes them. Thread-safe
     and picklable.

@@ -124,9 +124,7 @@ class TestTheSubject:
             world.registry.seed(PHANTOM, R.replace("USERID", f"ID{number}"))
         world.put("users", ("a", V1))
         world.commit("shop", users=1)
-        assert (
-            "holds schema ids 3, 4, 5, 6, 7, 8, 9, 10, 11 and 12 and 3 more, but not 1" in incident(world).explanation
-        )
+        assert "holds schema ids 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 3 more, but not 1" in incident(world).explanation
 
     def test_one_that_does_not_exist_answers_40401(self, world: World) -> None:
         world.put("users", ("a", V1))

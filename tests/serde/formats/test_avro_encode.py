@@ -158,9 +158,19 @@ class TestValues:
         wide = encoder(json.dumps(type_ | {"precision": 2}), columns=None, case_rule=CaseRule.EXACT)
         assert wide(decimal.Decimal(99), b"") == b"\x63"
 
-    def test_a_timestamp_is_cut_to_milliseconds(self) -> None:
-        schema = {"type": "long", "logicalType": "timestamp-millis"}
-        assert _decoded(schema, NOON) == NOON.replace(microsecond=1000)
+    @pytest.mark.parametrize("wrap", [False, True])
+    def test_a_time_finer_than_its_type_is_refused_or_cut_if_asked_for(self, wrap: bool) -> None:
+        millis = {"type": "long", "logicalType": "timestamp-millis"}
+        # fastavro chooses a branch of the second, and would cut.
+        schema: object = ["null", {"type": "array", "items": millis}, "string"] if wrap else millis
+        row, cut = ([NOON], [NOON.replace(microsecond=1000)]) if wrap else (NOON, NOON.replace(microsecond=1000))
+        with pytest.raises(
+            EncodeError, match=r"the row needs whole milliseconds \(cut_times=True cuts what is finer\), got"
+        ):
+            _encode(schema, row)
+        body = encoder(json.dumps(schema), columns=None, case_rule=CaseRule.UNIQUE, cut_times=True)(row, b"")
+        assert decoder(json.dumps(schema), columns=None, case_rule=CaseRule.UNIQUE)(body, 0) == cut
+        assert _decoded(schema, cut) == cut
 
     def test_a_lone_surrogate_is_an_encode_error(self) -> None:
         with pytest.raises(EncodeError, match=r"^The row cannot be written \(UnicodeEncodeError: "):

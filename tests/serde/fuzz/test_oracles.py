@@ -7,7 +7,7 @@ import struct
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from srfix.serde.casing import CaseRule
@@ -24,6 +24,9 @@ from tests.serde.fuzz.same import same
 def _reference(*types: object) -> AvroReference:
     fields = [{"name": f"f{number}", "type": type_} for number, type_ in enumerate(types)]
     return AvroReference(json.dumps({"type": "record", "name": "R", "fields": fields}))
+
+
+_UUID_OR_ENUM = '[{"type":"string","logicalType":"uuid"},{"type":"enum","name":"E","symbols":["A"]}]'
 
 
 class TestAvroReference:
@@ -88,6 +91,7 @@ class TestAvroReference:
         with pytest.raises(Beyond):
             AvroReference('{"type":"array","items":"null"}').read(varint(2**40) + b"\0")
 
+    @example(AvroCase(text=_UUID_OR_ENUM, values=("A",), referred=()))
     @given(avro_cases())
     def test_whatever_is_written_is_read(self, case: AvroCase) -> None:
         reference = AvroReference(case.text)
@@ -98,8 +102,17 @@ class TestAvroReference:
                 body = encode(value, b"")
             except EncodeError:  # a text that fastavro takes for a date
                 continue
-            if not reference.is_bytes:
-                assert same(reference.read(body), decode(body, 0))
+            if reference.is_bytes:
+                continue
+            try:
+                read = reference.read(body)
+            except (
+                Refused
+            ):  # a text that fastavro takes for a UUID: it looks at no text when it picks a branch of a union
+                with pytest.raises(DecodeError):
+                    decode(body, 0)
+                continue
+            assert same(read, decode(body, 0))
 
 
 class TestSame:

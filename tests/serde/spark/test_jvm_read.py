@@ -104,11 +104,13 @@ class TestTheSchemas:
         text = jvm_read(plan_of("`A-B` INT", schema)).shapes[0].writer_schema
         assert all(word not in text for word in ("aliases", "doc", "default", "a-b"))
 
-    def test_logical_types_of_the_writer_are_never_on_its_side(self) -> None:
-        read = jvm_read(plan_of("A BIGINT, B TIMESTAMP", record(a=MILLIS, b=logical("long", "timestamp-micros"))))
+    @pytest.mark.parametrize(("rule", "unit"), [(CaseRule.UNIQUE, "micros"), (CaseRule.KSQLDB, "millis")])
+    def test_logical_types_of_the_writer_are_never_on_its_side(self, rule: CaseRule, unit: str) -> None:
+        schema = record(A=MILLIS, B=logical("long", "timestamp-micros"))
+        read = jvm_read(plan_of("A BIGINT, B TIMESTAMP", schema, case_rule=rule))
         writer, reader = rows_of(read)
         assert [part["type"] for part in writer["fields"]] == ["long", "long"]
-        assert [part["type"] for part in reader["fields"]] == ["long", MILLIS]
+        assert [part["type"] for part in reader["fields"]] == ["long", logical("long", f"timestamp-{unit}")]
 
     def test_behind_the_row_a_reader_knows_nothing_but_null(self) -> None:
         shape = jvm_read(plan_of("A INT", record(a="int"))).shapes[0]
@@ -148,7 +150,7 @@ ACCEPTED: list[tuple[str, Json, Json]] = [
     ("DATE", logical("int", "date"), logical("int", "date")),
     ("TIMESTAMP", "int", MILLIS),
     ("TIMESTAMP", "long", MILLIS),
-    ("TIMESTAMP", logical("long", "local-timestamp-millis"), MILLIS),
+    ("TIMESTAMP", logical("long", "timestamp-micros"), logical("long", "timestamp-micros")),
     ("TIMESTAMP", ["long", "null"], ["null", MILLIS]),
     ("TIMESTAMP", ["long"], MILLIS),
     (
@@ -290,7 +292,14 @@ REFUSED: list[tuple[str, str, Json, str]] = [
         "DATE",
         logical("int", "time-millis"),
         A.format("DATE", "int (time-millis)")
-        + "a time of day is taken as days or milliseconds since 1970, and cannot be looked at any more then.",
+        + "int32 (time-millis) does not feed a column of DATE, so rows that hold it cannot be read.",
+    ),
+    (
+        "parts of microseconds",
+        "TIMESTAMP",
+        logical("long", "timestamp-nanos"),
+        A.format("TIMESTAMP", "long (timestamp-nanos)")
+        + "a TIMESTAMP holds whole microseconds, and each value must be looked at.",
     ),
     (
         "array of nothing",

@@ -22,9 +22,9 @@ def struct(**fields: object) -> Json:
     return {"type": "struct", "fields": [{"name": name, "type": type_} for name, type_ in fields.items()]}
 
 
-def told(columns: str, frame: Json) -> JvmWrite:
+def told(columns: str, frame: Json, *, cut_times: bool = False) -> JvmWrite:
     """What Spark is told for a frame."""
-    plan = plan_write(MemoryRegistry(), "t", columns)
+    plan = plan_write(MemoryRegistry(), "t", columns, cut_times=cut_times)
     return jvm_write(plan, frame_row(plan, frame, None, "value"))
 
 
@@ -36,8 +36,17 @@ class TestJvmWrite:
             {"name": "f1", "type": ["null", "long"]},
             {"name": "f2", "type": ["null", "int"]},
         ]
-        assert write.row == "named_struct('f0', CAST(`id` AS bigint), 'f1', unix_millis(`At`), 'f2', unix_date(`d`))"
+        before, behind = "named_struct('f0', CAST(`id` AS bigint), 'f1', ", ", 'f2', unix_date(`d`))"
+        assert write.row.startswith(
+            f"{before}IF(`At` IS NULL OR unix_micros(`At`) % 1000 = 0, unix_millis(`At`), raise_error("
+        )
+        assert "->AT needs whole milliseconds (cut_times=True cuts what is finer), got " in write.row
+        assert write.row.endswith(behind)
         assert write.is_null is None
+
+    def test_times_are_cut_where_that_is_asked_for(self) -> None:
+        write = told("`AT` TIMESTAMP", struct(At="timestamp"), cut_times=True)
+        assert write.row == "named_struct('f0', unix_millis(`At`))"
 
     def test_a_struct_that_is_right_is_not_put_together_again(self) -> None:
         write = told("S STRUCT<A BIGINT, B STRING>", struct(value=struct(s=struct(b="string", a="long"))))

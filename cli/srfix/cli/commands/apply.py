@@ -28,7 +28,7 @@ from srfix.cli.output.interface import (
     Report,
 )
 from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import confirm, say
+from srfix.cli.output.speaking import confirm, say, say_on_the_way
 from srfix.recovery.action_document import action_document, describe
 from srfix.recovery.actions import Action, Register
 from srfix.recovery.apply import (
@@ -129,22 +129,21 @@ def apply(
                 match event:
                     case StepDone(action=action):
                         done.append((action, "done"))
-                        say(f"Step {action.step} of {len(plan.actions)}: {describe(action)}.", err=True)
+                        say_on_the_way(f"Step {action.step} of {len(plan.actions)}: {describe(action)}.")
                     case StepFound(action=action):
                         done.append((action, "found done"))
-                        say(f"Step {action.step} was found done: {describe(action)}.", err=True)
+                        say_on_the_way(f"Step {action.step} was found done: {describe(action)}.")
                     case Reopened(missing=missing):
-                        say(
+                        say_on_the_way(
                             "This plan was carried out before, and somebody has deleted for good since: "
-                            f"{_listed(missing)}. It is registered again.",
-                            err=True,
+                            f"{_listed(missing)}. It is registered again."
                         )
                     case AlreadyApplied():
                         title = "Applied before; nothing was written now"
                     case JournalSetAside(path=aside):
-                        say(
-                            f"The journal of an earlier repair, which is over or was never begun, is now {aside}.",
-                            err=True,
+                        say_on_the_way(
+                            "The journal that was there, of a repair that is over, never begun or not told of by a whole "
+                            f"line, is now {aside}."
                         )
     except AppliedInPartError as error:
         complain(error)

@@ -15,7 +15,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option, yes_option
 from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
 from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import confirm, say
+from srfix.cli.output.speaking import confirm, say_on_the_way
 from srfix.recovery.journal import journal_of, read_journal
 from srfix.recovery.rollback import AlreadyRolledBack, Left, RolledBackInPartError, Undone, roll_back
 from srfix.recovery.sign_off import require_digest
@@ -56,10 +56,10 @@ def rollback(
                 match event:
                     case Undone(action=action, what=what):
                         undone.append(f"step {action.step}: {what}")
-                        say(f"Step {action.step} undone.", err=True)
+                        say_on_the_way(f"Step {action.step} undone.")
                     case Left(action=action, why=why):
                         left.append(f"step {action.step}: {why}")
-                        say(f"Step {action.step} left as it is.", err=True)
+                        say_on_the_way(f"Step {action.step} left as it is.")
                     case AlreadyRolledBack():
                         already = True
     except RolledBackInPartError as error:

@@ -6,17 +6,24 @@ Whatever others wrote into it is made printable here, once for all lines; `srfix
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
 import click
 
 from srfix.serde.printable import message, printable, printable_json
 
-__all__ = ["PrintableFormatter", "confirm", "say", "show", "show_json"]
+__all__ = ["PrintableFormatter", "confirm", "say", "say_on_the_way", "show", "show_json"]
 
 
 def say(text: str = "", *, err: bool = False) -> None:
     """A line for a person: printable, of bounded length."""
     click.echo(message(text), err=err)
+
+
+def say_on_the_way(text: str) -> None:
+    """A line on standard error that nobody need hear: where it is closed, what goes on goes on."""
+    with suppress(BrokenPipeError):
+        say(text, err=True)
 
 
 def show(text: str, *, end: str = "\n") -> None:

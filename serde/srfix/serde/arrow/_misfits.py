@@ -122,9 +122,8 @@ def _time(type_: ScalarType, value: datetime.datetime | datetime.time, path: str
             value.astimezone(datetime.UTC)
         except OverflowError:
             yield _misfit(OutOfRangeError, type_, path, f"is {value}, in UTC beyond the years 1 to 9999")
-            return
-    if value.microsecond % 1000:
-        yield _misfit(CoercionError, type_, path, f"is {value}: {type_.value} holds whole milliseconds")
+    elif value.tzinfo is not None:
+        yield _misfit(CoercionError, type_, path, f"is {value}: {type_.value} has no time zone")
 
 
 def _decimal(type_: Decimal, value: object, path: str) -> Iterator[DecodeError]:

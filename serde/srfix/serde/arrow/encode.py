@@ -67,7 +67,7 @@ def from_arrow(
     *,
     tombstones: Tombstones | None = None,
     on_error: Literal["fail"] = "fail",
-    time_unit: TimeUnit = "ms",
+    time_unit: TimeUnit = "us",
 ) -> pa.BinaryArray: ...
 
 
@@ -79,7 +79,7 @@ def from_arrow(
     *,
     tombstones: Tombstones | None = None,
     on_error: Literal["quarantine"],
-    time_unit: TimeUnit = "ms",
+    time_unit: TimeUnit = "us",
 ) -> EncodedBatch: ...
 
 
@@ -90,12 +90,12 @@ def from_arrow(
     *,
     tombstones: Tombstones | None = None,
     on_error: OnError = "fail",
-    time_unit: TimeUnit = "ms",
+    time_unit: TimeUnit = "us",
 ) -> pa.BinaryArray | EncodedBatch:
     """The payloads of rows, in order: what the serializer writes for each, whose fields are named as the Arrow fields.
 
     Any width of a type is taken, dictionary-encoded ones too. What Python or the column cannot hold exactly is refused,
-    never cut: a time finer than milliseconds (`time_unit="us"`: microseconds, for schemas that have them), a map with
+    never cut: a time finer than microseconds (`time_unit="ms"`: than milliseconds, whatever the serializer takes), a map with
     one key twice. A timestamp needs a zone.
 
     A row is a tombstone, a null payload, only where `tombstones` says so. A null struct without that is an error, and so

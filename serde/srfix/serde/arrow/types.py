@@ -10,8 +10,8 @@
 | BYTES | `binary` | `large_binary`, `binary_view`, `fixed_size_binary` |
 | DECIMAL(p, s) | `decimal128`, from 39 digits on `decimal256` | `decimal32`, `decimal64` |
 | DATE | `date32` | `date64` |
-| TIME | `time32[ms]` | the other units |
-| TIMESTAMP | `timestamp[ms, tz=UTC]` | the other units, any zone; none is refused |
+| TIME | `time64[us]` | the other units |
+| TIMESTAMP | `timestamp[us, tz=UTC]` | the other units, any zone; none is refused |
 | ARRAY | `list` | `large_list`, `fixed_size_list`, `list_view`, `large_list_view` |
 | MAP | `map` | |
 | STRUCT | `struct` | |
@@ -129,8 +129,8 @@ _SCALARS: Final = {
     STRING: lambda pa: pa.string(),
     BYTES: lambda pa: pa.binary(),
     DATE: lambda pa: pa.date32(),
-    TIME: lambda pa: pa.time32("ms"),
-    TIMESTAMP: lambda pa: pa.timestamp("ms", tz="UTC"),
+    TIME: lambda pa: pa.time64("us"),
+    TIMESTAMP: lambda pa: pa.timestamp("us", tz="UTC"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
@@ -28,7 +29,7 @@ _ValuesOf: TypeAlias = Callable[[bytes, int], Iterable[object]]
 _Plans: TypeAlias = dict[bytes, _ValuesOf]
 # The years that Python's dates and times have: 0001-01-01 to 9999-12-31.
 _DAYS: Final = (-719_162, 2_932_896)
-_MILLISECONDS: Final = (_DAYS[0] * 86_400_000, (_DAYS[1] + 1) * 86_400_000 - 1)
+_MICROSECONDS: Final = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)
 
 
 class ValueWise:
@@ -48,7 +49,7 @@ class ValueWise:
         self._schema = self._row_wise.schema
         self._plans: dict[tuple[str, str], _Plans] = {}
         self._bounds = [
-            _MILLISECONDS if pa.types.is_timestamp(field.type) else _DAYS if pa.types.is_date(field.type) else None
+            _MICROSECONDS if pa.types.is_timestamp(field.type) else _DAYS if pa.types.is_date(field.type) else None
             for field in self._schema
         ]
 
@@ -122,7 +123,9 @@ class ValueWise:
         arrays = []
         try:
             for number, (field, bounds) in enumerate(zip(self._schema, self._bounds, strict=True)):
-                array = pa.array(values[number::width], field.type, from_pandas=False)
+                column = values[number::width]
+                is_instant = bounds is _MICROSECONDS
+                array = _instants(column) if is_instant else pa.array(column, field.type, from_pandas=False)
                 if bounds is not None and not _is_within(array, *bounds):
                     return None
                 arrays.append(array)
@@ -165,6 +168,16 @@ def _never(_payload: bytes, _offset: int) -> NoReturn:
 def _values_of_row(deserialize: Deserializer, ctx: Context, payload: bytes, _offset: int) -> Iterable[object]:
     row = deserialize(payload, ctx)
     return row.values() if isinstance(row, dict) else _never(payload, 0)
+
+
+def _instants(values: Sequence[object]) -> pa.Array:
+    """Datetimes, and numbers of milliseconds since 1970."""
+    pa = pyarrow()
+    type_ = pa.timestamp("us", tz="UTC")
+    with suppress(*REFUSED):
+        # The whole column at once, if all of it are numbers; one beyond 64 bits as microseconds is refused.
+        return pa.array(values, pa.int64(), from_pandas=False).cast(pa.timestamp("ms", tz="UTC")).cast(type_)
+    return pa.array([value * 1000 if type(value) is int else value for value in values], type_, from_pandas=False)
 
 
 def _is_within(array: pa.Array, least: int, most: int) -> bool:

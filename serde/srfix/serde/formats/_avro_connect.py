@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
+from srfix.serde._column_types import ScalarType
 from srfix.serde._connect_columns import NO_PRECISION
 from srfix.serde._connect_schema import (
     DATE_NAME,
@@ -28,6 +29,7 @@ from srfix.serde._connect_schema import (
     complete,
     primitive,
 )
+from srfix.serde._time_units import NANOS, column_of, time_unit
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats._avro_schema import MISSING, AvroNode, describe, load
 
@@ -72,17 +74,19 @@ def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema
     return to_connect(load(text, references))
 
 
-def to_connect(root: AvroNode) -> ConnectSchema:
+def to_connect(root: AvroNode, *, by_units: bool = False) -> ConnectSchema:
     """`AvroData.toConnectSchema`.
 
     A recursive schema gives a cyclic one.
 
+    :param by_units: instants in microseconds, and what Debezium names, are Connect's Timestamp and Date too, which AvroData
+        does not make them.
     :raises SchemaError: if AvroData refuses it: a null by itself, two branches of a union with one name, an array of
         `MapEntry` records without key and value, properties of Connect (connect.type, connect.version, connect.name,
         connect.parameters) that contradict the type.
     """
     try:
-        return _Conversion().schema(root)
+        return _Conversion(by_units=by_units).schema(root)
     except RecursionError as error:
         raise SchemaError("The schema's types nest too deep for Connect.") from error
 
@@ -116,7 +120,8 @@ class _Draft:
 
 
 class _Conversion:
-    def __init__(self) -> None:
+    def __init__(self, *, by_units: bool) -> None:
+        self._by_units = by_units
         # Records that are being converted, with the references to them from within that wait for their fields.
         self._open: dict[AvroNode, list[ConnectSchema]] = {}
         # Those that are done: a record that is referred to twice at each level would take for ever otherwise.
@@ -134,6 +139,8 @@ class _Conversion:
         else:
             draft = self._without_fields(node)
         draft.optional = draft.optional or optional
+        if self._by_units and (name := _name_by_unit(draft.type, node)) is not None:
+            return replace(self._finish(draft, node, default), name=name)
         return self._finish(draft, node, default)
 
     def _referred(self, node: AvroNode, *, optional: bool = False) -> ConnectSchema:
@@ -244,6 +251,15 @@ def _only_branch(union: AvroNode) -> tuple[AvroNode, bool] | None:
             return branch, True
         case _:
             return None
+
+
+def _name_by_unit(type_: ConnectType, node: AvroNode) -> str | None:
+    """The logical type whose column holds the numbers; None where there is none, or no doubt."""
+    unit = time_unit(type_, node.logical, node.props.get("connect.name"))
+    column = None if unit is None else column_of(unit)
+    if column is ScalarType.TIMESTAMP and type_ is ConnectType.INT64 and unit is not None and unit.per_second != NANOS:
+        return TIMESTAMP_NAME
+    return DATE_NAME if column is ScalarType.DATE else None
 
 
 def _scalar(node: AvroNode) -> _Draft:

@@ -7,6 +7,8 @@ bad field with its path. Only a union of several types beside null is left to fa
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Mapping
 from typing import Final, cast
 
 from srfix.serde._column_halves import only_column, struct_of
@@ -18,8 +20,8 @@ from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck, array_chec
 from srfix.serde.formats._avro_columns import NO_PRECISION, map_entry_types
 from srfix.serde.formats._avro_defaults import when_missing
 from srfix.serde.formats._avro_engine import ParsedSchema, fastavro_encoder, shortest
-from srfix.serde.formats._avro_scalars import Check, Convert, nullable, scalar
-from srfix.serde.formats._avro_schema import MISSING, AvroNode, load, nullable_branch
+from srfix.serde.formats._avro_scalars import WHOLE_MILLISECONDS, Check, Convert, nullable, scalar
+from srfix.serde.formats._avro_schema import MISSING, AvroNode, has_milliseconds, load, nullable_branch
 from srfix.serde.formats._misfit import Misfit, encode_error
 
 __all__ = ["WritePlan", "bare", "encode_checked", "encoder"]
@@ -36,6 +38,7 @@ def encoder(
     case_rule: CaseRule,
     references: tuple[str, ...] = (),
     wrapped: bool = True,
+    cut_times: bool = False,
 ) -> Encode:
     """An encoder for rows under a schema.
 
@@ -47,13 +50,14 @@ def encoder(
     :param references: the texts that the schema refers to, in the order of registration.
     :param wrapped: False writes the bare value of the only column. Null has no bytes then: the engine's payload is null
         (`KsqlConnectSerializer`), which is for the caller to write.
+    :param cut_times: times finer than the schema's are cut down; refused otherwise.
     :raises SchemaError: if the text is not an Avro schema, or not the one of the columns.
     :raises ColumnError: if there are several columns, or none, and `wrapped` is False.
     """
     if schema_text is None:
         raise SchemaError("Avro rows cannot be written without a schema.")
     root = load(schema_text, references)
-    plan = WritePlan(CaseRule.EXACT if columns is None else case_rule)
+    plan = WritePlan(CaseRule.EXACT if columns is None else case_rule, cut_times=cut_times)
     if columns is None:
         check = plan.check(root, None)
     elif wrapped:
@@ -117,11 +121,13 @@ def encode_checked(root: AvroNode, schema: ParsedSchema | list[ParsedSchema], ch
 class WritePlan:
     """How values are checked, and the schema that they are written under.
 
+    :param cut_times: whether times finer than the schema's are cut.
     :param free_unions: whether fastavro chooses the branch of a union of several types; if not, a check has.
     """
 
-    def __init__(self, case_rule: CaseRule, *, free_unions: bool = True) -> None:
+    def __init__(self, case_rule: CaseRule, *, free_unions: bool = True, cut_times: bool = False) -> None:
         self._case_rule = case_rule
+        self._cut_times = cut_times
         self._free_unions = free_unions
         self._schemas: dict[tuple[AvroNode, bool], ParsedSchema] = {}
         self._records: dict[AvroNode, RecordCheck] = {}
@@ -170,7 +176,9 @@ class WritePlan:
             return self._value(node, type_)
         branch = nullable_branch(node)
         if branch is None:
-            return Check(fast=_as_it_is, careful=_as_it_is)
+            # fastavro chooses, and cuts.
+            convert = _as_it_is if self._cut_times or not has_milliseconds(node) else _whole_milliseconds
+            return Check(fast=convert, careful=convert)
         value, _ = branch
         return nullable(self._value(value, type_), value.name or value.kind)
 
@@ -179,7 +187,7 @@ class WritePlan:
             record = self._record(node, type_)
             return Check(fast=record.fast, careful=record.careful)
         if node.items is None:
-            return scalar(node)
+            return scalar(node, cut_times=self._cut_times)
         entry = map_entry_types(node)
         if entry is not None:
             value = self.check(entry[1], type_.values if isinstance(type_, Map) else None)
@@ -212,4 +220,20 @@ class WritePlan:
 
 
 def _as_it_is(value: object) -> object:
+    return value
+
+
+def _whole_milliseconds(value: object) -> object:
+    """The value, if no time in it is finer."""
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, datetime.datetime | datetime.time):
+            offset = part.utcoffset()
+            if part.microsecond % 1000 or (offset is not None and offset.microseconds % 1000):
+                raise Misfit.needs(WHOLE_MILLISECONDS, part)
+        elif isinstance(part, Mapping):
+            stack.extend(part.values())
+        elif isinstance(part, list | tuple):
+            stack.extend(part)
     return value

@@ -12,13 +12,14 @@ from typing import Final, cast
 from srfix.serde._column_types import ColumnType, Decimal, ScalarType
 from srfix.serde._connect_coercions import coercion
 from srfix.serde._connect_schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
+from srfix.serde._time_units import MICROS, MILLIS, TimeUnit, time_unit
 from srfix.serde.formats._avro_connect import to_connect
 from srfix.serde.formats._avro_engine import ParsedSchema
 from srfix.serde.formats._avro_finish import Finish, chain, check_int, decimal_of_bytes
-from srfix.serde.formats._avro_readers import DECIMAL, TIME_MILLIS
+from srfix.serde.formats._avro_readers import DECIMAL, TIME_MICROS, TIME_MILLIS
 from srfix.serde.formats._avro_schema import AvroNode
 
-__all__ = ["BOOLEAN_SYMBOLS", "Step", "connect_type", "for_array", "head", "leaf"]
+__all__ = ["BOOLEAN_SYMBOLS", "Step", "connect_type", "for_array", "head", "leaf", "unit_of"]
 
 # fastavro rounds a decimal to its schema's precision without a word. Far beyond any precision, it cannot.
 _NEVER_ROUND: Final = 1_000_000
@@ -30,6 +31,7 @@ _READ_BY_FASTAVRO: Final = {
     (TIME_NAME, ScalarType.TIME): TIME_MILLIS,
     (TIMESTAMP_NAME, ScalarType.TIMESTAMP): "timestamp-millis",
 }
+_MICROS_READ_BY_FASTAVRO: Final = {ScalarType.TIME: TIME_MICROS, ScalarType.TIMESTAMP: "timestamp-micros"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +60,13 @@ def leaf(
     path: str,
     *,
     is_shared: bool,
+    unit: TimeUnit | None,
 ) -> Step:
     """The type for a column without parts.
 
-    :param kind: its Connect type, which the column takes (`refusal`).
+    :param kind: its Connect type, which the column takes (`refusal_in_unit`).
     :param name: its Connect name; of a logical type it counts.
+    :param unit: what its numbers are; None where the column says so.
     :param is_shared: other columns are fed by it too: it is left as it is on the wire.
     """
     if name == DECIMAL_NAME and isinstance(column, Decimal):
@@ -73,8 +77,13 @@ def leaf(
         logical = _READ_BY_FASTAVRO.get((name, column))
         if logical is not None:
             return Step(schema=head(node, logical=logical))
+    per_second = MILLIS if unit is None else unit.per_second or MILLIS
+    if per_second == MICROS and isinstance(column, ScalarType) and not is_shared:
+        logical = _MICROS_READ_BY_FASTAVRO.get(column)
+        if logical is not None:
+            return Step(schema=head(node, logical=logical))
     schema = head(node, logical=None)
-    finish = coercion(kind, name, column, path)
+    finish = coercion(kind, name, column, path, per_second=per_second)
     if kind in _NARROW:
         finish = chain(_narrowed(_NARROW[kind]), finish)
     if node.kind != "int":
@@ -88,7 +97,7 @@ def leaf(
 
 def for_array(step: Step, column: ColumnType) -> Step:
     """The step for a column that becomes a typed array, which looks at the bounds of numbers itself: an INTEGER is not
-    checked, and of DATE and TIMESTAMP the number is left."""
+    checked, and of DATE and of TIMESTAMP in milliseconds the number is left."""
     if column == ScalarType.INTEGER and step.is_int:
         return replace(step, is_int=False)
     if column in (ScalarType.DATE, ScalarType.TIMESTAMP) and step.finish is None:
@@ -97,12 +106,16 @@ def for_array(step: Step, column: ColumnType) -> Step:
 
 
 def _as_number(schema: ParsedSchema) -> ParsedSchema:
-    """Without a logical type that fastavro reads; of a union too."""
+    """Without a logical type that fastavro reads, if its numbers are the array's; of a union too."""
     return {
         key: _as_number(cast("ParsedSchema", part)) if isinstance(part, dict) else part
         for key, part in schema.items()
-        if key != "logicalType"
+        if key != "logicalType" or part not in _ARRAY_NUMBERS
     }
+
+
+_ARRAY_NUMBERS: Final = ("date", "timestamp-millis")
+"""Of a typed array of days and of milliseconds."""
 
 
 _NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
@@ -129,6 +142,15 @@ def connect_type(node: AvroNode) -> tuple[ConnectType | None, str | None]:
         case _:
             schema = to_connect(node)
             return schema.type, schema.name
+
+
+def unit_of(node: AvroNode) -> TimeUnit | None:
+    """What the schema says that the type's numbers are; None if it says nothing."""
+    if node.kind not in ("int", "long"):
+        return None
+    kind, _ = connect_type(node)
+    assert kind is not None
+    return time_unit(kind, node.logical, node.props.get("connect.name"))
 
 
 def head(node: AvroNode, *, logical: str | None) -> ParsedSchema:

@@ -17,6 +17,7 @@ from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decima
 from srfix.serde._connect_coercions import incompatible, refusal
 from srfix.serde._connect_schema import ConnectType
 from srfix.serde._fed import Unfed, unfed
+from srfix.serde._time_units import reads_units, refusal_in_unit
 from srfix.serde.casing import CaseRule, placements
 from srfix.serde.errors import ColumnError, IncompatibleTypeError, SchemaError
 from srfix.serde.formats._avro_columns import map_entry_types
@@ -35,7 +36,7 @@ from srfix.serde.formats._avro_finish import (
     unless_none,
 )
 from srfix.serde.formats._avro_ints import is_plain_int
-from srfix.serde.formats._avro_leaves import BOOLEAN_SYMBOLS, Step, connect_type, for_array, head, leaf
+from srfix.serde.formats._avro_leaves import BOOLEAN_SYMBOLS, Step, connect_type, for_array, head, leaf, unit_of
 from srfix.serde.formats._avro_names import avro_fields
 from srfix.serde.formats._avro_readers import DECIMAL, INT, TIME_MICROS, TIME_MILLIS
 from srfix.serde.formats._avro_schema import AvroField, AvroNode, describe, nullable_branch
@@ -76,6 +77,7 @@ class ReadPlan:
         default_of: DefaultOf | None = None,
     ) -> None:
         self._case_rule = case_rule
+        self._reads_units = reads_units(case_rule)
         self._for_columns = for_columns
         self._checks_ints = checks_ints
         self._bounds_decimals = bounds_decimals
@@ -142,7 +144,8 @@ class ReadPlan:
 
     def _value(self, node: AvroNode, type_: ColumnType, path: str, *, is_shared: bool) -> Step:
         kind, name = connect_type(node)
-        refused = incompatible(node.kind, type_, path) if kind is None else refusal(kind, type_, path)
+        unit = unit_of(node) if self._reads_units else None
+        refused = incompatible(node.kind, type_, path) if kind is None else refusal_in_unit(kind, unit, type_, path)
         if refused is not None:
             return self._refusal(node, refused)
         assert kind is not None
@@ -160,12 +163,12 @@ class ReadPlan:
             case Map(values, keys):
                 return self._map(node, keys, values, path)
             case _:
-                return leaf(node, kind, name, type_, path, is_shared=is_shared)
+                return leaf(node, kind, name, type_, path, is_shared=is_shared, unit=unit)
 
     def _refusal(self, node: AvroNode, refused: IncompatibleTypeError) -> Step:
         def refuse(_: Value) -> Value:
             # A new one each time: an exception that is raised twice collects tracebacks.
-            raise IncompatibleTypeError(refused.message, **vars(refused))
+            raise type(refused)(refused.message, **vars(refused))
 
         return Step(schema=self.verbatim(node), finish=refuse, is_refusal=True)
 

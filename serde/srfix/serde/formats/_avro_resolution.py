@@ -108,9 +108,7 @@ class _Resolution:
                 feeds[alias] = part
         made.fields = tuple(self._field(part, feeds.get(part.name)) for part in writer.fields)
         fed = {part.name for part in feeds.values()}
-        made.defaults = tuple(
-            part for part in reader.fields if part.name not in fed and part.default is not MISSING
-        )
+        made.defaults = tuple(part for part in reader.fields if part.name not in fed and part.default is not MISSING)
 
     def _field(self, part: AvroField, reader: AvroField | None) -> AvroField:
         if reader is None:

@@ -1,4 +1,5 @@
-"""What the Avro types without parts take from a row: strict, and never rounding.
+"""What the Avro types without parts take from a row: strict, and never rounding. A time that is finer than its type is refused,
+or cut where that was asked for (`cut_times`).
 
 A check returns the value as fastavro's writer wants it and raises `Misfit` otherwise. In a union of null and
 one other type it also takes None, and pairs the value with the name of its branch (fastavro's tuple
@@ -21,7 +22,7 @@ from srfix.serde.formats._avro_columns import NO_PRECISION
 from srfix.serde.formats._avro_schema import INT_MAX, INT_MIN, AvroNode
 from srfix.serde.formats._misfit import Misfit
 
-__all__ = ["Check", "Convert", "NULL", "nullable", "scalar"]
+__all__ = ["Check", "Convert", "NULL", "WHOLE_MILLISECONDS", "nullable", "scalar"]
 
 Convert: TypeAlias = Callable[[object], object]
 NULL: Final = ("null", None)
@@ -29,6 +30,10 @@ NULL: Final = ("null", None)
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _LOCAL_EPOCH = datetime.datetime(1970, 1, 1)
+_MILLISECOND: Final = datetime.timedelta(milliseconds=1)
+_MICROSECOND: Final = datetime.timedelta(microseconds=1)
+WHOLE_MILLISECONDS: Final = "whole milliseconds (cut_times=True cuts what is finer)"
+"""What a time that is finer than its type needs."""
 _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _FLOAT_MAX = 3.4028235677973366e38
 
@@ -61,28 +66,31 @@ def nullable(check: Check, tag: str) -> Check:
     return Check(fast=fast, careful=careful, exact=check.exact, is_narrow=check.is_narrow, tag=tag)
 
 
-def scalar(node: AvroNode) -> Check:
-    """The check of a type without parts."""
-    convert, exact = _scalar(node)
+def scalar(node: AvroNode, *, cut_times: bool = False) -> Check:
+    """The check of a type without parts.
+
+    :param cut_times: times that are finer than the type are cut, not refused.
+    """
+    convert, exact = _scalar(node, cut_times=cut_times)
     return Check(fast=convert, careful=convert, exact=exact, is_narrow=convert is _int)
 
 
-def _scalar(node: AvroNode) -> tuple[Convert, type | None]:
+def _scalar(node: AvroNode, *, cut_times: bool) -> tuple[Convert, type | None]:
     match (node.kind, node.logical):
         case ("int", "date"):
             return _date, None
         case ("int", "time-millis"):
-            return _time(datetime.timedelta(milliseconds=1)), None
+            return _time(_MILLISECOND, cut=cut_times), None
         case ("long", "time-micros"):
-            return _time(datetime.timedelta(microseconds=1)), None
+            return _time(_MICROSECOND, cut=cut_times), None
         case ("long", "timestamp-millis"):
-            return _timestamp(_EPOCH, datetime.timedelta(milliseconds=1)), None
+            return _timestamp(_EPOCH, _MILLISECOND, cut=cut_times), None
         case ("long", "timestamp-micros"):
-            return _timestamp(_EPOCH, datetime.timedelta(microseconds=1)), None
+            return _timestamp(_EPOCH, _MICROSECOND, cut=cut_times), None
         case ("long", "local-timestamp-millis"):
-            return _timestamp(_LOCAL_EPOCH, datetime.timedelta(milliseconds=1)), None
+            return _timestamp(_LOCAL_EPOCH, _MILLISECOND, cut=cut_times), None
         case ("long", "local-timestamp-micros"):
-            return _timestamp(_LOCAL_EPOCH, datetime.timedelta(microseconds=1)), None
+            return _timestamp(_LOCAL_EPOCH, _MICROSECOND, cut=cut_times), None
         case ("bytes" | "fixed", "decimal"):
             return _decimal(node), None
         case ("string", "uuid"):
@@ -155,26 +163,35 @@ def _date(value: object) -> object:
     raise Misfit.needs("a date", value)
 
 
-def _time(unit: datetime.timedelta) -> Convert:
+def _time(unit: datetime.timedelta, *, cut: bool) -> Convert:
+    is_exact = cut or unit == _MICROSECOND
+
     def convert(value: object) -> object:
         if isinstance(value, datetime.time) and value.tzinfo is None:
             since_midnight = datetime.timedelta(
                 hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
             )
-            return since_midnight // unit
+            if is_exact or not value.microsecond % 1000:
+                return since_midnight // unit
+            raise Misfit.needs(WHOLE_MILLISECONDS, value)
         raise Misfit.needs("a time without zone", value)
 
     return convert
 
 
-def _timestamp(epoch: datetime.datetime, unit: datetime.timedelta) -> Convert:
+def _timestamp(epoch: datetime.datetime, unit: datetime.timedelta, *, cut: bool) -> Convert:
+    is_exact = cut or unit == _MICROSECOND
     is_aware = epoch.tzinfo is not None
     what = "a datetime with a time zone" if is_aware else "a datetime without time zone"
 
     def convert(value: object) -> object:
         # A naive datetime is nobody's instant; fastavro would take it for one in the machine's own zone.
         if isinstance(value, datetime.datetime) and (value.tzinfo is not None) is is_aware:
-            return (value - epoch) // unit
+            since = value - epoch
+            # Of the difference: an offset from UTC may have microseconds too.
+            if is_exact or not since.microseconds % 1000:
+                return since // unit
+            raise Misfit.needs(WHOLE_MILLISECONDS, value)
         raise Misfit.needs(what, value)
 
     return convert

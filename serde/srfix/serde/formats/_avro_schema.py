@@ -30,6 +30,7 @@ __all__ = [
     "analyse",
     "describe",
     "has_decimals",
+    "has_milliseconds",
     "load",
     "nullable_branch",
 ]
@@ -282,6 +283,15 @@ def describe(node: AvroNode) -> str:
 
 def has_decimals(root: AvroNode) -> bool:
     """True if a type of the graph is a decimal."""
+    return _has_logical(root, ("decimal",))
+
+
+def has_milliseconds(root: AvroNode) -> bool:
+    """True if a type of the graph is a time or a timestamp in milliseconds."""
+    return _has_logical(root, ("time-millis", "timestamp-millis", "local-timestamp-millis"))
+
+
+def _has_logical(root: AvroNode, words: tuple[str, ...]) -> bool:
     seen: set[AvroNode] = set()
     stack = [root]
     while stack:
@@ -289,7 +299,7 @@ def has_decimals(root: AvroNode) -> bool:
         if node in seen:
             continue
         seen.add(node)
-        if node.logical == "decimal":
+        if node.logical in words:
             return True
         stack.extend((*node.branches, *(part.node for part in node.fields), *((node.items,) if node.items else ())))
     return False

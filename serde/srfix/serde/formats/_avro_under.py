@@ -60,17 +60,19 @@ def encoder_under(
     columns: Columns,
     references: tuple[str, ...] = (),
     wrapped: bool = True,
+    cut_times: bool = False,
 ) -> Encode:
     """An encoder for rows of columns under a schema that was not made of them. A row has the columns' exact names.
 
     :param references: the texts that the schema refers to, in the order of registration.
+    :param cut_times: times finer than milliseconds are cut down; refused otherwise.
     :param wrapped: False writes the bare value of the only column; null is for the caller to write, as no payload.
     :raises SchemaError: if the text is not an Avro schema, or its root is not a record and `wrapped` is True.
     :raises EncodeError: if the root lacks a field for a column, or has one without a default that no column fills.
     :raises ColumnError: if two columns become one Avro name, or several are to be un-wrapped.
     """
     root = load(schema_text, references)
-    under = _Under()
+    under = _Under(cut_times=cut_times)
     if wrapped:
         branch = nullable_branch(root)
         if branch is None or branch[0].kind != "record":
@@ -112,6 +114,9 @@ def _lacking(record: AvroNode, columns: Columns) -> list[str]:
 
 
 class _Under:
+    def __init__(self, *, cut_times: bool) -> None:
+        self._cut_times = cut_times
+
     def check(self, node: AvroNode, type_: ColumnType) -> Check:
         """How values of a column are checked under a type."""
         if node.kind != "union":
@@ -184,7 +189,7 @@ class _Under:
                 if logical != _LOGICAL_OF.get(type_):
                     return _refused(node, type_)
                 # By Connect's eyes: a logical type that it does not know is what it is made of.
-                return scalar(replace(node, logical=logical))
+                return scalar(replace(node, logical=logical), cut_times=self._cut_times)
 
     def _record(self, node: AvroNode, columns: Columns) -> Check:
         wrong = _lacking(node, columns)

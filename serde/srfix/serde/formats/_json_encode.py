@@ -124,18 +124,21 @@ def _no_json(error: Exception) -> EncodeError:
     return EncodeError(f"The value has no JSON ({why}). Declare columns, which say how each value is written.")
 
 
-def column_encoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool, maps_as_entries: bool = False) -> Encode:
+def column_encoder(
+    columns: Columns, *, case_rule: CaseRule, wrapped: bool, maps_as_entries: bool = False, cut_times: bool = False
+) -> Encode:
     """Rows of the columns; with `wrapped=False` the bytes are the bare value of the only one.
 
     :param maps_as_entries: a MAP is an array of `{"key": …, "value": …}`, as JSON_SR has it.
+    :param cut_times: times finer than milliseconds are cut, not refused.
     """
-    check = _Plan(case_rule, maps_as_entries=maps_as_entries).of(Struct(columns))
+    check = _Plan(case_rule, maps_as_entries=maps_as_entries, cut_times=cut_times).of(Struct(columns))
     return check_encoder(check, single=None if wrapped else columns[0].name)
 
 
-def column_check(type_: ColumnType) -> Check:
+def column_check(type_: ColumnType, *, cut_times: bool) -> Check:
     """How values of a column's type are checked and turned into what `check_encoder` writes."""
-    return _Plan(CaseRule.EXACT, maps_as_entries=False).of(type_)
+    return _Plan(CaseRule.EXACT, maps_as_entries=False, cut_times=cut_times).of(type_)
 
 
 def check_encoder(check: Check, *, single: str | None = None) -> Encode:
@@ -169,7 +172,8 @@ def _explained(row: object, check: Check, error: Exception) -> EncodeError:
 
 
 class _Plan:
-    def __init__(self, case_rule: CaseRule, *, maps_as_entries: bool) -> None:
+    def __init__(self, case_rule: CaseRule, *, maps_as_entries: bool, cut_times: bool) -> None:
+        self._scalars = _SCALARS | _CUT if cut_times else _SCALARS
         self._case_rule = case_rule
         self._maps_as_entries = maps_as_entries
 
@@ -188,7 +192,7 @@ class _Plan:
             case Decimal():
                 return _same(_decimal(type_))
             case ScalarType():
-                return _SCALARS[type_]
+                return self._scalars[type_]
 
     def _struct(self, fields: list[tuple[str, Check]]) -> Check:
         record = RecordCheck(self._case_rule)
@@ -229,9 +233,9 @@ def _same(convert: Convert) -> Check:
     return Check(fast=convert, careful=convert)
 
 
-def _avro(schema: object) -> Check:
+def _avro(schema: object, *, cut_times: bool = False) -> Check:
     """What Avro takes for the same column, and has on the wire: the number that JSON has."""
-    return scalar(load(stdlib_json.dumps(schema)))
+    return scalar(load(stdlib_json.dumps(schema)), cut_times=cut_times)
 
 
 def _then(check: Check, finish: Callable[[object], object]) -> Check:
@@ -268,6 +272,8 @@ def _decimal(type_: Decimal) -> Convert:
     return convert
 
 
+_TIME: Final = {"type": "int", "logicalType": "time-millis"}
+_TIMESTAMP: Final = {"type": "long", "logicalType": "timestamp-millis"}
 _LONG: Final = _avro("long")
 _SCALARS: Final[dict[ScalarType, Check]] = {
     BOOLEAN: _avro("boolean"),
@@ -278,6 +284,10 @@ _SCALARS: Final[dict[ScalarType, Check]] = {
     STRING: _avro("string"),
     BYTES: _then(_avro("bytes"), _base64),
     DATE: _avro({"type": "int", "logicalType": "date"}),
-    TIME: _avro({"type": "int", "logicalType": "time-millis"}),
-    TIMESTAMP: _avro({"type": "long", "logicalType": "timestamp-millis"}),
+    TIME: _avro(_TIME),
+    TIMESTAMP: _avro(_TIMESTAMP),
+}
+_CUT: Final[dict[ScalarType, Check]] = {
+    TIME: _avro(_TIME, cut_times=True),
+    TIMESTAMP: _avro(_TIMESTAMP, cut_times=True),
 }

@@ -35,9 +35,10 @@ from srfix.serde._connect_schema import (
     ConnectType,
 )
 from srfix.serde._fed import unfed
+from srfix.serde._time_units import TimeUnit, reads_units, refusal_in_unit, time_unit
 from srfix.serde.casing import CaseRule, placements
 from srfix.serde.engine import Decode
-from srfix.serde.errors import DecodeError, IncompatibleTypeError, PayloadBoundError
+from srfix.serde.errors import DecodeError, PayloadBoundError
 from srfix.serde.formats._json_budget import Budget, cost_of_default
 from srfix.serde.formats._json_parse import parse, parse_exact
 from srfix.serde.formats._json_schema_connect import is_union
@@ -98,6 +99,7 @@ class _Plan:
         self._case_rule = case_rule
         self._strict = strict
         self._absent: list[str] = []
+        self._reads_units = reads_units(case_rule)
         self.budget = Budget()
 
     def row(self, writer: ConnectSchema, columns: Columns) -> Read:
@@ -121,16 +123,19 @@ class _Plan:
     def read(self, writer: ConnectSchema, column: ColumnType, path: str, *, is_repeated: bool = False) -> Read:
         """What reads a node of the writer's type for a column. A type that does not fit is refused when it is called,
         null or not, as `ConnectDataTranslator.validateSchema` does."""
-        refused = refusal(writer.type, column, path)
+        refused = refusal_in_unit(writer.type, self._unit(writer), column, path)
         if refused is not None:
 
             def refuse(_: object) -> Value:
                 # A new one each time: an exception that is raised twice collects tracebacks.
-                raise IncompatibleTypeError(refused.message, **vars(refused))
+                raise type(refused)(refused.message, **vars(refused))
 
             return refuse
         read = self._of_node(writer, column, path, is_repeated=is_repeated)
         return _with_null(writer, read, path, self.budget)
+
+    def _unit(self, writer: ConnectSchema) -> TimeUnit | None:
+        return time_unit(writer.type, None, writer.name) if self._reads_units else None
 
     def _of_node(self, writer: ConnectSchema, column: ColumnType, path: str, *, is_repeated: bool) -> Read:
         match column:
@@ -149,7 +154,7 @@ class _Plan:
                     path,
                 )
             case ScalarType() | Decimal():
-                return leaf(writer, column, path)
+                return leaf(writer, column, path, self._unit(writer))
 
     def _steps(
         self, writer: ConnectSchema, column: Struct, path: str, *, is_repeated: bool
@@ -166,7 +171,7 @@ class _Plan:
             has_default = schema.default is not None
             if has_default:
                 costs[name] = cost_of_default(schema.default)
-            if refusal(schema.type, types[name], inner) is not None:
+            if refusal_in_unit(schema.type, self._unit(schema), types[name], inner) is not None:
                 steps.append((field, name, None, False, self.read(schema, types[name], inner), True))
                 continue
             null_is_null = schema.optional and not has_default

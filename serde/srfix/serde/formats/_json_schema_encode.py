@@ -31,21 +31,21 @@ __all__ = ["under_encoder"]
 _LOGICAL: Final = (DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME)
 
 
-def under_encoder(schema: ConnectSchema, columns: Columns, *, wrapped: bool) -> Encode:
+def under_encoder(schema: ConnectSchema, columns: Columns, *, wrapped: bool, cut_times: bool) -> Encode:
     """Rows of the columns, under a schema; un-wrapped, the bare value of the only one.
 
     :raises SchemaError: if it misses a column, has one of another type, or requires what no column feeds.
     """
     if wrapped:
-        return check_encoder(_value(schema, Struct(columns), ""))
+        return check_encoder(_value(schema, Struct(columns), "", cut=cut_times))
     (column,) = columns
-    check = _with_null(schema, column.type, "")
+    check = _with_null(schema, column.type, "", cut=cut_times)
     record = RecordCheck(CaseRule.EXACT)
     record.set_fields([FieldCheck(name=column.name, field=column.name, check=check, when_missing=None)])
     return check_encoder(Check(fast=record.fast, careful=record.careful), single=column.name)
 
 
-def _value(schema: ConnectSchema, column: ColumnType, path: str) -> Check:
+def _value(schema: ConnectSchema, column: ColumnType, path: str, *, cut: bool) -> Check:
     """How values that are not null are checked."""
     wanted = connect_schema_of(column)
     is_other_kind = is_union(schema) or _logical(schema) != _logical(wanted)
@@ -56,17 +56,17 @@ def _value(schema: ConnectSchema, column: ColumnType, path: str) -> Check:
         )
     match column:
         case Struct():
-            return _struct(schema, column, path)
+            return _struct(schema, column, path, cut=cut)
         case Array(items):
-            return array_check(_with_null(schema.values, items, f"{path}->ARRAY"))
+            return array_check(_with_null(schema.values, items, f"{path}->ARRAY", cut=cut))
         case Map(values, keys):
-            written = _with_null(schema.values, values, f"{path}->MAP_VAL")
+            written = _with_null(schema.values, values, f"{path}->MAP_VAL", cut=cut)
             if schema.keys.type is ConnectType.STRING and not schema.keys.optional:
                 return map_check(written)
-            key = _with_null(schema.keys, keys, f"{path}->MAP_KEY")
+            key = _with_null(schema.keys, keys, f"{path}->MAP_KEY", cut=cut)
             return entries_check(key, written, null_keys=schema.keys.optional)
         case _:
-            return column_check(column)
+            return column_check(column, cut_times=cut)
 
 
 def _logical(schema: ConnectSchema) -> str | None:
@@ -77,8 +77,8 @@ def _words(schema: ConnectSchema) -> str:
     return f"{schema.type.word} ({schema.name})" if schema.name else schema.type.word
 
 
-def _with_null(schema: ConnectSchema, column: ColumnType, path: str) -> Check:
-    check = _value(schema, column, path)
+def _with_null(schema: ConnectSchema, column: ColumnType, path: str, *, cut: bool) -> Check:
+    check = _value(schema, column, path, cut=cut)
     default, nullable = schema.default, schema.optional
 
     def of(convert: Convert) -> Convert:
@@ -94,7 +94,7 @@ def _with_null(schema: ConnectSchema, column: ColumnType, path: str) -> Check:
     return Check(fast=of(check.fast), careful=of(check.careful))
 
 
-def _struct(schema: ConnectSchema, column: Struct, path: str) -> Check:
+def _struct(schema: ConnectSchema, column: Struct, path: str, *, cut: bool) -> Check:
     types = {part.name: part.type for part in column.fields}
     fields = {part.name: part.schema for part in schema.fields}
     missed = [name for name in types if name not in fields]
@@ -104,7 +104,7 @@ def _struct(schema: ConnectSchema, column: Struct, path: str) -> Check:
             f"have. It has: {', '.join(fields) or 'none'}."
         )
     record = RecordCheck(CaseRule.EXACT)
-    checks = {name: _with_null(fields[name], type_, f"{path}->{name}") for name, type_ in types.items()}
+    checks = {name: _with_null(fields[name], type_, f"{path}->{name}", cut=cut) for name, type_ in types.items()}
     record.set_fields(
         FieldCheck(name=name, field=name, check=check, when_missing=None) for name, check in checks.items()
     )

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from srfix.serde._column_types import ColumnType, Decimal, ScalarType, type_name
 from srfix.serde._connect_coercions import Coerce, coercion
 from srfix.serde._connect_schema import DATE_NAME, DECIMAL_NAME, DECIMAL_SCALE, TIME_NAME, ConnectSchema, ConnectType
+from srfix.serde._time_units import MILLIS, TimeUnit
 from srfix.serde.errors import CoercionError, SchemaError
 from srfix.serde.formats._avro_finish import decimal_of_bytes
 from srfix.serde.formats._json_numbers import double_of_number, integer_of_number
@@ -31,13 +32,15 @@ class InexactError(Exception):
     """A double stands where its digits count."""
 
 
-def leaf(writer: ConnectSchema, column: ScalarType | Decimal, path: str) -> Read:
+def leaf(writer: ConnectSchema, column: ScalarType | Decimal, path: str, unit: TimeUnit | None) -> Read:
+    """:param unit: what the writer's numbers are; None where the column says so."""
+    per_second = MILLIS if unit is None else unit.per_second or MILLIS
     convert = _convert(writer, column, path)
     coerce: Coerce | None
     if isinstance(column, Decimal) and writer.name == DECIMAL_NAME:
         coerce = None  # the conversion has made it fit
     else:
-        coerce = coercion(writer.type, writer.name, column, path)
+        coerce = coercion(writer.type, writer.name, column, path, per_second=per_second)
     if coerce is None:
         return convert
     then = coerce

@@ -69,8 +69,9 @@ class EncoderFactory(Protocol):
         case_rule: CaseRule,
         references: tuple[str, ...] = (),
         wrapped: bool = True,
+        cut_times: bool = False,
     ) -> Encode:
-        """An encoder; made once per schema.
+        """An encoder; made once per schema. A time finer than what it is written as is refused, or cut if `cut_times`.
 
         :raises SchemaError: if the text is not a schema of the format.
         :raises ColumnError: if the format cannot hold the columns.
@@ -81,7 +82,13 @@ class EncoderUnder(Protocol):
     """`encoder_under` of a format module with schemas: ksqlDB's writing with a SCHEMA_ID."""
 
     def __call__(
-        self, schema_text: str, *, columns: Columns, references: tuple[str, ...] = (), wrapped: bool = True
+        self,
+        schema_text: str,
+        *,
+        columns: Columns,
+        references: tuple[str, ...] = (),
+        wrapped: bool = True,
+        cut_times: bool = False,
     ) -> Encode:
         """An encoder of columns under a schema that exists: exact names, its defaults filled in.
 

@@ -50,15 +50,17 @@ def encoder(
     case_rule: CaseRule,
     references: tuple[str, ...] = (),
     wrapped: bool = True,
+    cut_times: bool = False,
 ) -> Encode:
     """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
 
     With columns, keys of a row are matched to them by the case rule; a column that the row lacks is written as null.
     The schema and its references have no say: JSON has none.
 
+    :param cut_times: times finer than milliseconds are cut down; refused otherwise.
     :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
     """
     if columns is None:
         return plain_encoder()
     check_json_columns(columns, wrapped=wrapped)
-    return column_encoder(columns, case_rule=case_rule, wrapped=wrapped)
+    return column_encoder(columns, case_rule=case_rule, wrapped=wrapped, cut_times=cut_times)

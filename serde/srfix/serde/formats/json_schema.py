@@ -122,6 +122,7 @@ def encoder(
     case_rule: CaseRule,
     references: tuple[str, ...] = (),
     wrapped: bool = True,
+    cut_times: bool = False,
 ) -> Encode:
     """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
 
@@ -129,16 +130,22 @@ def encoder(
     the row lacks is written as null, and so are nulls; a MAP is an array of entries. For another schema see
     `encoder_under`.
 
+    :param cut_times: times finer than milliseconds are cut down; refused otherwise.
     :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
     """
     if columns is None:
         return plain_encoder()
     check_json_columns(columns, wrapped=wrapped)
-    return column_encoder(columns, case_rule=case_rule, wrapped=wrapped, maps_as_entries=True)
+    return column_encoder(columns, case_rule=case_rule, wrapped=wrapped, maps_as_entries=True, cut_times=cut_times)
 
 
 def encoder_under(
-    schema_text: str, *, columns: Columns, references: tuple[str, ...] = (), wrapped: bool = True
+    schema_text: str,
+    *,
+    columns: Columns,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+    cut_times: bool = False,
 ) -> Encode:
     """An encoder of columns under a schema that exists, as ksqlDB writes with a SCHEMA_ID: exact names, its defaults
     filled in (`_json_schema_encode`).
@@ -148,4 +155,4 @@ def encoder_under(
     :raises ColumnError: if the columns cannot be used, or a MAP's keys are not STRING.
     """
     check_json_columns(columns, wrapped=wrapped)
-    return under_encoder(connect_schema(schema_text, references), columns, wrapped=wrapped)
+    return under_encoder(connect_schema(schema_text, references), columns, wrapped=wrapped, cut_times=cut_times)

@@ -85,8 +85,9 @@ def encoder(
     case_rule: CaseRule = CaseRule.UNIQUE,
     references: tuple[str, ...] = (),
     wrapped: bool = False,
+    cut_times: bool = False,
 ) -> Encode:
-    """An encoder for rows of the one column, whose key in the row is matched by the case rule.
+    """An encoder for rows of the one column, whose key in the row is matched by the case rule. It has no times to cut.
 
     :raises ColumnError: if it is not one column, of a type that KAFKA has.
     """

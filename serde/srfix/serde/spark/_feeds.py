@@ -13,7 +13,7 @@ from typing import Protocol
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde._fed import Unfed, unfed
 from srfix.serde.casing import CaseRule
-from srfix.serde.errors import DecodeError, IncompatibleTypeError
+from srfix.serde.errors import DecodeError, IncompatibleTypeError, TimeUnitError
 from srfix.serde.formats._avro_plan import Placed
 from srfix.serde.spark.interface import Feed
 
@@ -189,8 +189,15 @@ class _Walk:
         detail = writer.detail(type_)
         if over:
             detail = "; ".join(filter(None, (detail, f"overrides {', '.join(over)}")))
-        refusal = None if refused is None else refused.message
-        self.feeds.append(Feed(column=place.column, field=place.field, detail=detail, refusal=refusal))
+        self.feeds.append(
+            Feed(
+                column=place.column,
+                field=place.field,
+                detail=detail,
+                refusal=None if refused is None else refused.message,
+                is_other_time=isinstance(refused, TimeUnitError),
+            )
+        )
 
 
 def _joined(path: str, name: str) -> str:

@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from srfix.serde._column_types import Columns, ColumnType, Decimal, ScalarType, Struct, type_name
-from srfix.serde._connect_coercions import connect_type_of, incompatible, refusal, refusal_of_values
+from srfix.serde._connect_coercions import connect_type_of, incompatible, refusal_of_values
 from srfix.serde._connect_columns import NO_PRECISION, connect_schema_of
 from srfix.serde._connect_schema import DECIMAL_NAME, DECIMAL_PRECISION, DECIMAL_SCALE, ConnectSchema, ConnectType
 from srfix.serde._half import Half
 from srfix.serde._resolved import ResolvedSchema
+from srfix.serde._time_units import TimeUnit, reads_units, refusal_in_unit, time_unit
 from srfix.serde.casing import CaseRule, match_keys, placements
 from srfix.serde.errors import IncompatibleTypeError
 from srfix.serde.formats._avro_columns import map_entry_types
 from srfix.serde.formats._avro_connect import union_field_name
-from srfix.serde.formats._avro_leaves import connect_type
+from srfix.serde.formats._avro_leaves import connect_type, unit_of
 from srfix.serde.formats._avro_plan import Placed, connect_default, place
 from srfix.serde.formats._avro_schema import AvroNode, describe, load, nullable_branch
 from srfix.serde.formats._json_schema_connect import connect_schema, is_union
@@ -54,12 +55,16 @@ def planned_feeds(
     text, references = resolved.schema.text, resolved.references
     if format_ is Format.AVRO:
         return feeds_of(
-            _AvroWriter(load(text, references)), half.columns, case_rule, wrapped=half.wrapped, strict=strict
+            _AvroWriter(load(text, references), case_rule),
+            half.columns,
+            case_rule,
+            wrapped=half.wrapped,
+            strict=strict,
         )
     writer = connect_schema(text, references)
     if case_rule is CaseRule.KSQLDB_2020:
         return _by_keys(writer, half)
-    return feeds_of(_ConnectWriter(writer), half.columns, case_rule, wrapped=half.wrapped, strict=strict)
+    return feeds_of(_ConnectWriter(writer, case_rule), half.columns, case_rule, wrapped=half.wrapped, strict=strict)
 
 
 def _by_keys(writer: ConnectSchema, half: Half) -> Feeds:
@@ -72,8 +77,9 @@ def _by_keys(writer: ConnectSchema, half: Half) -> Feeds:
 
 
 class _AvroWriter:
-    def __init__(self, node: AvroNode) -> None:
+    def __init__(self, node: AvroNode, case_rule: CaseRule) -> None:
         branch = nullable_branch(node)
+        self._case_rule = case_rule
         self._beside_null = node
         self._node, self.is_nullable = (node, _has_null(node)) if branch is None else branch
 
@@ -81,7 +87,7 @@ class _AvroWriter:
         kind, _ = connect_type(self._node)
         if kind is None or (kind is ConnectType.STRUCT and not self._values):
             return incompatible("null", column, path)
-        return refusal(kind, column, path)
+        return refusal_in_unit(kind, self._unit, column, path)
 
     def refusal_of_values(self, column: ScalarType | Decimal, path: str) -> IncompatibleTypeError | None:
         kind, name = connect_type(self._node)
@@ -90,6 +96,10 @@ class _AvroWriter:
 
     def detail(self, column: ColumnType) -> str | None:
         return _details(self._is_same(column), self._word, column, connect_default(self._beside_null))
+
+    @property
+    def _unit(self) -> TimeUnit | None:
+        return unit_of(self._node) if reads_units(self._case_rule) else None
 
     @property
     def _word(self) -> str:
@@ -114,30 +124,37 @@ class _AvroWriter:
     def fields(self) -> Mapping[str, Writer]:
         node = self._node
         if node.kind == "union":
-            return {union_field_name(part): _AvroWriter(part) for part in node.branches if part.kind != "null"}
-        return {part.name: _AvroWriter(part.node) for part in node.fields}
+            return {
+                union_field_name(part): _AvroWriter(part, self._case_rule)
+                for part in node.branches
+                if part.kind != "null"
+            }
+        return {part.name: _AvroWriter(part.node, self._case_rule) for part in node.fields}
 
     def items(self) -> Writer:
         assert self._node.items is not None
-        return _AvroWriter(self._node.items)
+        return _AvroWriter(self._node.items, self._case_rule)
 
     def entries(self) -> tuple[Writer, Writer]:
         entry = map_entry_types(self._node)
         key, value = (AvroNode(kind="string"), self._node.items) if entry is None else entry
         assert value is not None
-        return _AvroWriter(key), _AvroWriter(value)
+        return _AvroWriter(key, self._case_rule), _AvroWriter(value, self._case_rule)
 
     def place(self, columns: Columns, case_rule: CaseRule, path: str) -> Mapping[str, Sequence[Placed]]:
         return place(columns, tuple(self.fields()), case_rule, path)
 
 
 class _ConnectWriter:
-    def __init__(self, schema: ConnectSchema) -> None:
+    def __init__(self, schema: ConnectSchema, case_rule: CaseRule) -> None:
         self._schema = schema
+        self._case_rule = case_rule
         self.is_nullable = schema.optional
 
     def refusal(self, column: ColumnType, path: str) -> IncompatibleTypeError | None:
-        return refusal(self._schema.type, column, path)
+        schema = self._schema
+        unit = time_unit(schema.type, None, schema.name) if reads_units(self._case_rule) else None
+        return refusal_in_unit(schema.type, unit, column, path)
 
     def refusal_of_values(self, column: ScalarType | Decimal, path: str) -> IncompatibleTypeError | None:
         return refusal_of_values(self._schema.type, self._schema.name, column, path)
@@ -163,13 +180,14 @@ class _ConnectWriter:
         return not is_union(schema)
 
     def fields(self) -> Mapping[str, Writer]:
-        return {part.name: _ConnectWriter(part.schema) for part in self._schema.fields}
+        return {part.name: _ConnectWriter(part.schema, self._case_rule) for part in self._schema.fields}
 
     def items(self) -> Writer:
-        return _ConnectWriter(self._schema.values)
+        return _ConnectWriter(self._schema.values, self._case_rule)
 
     def entries(self) -> tuple[Writer, Writer]:
-        return _ConnectWriter(self._schema.keys), _ConnectWriter(self._schema.values)
+        schema, rule = self._schema, self._case_rule
+        return _ConnectWriter(schema.keys, rule), _ConnectWriter(schema.values, rule)
 
     def place(self, columns: Columns, case_rule: CaseRule, path: str) -> Mapping[str, Sequence[Placed]]:
         by_name = {column.name: column for column in columns}

@@ -7,14 +7,16 @@
 | int | BIGINT | long, by Avro's promotion |
 | int | DATE | date |
 | int, long | TIMESTAMP | timestamp-millis, by promotion from int |
+| long timestamp-micros | TIMESTAMP | timestamp-micros; as timestamp-millis under ksqlDB's own case rules |
 | long | BIGINT, STRING | long; cast |
 | float, double | DOUBLE | double, by promotion from float |
 | string, enum | STRING | the same |
 | bytes, fixed | BYTES | the same |
 | decimal | DECIMAL of no smaller scale | decimal of the writer's scale; cast |
 
-The writer's logical types count as far as Connect's AvroData knows them, and no further: a timestamp-micros is a long. What
-is put on the reader's side is how Spark is to take the number, never how the writer meant it.
+What the writer's numbers of days and instants are, and which column takes them, `_time_units` says; nanoseconds are left to
+the arrow engine, which looks at each. Of other logical types those count that Connect's AvroData knows. What is put on the
+reader's side is how Spark is to take the number.
 
 A time-millis is looked at (`Bounds`). So is a decimal of at most 18 digits in bytes: Spark cuts what is longer than 64 bits
 without a word (`AvroDeserializer.createDecimal`), so it is read with 19 digits and compared.
@@ -27,6 +29,7 @@ from typing import Final
 
 from srfix.serde._column_types import Decimal, ScalarType
 from srfix.serde._connect_schema import DECIMAL_NAME, TIME_NAME, ConnectType
+from srfix.serde._time_units import MICROS, MILLIS, TimeUnit
 from srfix.serde.formats._avro_schema import AvroNode
 from srfix.serde.spark._jvm_fixes import Bounds, Fix
 
@@ -40,6 +43,7 @@ _DAY_MS: Final = 86_400_000
 
 _DATE: Final = {"type": "int", "logicalType": "date"}
 _MILLIS: Final = {"type": "long", "logicalType": "timestamp-millis"}
+_MICROS: Final = {"type": "long", "logicalType": "timestamp-micros"}
 _NUMBERS: Final[dict[tuple[ConnectType, ScalarType], object]] = {
     (ConnectType.INT32, ScalarType.INTEGER): "int",
     (ConnectType.INT32, ScalarType.BIGINT): "long",
@@ -74,11 +78,14 @@ class Unfit:
     """Why, after `schema id 7, column A (STRING), writer type double:`."""
 
 
-def leaf(node: AvroNode, kind: ConnectType, name: str | None, column: ScalarType | Decimal) -> Leaf | Unfit:
-    """How a type is read for a column that takes it (`_connect_coercions.refusal`).
+def leaf(
+    node: AvroNode, kind: ConnectType, name: str | None, column: ScalarType | Decimal, unit: TimeUnit | None = None
+) -> Leaf | Unfit:
+    """How a type is read for a column that takes it (`_time_units.refusal_in_unit`).
 
     :param kind: its Connect type.
     :param name: its Connect name.
+    :param unit: what its numbers are; None where the column says so.
     """
     if isinstance(column, Decimal) or name == DECIMAL_NAME:
         if isinstance(column, Decimal) and name == DECIMAL_NAME:
@@ -93,6 +100,10 @@ def leaf(node: AvroNode, kind: ConnectType, name: str | None, column: ScalarType
         if column is ScalarType.STRING:
             return Unfit("the text of a floating-point number depends on the JVM")
         return Unfit("Spark has no such type, or reads it as another")
+    if unit is not None and column is ScalarType.TIMESTAMP and unit.per_second != MILLIS:
+        if unit.per_second == MICROS:
+            return Leaf(reader=_MICROS)
+        return Unfit("a TIMESTAMP holds whole microseconds, and each value must be looked at")
     if name == TIME_NAME:
         return _of_time(reader)
     return Leaf(reader=reader)

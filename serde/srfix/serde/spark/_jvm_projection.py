@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
-from srfix.serde._connect_coercions import incompatible, refusal
+from srfix.serde._connect_coercions import incompatible
+from srfix.serde._time_units import reads_units, refusal_in_unit
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import IncompatibleTypeError
 from srfix.serde.formats._avro_columns import map_entry_types
-from srfix.serde.formats._avro_leaves import connect_type
+from srfix.serde.formats._avro_leaves import connect_type, unit_of
 from srfix.serde.formats._avro_plan import connect_default, place
 from srfix.serde.formats._avro_schema import AvroField, AvroNode, analyse, describe, nullable_branch
 from srfix.serde.spark._jvm_fixes import Entries, Fix, OfFields, OfItems, OfValues
@@ -77,6 +78,7 @@ def project(root: AvroNode, columns: Columns, case_rule: CaseRule, *, wrapped: b
 class _Projection:
     def __init__(self, case_rule: CaseRule) -> None:
         self._case_rule = case_rule
+        self._reads_units = reads_units(case_rule)
         self._names = 0
 
     def bare(self, root: AvroNode, column: Column) -> Projected:
@@ -172,7 +174,8 @@ class _Projection:
 
     def _value(self, node: AvroNode, type_: ColumnType, path: str, *, level: int) -> Projected:
         kind, _ = connect_type(node)
-        refused = incompatible(node.kind, type_, path) if kind is None else refusal(kind, type_, path)
+        unit = unit_of(node) if self._reads_units else None
+        refused = incompatible(node.kind, type_, path) if kind is None else refusal_in_unit(kind, unit, type_, path)
         if refused is not None:
             raise _mismatch(node, type_, path, refused)
         assert kind is not None
@@ -195,7 +198,7 @@ class _Projection:
     def _leaf(self, node: AvroNode, type_: ScalarType | Decimal, path: str, *, level: int) -> Projected:
         kind, name = connect_type(node)
         assert kind is not None
-        found = leaf(node, kind, name, type_)
+        found = leaf(node, kind, name, type_, unit_of(node) if self._reads_units else None)
         if isinstance(found, Unfit):
             raise _unfit(node, type_, path, found.why)
         writer = self._verbatim(node, level)

@@ -47,14 +47,15 @@ bytes left over cannot look like it."""
 UNSEEN: Final = (
     "Why a body cannot be read: the reason is DECODE_FAILED, whatever the arrow engine says of it (TRUNCATED, "
     "TRAILING_BYTES, OVERFLOW, …).",
+    "Why a row with a string that is not UTF-8, or a date or timestamp outside of the years 1 to 9999, is bad: the reason is "
+    "DECODE_FAILED.",
     "Why, of a body that cannot be read under a schema of which no row can be: the reason is the schema's.",
-    "Strings that are not UTF-8: they stay as they are.",
     "A boolean of another byte than 0 and 1: it is false.",
-    "An int of more than 32 bits: it is cut, or the body cannot be read. Nor can one with a number in more bytes than Avro "
+    "An int, or the number of a union's branch, of more than 32 bits: it is cut, or the body cannot be "
+    "read. Nor can one with a number in more bytes than Avro "
     "has for it (five for an int, ten for a long), which the deserializer reads.",
     "What is wrong within a field that no column wants, as long as its end is found. Of arrays and maps there it takes the "
     "sizes of blocks at their word; the deserializer reads the items.",
-    "Dates and timestamps outside of the years 1 to 9999, which Python does not have: they are read.",
     "A null key in a map, which the deserializer reads: the row is bad, as Spark's maps have none.",
     f"Bytes left over that begin with {AFTER.hex(' ')}.",
     "A schema GUID, in front of the body or in a record header: a row without an id is bad, unless the arrow engine reads "

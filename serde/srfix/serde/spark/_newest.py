@@ -7,11 +7,14 @@ from collections.abc import Iterable
 from srfix.serde._column_text import parse_columns
 from srfix.serde._column_types import Columns
 from srfix.serde._columns_from_spark import SparkSchema, columns_from_spark
-from srfix.serde._connect_columns import Inferred, NameRule, columns_of
-from srfix.serde._connect_schema import ConnectSchema, ConnectType
+from srfix.serde._connect_columns import Dropped, Inferred, NameRule, columns_of
+from srfix.serde._connect_schema import ConnectField, ConnectSchema, ConnectType, struct
 from srfix.serde._half import Half, half_of
-from srfix.serde.errors import SrfixError, UsageError
+from srfix.serde._time_units import reads_units
+from srfix.serde.casing import CaseRule
+from srfix.serde.errors import SchemaError, SrfixError, UsageError
 from srfix.serde.formats import _avro_connect, _json_schema_connect
+from srfix.serde.formats._avro_schema import load
 from srfix.serde.formats.table import Format, check_schema_type, format_of
 from srfix.serde.registry.models import SchemaVersion
 from srfix.serde.registry.references import reference_texts
@@ -39,10 +42,17 @@ def given_columns(columns: Columns | SparkSchema, *, names: NameRule = "keep") -
 
 
 def newest_half(
-    asked: Asked, subjects: Iterable[Subject], *, format_: Format | None, role: Role, wrap: bool | None
+    asked: Asked,
+    subjects: Iterable[Subject],
+    *,
+    format_: Format | None,
+    role: Role,
+    wrap: bool | None,
+    case_rule: CaseRule,
 ) -> tuple[Half, NewestSchema]:
     """The columns of the highest live version of the first subject that has one, in its own letters.
 
+    :param case_rule: ksqlDB's own take instants in microseconds for numbers, as it does.
     :param wrap: None takes the fields of a record or an object, and anything else as the one column ROWKEY or ROWVAL.
     :raises UsageError: if no subject has a live version.
     :raises SchemaError: if it is of another format.
@@ -53,7 +63,7 @@ def newest_half(
         found = asked.latest(subject)
         if found is not None:
             try:
-                return _half(asked, subject, found, format_, role, wrap)
+                return _half(asked, subject, found, format_, role, wrap, case_rule)
             except SrfixError as error:
                 error.args = (
                     f"The newest schema, version {found.version} of {subject!r} (id {found.schema_id}), gives no "
@@ -73,23 +83,47 @@ def _none_in(names: tuple[str, ...]) -> str:
 
 
 def _half(
-    asked: Asked, subject: Subject, found: SchemaVersion, format_: Format | None, role: Role, wrap: bool | None
+    asked: Asked,
+    subject: Subject,
+    found: SchemaVersion,
+    format_: Format | None,
+    role: Role,
+    wrap: bool | None,
+    case_rule: CaseRule,
 ) -> tuple[Half, NewestSchema]:
     schema = found.schema
     if format_ is not None:
         check_schema_type(schema.schema_type, format_)
     references = reference_texts(asked, schema, subject=subject)
-    connect = _connect_schema(format_of(schema.schema_type), schema.text, references)
+    in_format = format_of(schema.schema_type)
+    connect, dropped = _connect_schema(in_format, schema.text, references, by_units=reads_units(case_rule))
     wrapped = _is_record(connect) if wrap is None else wrap
-    inferred: Inferred = columns_of(connect, names="keep", role=role, wrapped=wrapped)
-    newest = NewestSchema(subject=subject, version=found.version, schema_id=found.schema_id, dropped=inferred.dropped)
+    inferred: Inferred = columns_of(connect, names="keep", role=role, wrapped=wrapped, for_spark=True)
+    left_out = (*dropped, *inferred.dropped)
+    newest = NewestSchema(subject=subject, version=found.version, schema_id=found.schema_id, dropped=left_out)
     return half_of(inferred.columns, role, wrapped), newest
 
 
-def _connect_schema(format_: Format, text: str, references: tuple[str, ...]) -> ConnectSchema:
-    if format_ is Format.AVRO:
-        return _avro_connect.connect_schema(text, references)
-    return _json_schema_connect.connect_schema(text, references)
+def _connect_schema(
+    format_: Format, text: str, references: tuple[str, ...], *, by_units: bool
+) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
+    """The schema, and the fields that Connect refuses: a null by itself, two branches of one name."""
+    if format_ is not Format.AVRO:
+        return _json_schema_connect.connect_schema(text, references), ()
+    root = load(text, references)
+    try:
+        return _avro_connect.to_connect(root, by_units=by_units), ()
+    except SchemaError:
+        if root.kind != "record":
+            raise
+    fields: list[ConnectField] = []
+    dropped: list[Dropped] = []
+    for part in root.fields:
+        try:
+            fields.append(ConnectField(part.name, _avro_connect.to_connect(part.node, by_units=by_units)))
+        except SchemaError as error:
+            dropped.append(Dropped(f"->{part.name}", error.message.rstrip(".")))
+    return struct(fields, name=root.name), tuple(dropped)
 
 
 def _is_record(schema: ConnectSchema) -> bool:

@@ -147,20 +147,5 @@ def plan_decoder(pickled: bytes) -> PlanDecoder:
 
 
 def spark_type(columns: Columns) -> pa.StructType:
-    """Rows of the columns as Spark takes them from Python: as `arrow_schema` has it, times in microseconds."""
-    pa = pyarrow()
-    return pa.struct([field.with_type(_in_microseconds(field.type)) for field in arrow_schema(columns)])
-
-
-def _in_microseconds(type_: pa.DataType) -> pa.DataType:
-    pa = pyarrow()
-    types = pa.types
-    if types.is_timestamp(type_):
-        return pa.timestamp("us", tz="UTC")
-    if types.is_list(type_):
-        return pa.list_(type_.value_field.with_type(_in_microseconds(type_.value_type)))
-    if types.is_map(type_):
-        return pa.map_(type_.key_type, _in_microseconds(type_.item_type))
-    if types.is_struct(type_):
-        return pa.struct([field.with_type(_in_microseconds(field.type)) for field in type_])
-    return type_
+    """Rows of the columns as Spark takes them from Python: as `arrow_schema` has them."""
+    return pyarrow().struct(list(arrow_schema(columns)))

@@ -165,7 +165,14 @@ class _Writer:
                 return self._refuse(path, f"is {ddl(given)}, not a struct", is_final=True)
             return self._struct(node, type_ if isinstance(type_, Struct) else None, fields_of(given), sql, path)
         if node.items is None:
-            return self._made(scalar(node, given, sql, lambda *why: self._error(f"{path} {why[0]}", *why[1:])), path)
+            piece = scalar(
+                node,
+                given,
+                sql,
+                lambda *why: self._error(f"{path} {why[0]}", *why[1:]),
+                cut_times=self._plan.cut_times,
+            )
+            return self._made(piece, path)
         is_map = node.kind == "map" or map_entry_types(node) is not None
         if is_map and word == "map":
             return self._map(node, type_, cast("Mapping[str, FrameType]", given), sql, path)

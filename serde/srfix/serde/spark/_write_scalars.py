@@ -7,7 +7,7 @@
 | float | byte, short, float | int, bigint, double likewise |
 | double | byte, short, int, float, double | bigint likewise |
 | int date | date | |
-| long timestamp-millis, -micros | timestamp, cut down to its unit as our serializers cut it | |
+| long timestamp-millis, -micros | timestamp; finer than its unit it fails the job, or is cut if asked for | |
 | decimal | a decimal with no more digits on either side | others likewise |
 | enum, fixed | string, binary, each value looked at | |
 | times | | the arrow engine |
@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from srfix.serde.formats._avro_columns import NO_PRECISION
+from srfix.serde.formats._avro_scalars import WHOLE_MILLISECONDS
 from srfix.serde.formats._avro_schema import MISSING, AvroField, AvroNode, describe
 from srfix.serde.spark._frame_types import FrameType, ddl, sql_text, word_of
 
@@ -95,10 +96,11 @@ class Failing(Protocol):
         """:param more: what follows the words, in Spark's SQL."""
 
 
-def scalar(node: AvroNode, given: FrameType, sql: str, failing: Failing) -> Piece | Refusal:
+def scalar(node: AvroNode, given: FrameType, sql: str, failing: Failing, *, cut_times: bool = False) -> Piece | Refusal:
     """A value, null or not, of a type without parts.
 
     :param failing: what fails the job because of the value.
+    :param cut_times: times finer than the type are cut, and do not fail the job.
     """
     word = word_of(given)
     if word == "void":
@@ -106,7 +108,13 @@ def scalar(node: AvroNode, given: FrameType, sql: str, failing: Failing) -> Piec
     kind, logical = node.kind, node.logical
     if (kind, logical) in _TIMES:
         own, function = _TIMES[kind, str(logical)]
-        return Piece(schema=kind, sql=f"{function}({sql})") if word == own else _never(node, given)
+        if word != own:
+            return _never(node, given)
+        made = f"{function}({sql})"
+        if logical == "timestamp-millis" and not cut_times:
+            error = failing(f"needs {WHOLE_MILLISECONDS}, got ", f"CAST({sql} AS STRING)")
+            made = f"IF({sql} IS NULL OR unix_micros({sql}) % 1000 = 0, {made}, {error})"
+        return Piece(schema=kind, sql=made)
     if logical in ("time-millis", "time-micros") and kind in ("int", "long"):
         if word.startswith("time("):
             return Refusal(why=f"is {ddl(given)}: Spark has no exact way from it to {describe(node)}")

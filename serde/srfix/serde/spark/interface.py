@@ -53,6 +53,8 @@ class Feed:
     """What happens on the way, if anything does: `int to BIGINT`."""
     refusal: str | None = None
     """Why a row that holds this is bad: the writer's type does not feed the column; None if it does."""
+    is_other_time: bool = False
+    """It is refused because the writer's numbers are no such day, time or instant (`TimeUnitError`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

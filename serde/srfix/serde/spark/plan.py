@@ -53,6 +53,7 @@ from srfix.serde.spark._feeds_writers import planned_feeds
 from srfix.serde.spark._missing_columns import check_fed
 from srfix.serde.spark._newest import given_columns, newest_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
+from srfix.serde.spark._time_columns import check_times
 from srfix.serde.spark._words import check_word
 from srfix.serde.spark.interface import ListedVersion, MissingColumns, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, TopicSubject, join_context, split_context
@@ -81,7 +82,9 @@ NEWEST: Final = Newest()
 """The columns that the newest schema has, in its own letters: the highest live version of the subject that writers use.
 
 That is the policy's last one (the second of a `DualSubject`: the source's), else the first of `subjects` that has one.
-Decided when the plan is made: a running stream's columns do not change.
+Decided when the plan is made: a running stream's columns do not change. What no column of Spark's holds is left out and
+named (`ReadPlan.newest`): TIME, decimals beyond 38 digits, maps with other keys than strings, types that contain themselves.
+Instants in microseconds are TIMESTAMP, but under ksqlDB's own case rules.
 """
 
 
@@ -218,7 +221,8 @@ def plan_read(
         misspelt would be null in every row; or `null`.
     :param strict: a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every field inside one. Otherwise a
         column that it does not feed is null; a row of which no column is fed is bad (NOTHING_FED) either way.
-    :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them.
+    :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them; if
+        all that feeds a column of days, times or instants are numbers of something else (a local timestamp for a TIMESTAMP).
     :raises UsageError: if a registry or a newest schema is needed, and there is none; if a subject strategy has no subject
         for the topic; if there can be no schema with one of the ids.
     :raises RegistryError: if the registry could not be asked.
@@ -242,7 +246,9 @@ def plan_read(
     own = _own_subjects(policy, topic, role)
     newest: NewestSchema | None = None
     if isinstance(columns, Newest):
-        half, newest = newest_half(asked, (*own[-1:], *extra), format_=format, role=role, wrap=wrap)
+        half, newest = newest_half(
+            asked, (*own[-1:], *extra), format_=format, role=role, wrap=wrap, case_rule=case_rule
+        )
     else:
         half = half_of(given_columns(columns), role, wrap)
     _check_columns(half, format)
@@ -259,6 +265,7 @@ def plan_read(
         newest=newest,
     )
     plan = _filled(plan, asked, wanted)
+    check_times(plan.schemas, topic)
     if missing_columns == "error":
         check_fed(plan)
     return plan

@@ -61,6 +61,8 @@ class WritePlan:
     """The schema, as the registry knows it; None for JSON and KAFKA, which have none."""
     subject: Subject | None = None
     """The subject that holds it."""
+    cut_times: bool = False
+    """True if times finer than the schema's are cut; they are bad rows otherwise."""
     is_given: bool = False
     """True if the columns are written under a schema that was not made of them: names are exact, nothing is coerced."""
 
@@ -100,7 +102,7 @@ class WritePlan:
         if self.format is Format.KAFKA:
             assert self.columns is not None
             return KafkaSerializer(self.columns, case_rule=self.case_rule)
-        return JsonSerializer(self.columns, case_rule=self.case_rule, wrap=self.wrapped)
+        return JsonSerializer(self.columns, case_rule=self.case_rule, wrap=self.wrapped, cut_times=self.cut_times)
 
     def context(self) -> SerdeContext:
         """What the serializer is called with, beside a row."""
@@ -139,6 +141,7 @@ def plan_write(
     normalize: bool = False,
     schema_id_framing: Framing = Framing.PREFIX_ID,
     validate: bool = False,
+    cut_times: bool = False,
 ) -> WritePlan:
     """Decides what rows are written under, and registers it: when this returns, the subject holds the schema.
 
@@ -159,6 +162,8 @@ def plan_write(
     :param normalize: True to let the registry normalise what it registers or looks up.
     :param schema_id_framing: where the schema's id or GUID stands.
     :param validate: JSON_SR: True to check every body against the schema.
+    :param cut_times: True to cut times that are finer than what they are written as (milliseconds, unless the schema says
+        otherwise); a row that holds one cannot be written otherwise.
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them: nothing is registered then.
     :raises SchemaError: if the given text is not a schema of the format, or columns and schema do not go together.
     :raises RegistryError: if the registry could not be asked, or did not take the schema (`IncompatibleSchemaError`).
@@ -185,6 +190,7 @@ def plan_write(
             columns=None if half is None else half.columns,
             wrapped=half is None or half.wrapped,
             case_rule=case_rule,
+            cut_times=cut_times,
         )
         plan.serializer()  # what the format cannot hold is said now
         return plan
@@ -194,6 +200,7 @@ def plan_write(
     kind = _FRAMED[format]
     own: dict[str, object] = {} if full_name is None else {"full_name": full_name}
     own |= {"validate": True} if validate else {}
+    own |= {"cut_times": True} if cut_times else {}
     if schema is not None:
         if declared is not None or exists:
             raise UsageError("schema= says all that is written under: give no columns, schema_id or version beside it.")
@@ -233,6 +240,7 @@ def plan_write(
         framing=schema_id_framing,
         settled=settled,
         subject=subject_of(subjects, topic, role, lambda: record_name(settled.schema, settled.references)),
+        cut_times=cut_times,
         is_given=exists and half is not None,
     )
 

@@ -10,8 +10,8 @@
 | `arrow` | the plan's serializer, in Arrow batches | all that the serializer takes: each value is looked at |
 
 Both write the bytes that the plan's serializer writes, of text that is UTF-8 and maps without a key twice: Spark looks at
-neither. Times finer than milliseconds are cut down where TIME and TIMESTAMP
-hold milliseconds, as the serializers do.
+neither. A time that is finer than what it is written as, milliseconds for a TIMESTAMP, is a row that cannot be
+written, unless the plan cuts it (`plan_write(…, cut_times=True)`).
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ def _unmarked(plan: WritePlan) -> UsageError:
     name = reason_columns(plan.role).tombstone
     return UsageError(
         f"null_rows='tombstone' writes what is marked as a tombstone, and the frame has no column {name}: a null row may as "
-        "well be one that could not be read. from_registry and read_topic add it, so keep it in the select; for keys that are to be "
-        f'deleted by other reasons, add it: withColumn("{name}", lit(True)) on their rows.'
+        "well be one that could not be read. from_registry and read_topic add it, so keep it in the select; for keys that "
+        f'are to be deleted by other reasons, add it: withColumn("{name}", lit(True)) on their rows.'
     )
 
 

@@ -24,6 +24,8 @@ class Decoding:
     """Payload in binary, and headers or None → `struct<row: struct<…>, reason: string, message: string>`."""
     reads_headers: bool
     """False if it is to be given none."""
+    is_strict: bool = True
+    """False if rows are to be looked at for what Python does not have (`_pyspark.strict`)."""
 
 
 def decoding_of(plan: ReadPlan, spark: SparkSession, engine: Engine, workers_have_srfix: bool | None) -> Decoding:
@@ -37,4 +39,6 @@ def decoding_of(plan: ReadPlan, spark: SparkSession, engine: Engine, workers_hav
     if read is None:
         return Decoding(decoded=arrow, reads_headers=True)
     fallback = arrow if choice.fallback else None
-    return Decoding(decoded=lambda payload, _: jvm_decoded(read, payload, fallback=fallback), reads_headers=False)
+    return Decoding(
+        decoded=lambda payload, _: jvm_decoded(read, payload, fallback=fallback), reads_headers=False, is_strict=False
+    )

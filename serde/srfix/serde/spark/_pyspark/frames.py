@@ -15,6 +15,7 @@ from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.counts import count_columns
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
+from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
 from srfix.serde.spark.driver_errors import BAD_ROW_END
 from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.plan import ReadPlan
@@ -50,6 +51,8 @@ def decode_frame(
     # generator's it computes once for each row. Of one struct it makes one row, of a null struct too.
     barrier = F.inline(F.array(decoded)).alias(_ROW, names.reason, names.message)
     rows = rows.select("*", barrier).drop(_FRAMED)
+    if not decoding.is_strict:
+        rows = _strict(rows, plan)
     reason, message = F.col(names.reason), F.col(names.message)
     bad = _is_bad(reason)
     if observe is not None:
@@ -67,6 +70,22 @@ def decode_frame(
         rows = rows.where(F.when(bad, failure.cast("boolean")).otherwise(F.lit(True)))
         row = F.when(bad, failure.cast(rows.schema[_ROW].dataType)).otherwise(row)
     return rows.withColumns({column: row} | mark).drop(_ROW, names.reason, names.message)
+
+
+def _strict(rows: DataFrame, plan: ReadPlan) -> DataFrame:
+    """The rows, those bad that hold what Python does not have."""
+    names = reason_columns(plan.role)
+    row, reason, message = F.col(_ROW), F.col(names.reason), F.col(names.message)
+    holds = is_pythons(plan.columns, row)
+    if holds is None:
+        return rows
+    return rows.withColumns(
+        {
+            _ROW: F.when(holds, row),
+            names.reason: F.when(holds, reason).otherwise(F.lit(Reason.DECODE_FAILED.value)),
+            names.message: F.when(holds, message).otherwise(F.lit(BEYOND_PYTHON)),
+        }
+    )
 
 
 def _decoded(df: DataFrame, plan: ReadPlan, decoding: Decoding, payload: Column) -> tuple[DataFrame, Column]:

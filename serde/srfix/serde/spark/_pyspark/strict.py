@@ -1,0 +1,103 @@
+"""What Spark's own Avro reads and Python does not: strings that are not UTF-8, and days and instants outside of the years 1 to
+9999. Looked at in the rows, behind the barrier, where they are read already."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import reduce
+from operator import and_
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from srfix.serde._column_types import Array, Columns, ColumnType, Map, ScalarType, Struct
+from srfix.serde.casing import are_distinct
+from srfix.serde.columns import spark_schema
+
+__all__ = ["BEYOND_PYTHON", "is_pythons"]
+
+BEYOND_PYTHON: Final = (
+    "A string is not UTF-8, or a date or timestamp is outside of the years 1 to 9999. The arrow engine says which."
+)
+"""What a row is bad for."""
+
+_DAYS: Final = (-719_162, 2_932_896)
+"""0001-01-01 and 9999-12-31, in days since 1970."""
+_MICROSECONDS: Final = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)
+
+
+def is_pythons(columns: Columns, row: Column) -> Column | None:
+    """Whether a row, null or not, has no such value; None if no row of the columns can have one. Never null.
+
+    :param row: a column of a frame: it is looked at in many places.
+    """
+    return _of_fields(columns, row)
+
+
+def _of(type_: ColumnType, value: Column) -> Column | None:
+    match type_:
+        case ScalarType.STRING:
+            return _or_null(_is_utf8(value))
+        case ScalarType.DATE:
+            return _or_null(F.unix_date(value).between(*_DAYS))
+        case ScalarType.TIMESTAMP:
+            return _or_null(F.unix_micros(value).between(*_MICROSECONDS))
+        case Array(items):
+            return _of_items(items, value)
+        case Map(values, keys):
+            return _all((_of_items(keys, F.map_keys(value)), _of_items(values, F.map_values(value))))
+        case Struct(fields):
+            return _of_fields(fields, value)
+        case _:
+            return None
+
+
+def _of_fields(fields: Columns, value: Column) -> Column | None:
+    names = [field.name for field in fields]
+    if not are_distinct(names):
+        # Spark finds a field by its name, and ignores case if it is told to: a cast goes by position.
+        names = [f"c{number}" for number in range(len(fields))]
+        types = StructType.fromJson(json.loads(spark_schema(fields))).fields
+        value = value.cast(
+            StructType([StructField(name, part.dataType) for name, part in zip(names, types, strict=True)])
+        )
+    return _all(_of(field.type, value.getField(name)) for field, name in zip(fields, names, strict=True))
+
+
+def _of_items(type_: ColumnType, values: Column) -> Column | None:
+    # A lambda is interpreted, item by item; these are not.
+    match type_:
+        case ScalarType.STRING:
+            # A comma ends whatever a broken character has begun.
+            return _or_null(_is_utf8(F.array_join(values, ",")))
+        case ScalarType.DATE | ScalarType.TIMESTAMP:
+            return _all((_of(type_, F.array_min(values)), _of(type_, F.array_max(values))))
+    if _of(type_, F.lit(None)) is None:
+        return None
+
+    def holds(item: Column) -> Column:
+        looked_at = _of(type_, item)
+        assert looked_at is not None
+        return looked_at
+
+    return _or_null(F.forall(values, holds))
+
+
+def _is_utf8(value: Column) -> Column:
+    if hasattr(F, "is_valid_utf8"):
+        return F.is_valid_utf8(value)
+    # Spark 3.5 has no such function, and its decode puts U+FFFD in place of what is wrong.
+    as_bytes = value.cast("binary")
+    return F.encode(F.decode(as_bytes, "UTF-8"), "UTF-8") == as_bytes
+
+
+def _or_null(holds: Column) -> Column:
+    return F.coalesce(holds, F.lit(True))
+
+
+def _all(checks: Iterable[Column | None]) -> Column | None:
+    found = [check for check in checks if check is not None]
+    return reduce(and_, found) if found else None

@@ -1,0 +1,128 @@
+"""Times finer than what they are written as: refused by every serializer, cut where that is asked for, and written whole where
+the schema has microseconds."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.arrow import from_arrow
+from srfix.serde.columns import parse_columns
+from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.errors import EncodeError
+from srfix.serde.formats.table import Format
+from srfix.serde.interface import SerdeContext, Serializer
+from srfix.serde.registry import RegistryClient
+from srfix.serde.resolve import ById
+from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer
+from srfix.serde.spark import plan_read, plan_write
+from tests.serde.spark.jvm_plans import logical, record
+
+COLUMNS: Final = parse_columns("A TIMESTAMP, T TIME, L ARRAY<TIMESTAMP>")
+AT: Final = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999, datetime.UTC)
+CUT: Final = AT.replace(microsecond=999_000)
+TIME: Final = datetime.time(0, 0, 0, 1_999)
+MILLIS: Final = json.dumps(
+    record(
+        A=["null", logical("long", "timestamp-millis")],
+        T=["null", logical("int", "time-millis")],
+        L=["null", {"type": "array", "items": ["null", logical("long", "timestamp-millis")]}],
+    )
+)
+_CONTEXT: Final = SerdeContext("t")
+_ROWS: Final = (
+    ({"A": AT, "T": None, "L": None}, {"A": CUT, "T": None, "L": None}, "->A"),
+    ({"A": None, "T": TIME, "L": None}, {"A": None, "T": datetime.time(0, 0, 0, 1_000), "L": None}, "->T"),
+    ({"A": None, "T": None, "L": [CUT, AT]}, {"A": None, "T": None, "L": [CUT, CUT]}, "->L[1]"),
+)
+
+Make = Callable[[RegistryClient, bool], Serializer]
+SERIALIZERS: Final[dict[str, Make]] = {
+    "Avro": lambda client, cut: AvroSerializer(client, COLUMNS, cut_times=cut),
+    "Avro under a schema": lambda client, cut: AvroSerializer.for_schema(client, MILLIS, cut_times=cut),
+    "Avro under a version": lambda client, cut: AvroSerializer(client, COLUMNS, version="latest", cut_times=cut),
+    "JSON_SR": lambda client, cut: JsonSchemaSerializer(client, COLUMNS, cut_times=cut),
+    "JSON": lambda _, cut: JsonSerializer(COLUMNS, cut_times=cut),
+    "a plan's": lambda client, cut: plan_write(client, "t", COLUMNS, cut_times=cut).serializer(),
+    "a plan's in JSON": lambda _, cut: plan_write(None, "t", COLUMNS, format=Format.JSON, cut_times=cut).serializer(),
+    "a plan's in JSON_SR": lambda client, cut: plan_write(
+        client, "t", COLUMNS, format=Format.JSON_SR, cut_times=cut
+    ).serializer(),
+}
+every = pytest.mark.parametrize("make", SERIALIZERS.values(), ids=SERIALIZERS)
+
+
+@pytest.fixture
+def client(request: pytest.FixtureRequest) -> Iterator[RegistryClient]:
+    with FixtureRegistry() as registry, RegistryClient(registry.url) as client:
+        if "version" in request.node.name:
+            registry.seed("t-value", MILLIS)
+        yield client
+
+
+@every
+@pytest.mark.parametrize(("row", "cut", "path"), _ROWS)
+class TestMilliseconds:
+    def test_what_is_finer_is_refused(
+        self, client: RegistryClient, make: Make, row: object, cut: object, path: str
+    ) -> None:
+        serialize = make(client, False)
+        with pytest.raises(EncodeError, match=r"whole milliseconds \(cut_times=True cuts what is finer\)") as caught:
+            serialize(row, _CONTEXT)
+        assert caught.value.paths == (path,)
+        assert serialize(cut, _CONTEXT)
+
+    def test_what_is_finer_is_cut_if_asked_for(
+        self, client: RegistryClient, make: Make, row: object, cut: object, path: str
+    ) -> None:
+        serialize = make(client, True)
+        assert serialize(row, _CONTEXT) == serialize(cut, _CONTEXT)
+
+    def test_arrow_batches_go_the_same_way(
+        self, client: RegistryClient, make: Make, row: dict[str, object], cut: object, path: str
+    ) -> None:
+        types = {"A": pa.timestamp("us", tz="UTC"), "T": pa.time64("us"), "L": pa.list_(pa.timestamp("us", tz="UTC"))}
+        batch = pa.RecordBatch.from_pylist([row], schema=pa.schema(types.items()))
+        with pytest.raises(EncodeError, match="whole milliseconds"):
+            from_arrow(batch, make(client, False), _CONTEXT)
+        serialize = make(client, True)
+        assert from_arrow(batch, serialize, _CONTEXT).to_pylist() == [serialize(cut, _CONTEXT)]
+
+
+@pytest.mark.parametrize("name", ["Avro", "JSON_SR", "JSON"])
+def test_a_serializer_that_travels_still_cuts(client: RegistryClient, name: str) -> None:
+    made = SERIALIZERS[name](client, True)
+    again = pickle.loads(pickle.dumps(made))
+    row, cut, _ = _ROWS[0]
+    assert again(row, _CONTEXT) == made(cut, _CONTEXT)
+
+
+class TestMicroseconds:
+    @given(
+        at=st.datetimes(timezones=st.just(datetime.UTC)),
+        time=st.times(),
+    )
+    def test_what_is_written_under_microseconds_is_read_back(self, at: datetime.datetime, time: datetime.time) -> None:
+        schema = json.dumps(record(A=logical("long", "timestamp-micros"), T=["null", logical("long", "time-micros")]))
+        with FixtureRegistry() as registry, RegistryClient(registry.url) as client:
+            write = plan_write(client, "t", schema=schema).serializer()
+            payload = write({"A": at, "T": time}, _CONTEXT)
+            columns = "A TIMESTAMP, T TIME"
+            read = plan_read(client, "t", columns).deserializer()
+            alone = AvroDeserializer(ById(client), columns=parse_columns(columns))
+            assert read(payload, _CONTEXT) == alone(payload, _CONTEXT) == {"A": at, "T": time}
+
+    def test_an_offset_of_microseconds_counts(self, client: RegistryClient) -> None:
+        zone = datetime.timezone(datetime.timedelta(microseconds=1))
+        row = {"A": datetime.datetime(2024, 1, 1, tzinfo=zone), "T": None, "L": None}
+        with pytest.raises(EncodeError, match="whole milliseconds"):
+            AvroSerializer(client, COLUMNS)(row, _CONTEXT)

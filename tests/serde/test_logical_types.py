@@ -1,0 +1,169 @@
+"""Every logical type of a writer by every column by the engines without Spark, against Avro's specification
+(`logical_types`); Spark's engines in tests/spark."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.serde.arrow import to_arrow
+from srfix.serde.arrow.value_wise import ValueWise
+from srfix.serde.batches import BadRow, Reason, deserialize_many
+from srfix.serde.casing import CaseRule
+from srfix.serde.interface import SerdeContext
+from srfix.serde.spark.plan import ReadPlan
+from tests.serde.logical_types import REFUSED, Written, body, cases, expected, ksqldb_expected
+from tests.serde.spark.jvm_plans import Json, logical, plan_of, record
+
+Value = int | bytes | str
+Engine = Callable[[ReadPlan, list[bytes]], list[object]]
+"""A plan and payloads → the column's values; `REFUSED` for a bad row."""
+
+_CONTEXT: Final = SerdeContext("t")
+_HEAD: Final = b"\0\0\0\0\1"
+
+
+def _rows(plan: ReadPlan, payloads: list[bytes]) -> list[object]:
+    read = deserialize_many(payloads, _CONTEXT, plan.deserializer(), on_error="quarantine")
+    return [REFUSED if isinstance(row, BadRow) else row["A"] for row in read]  # type: ignore[index, call-overload]
+
+
+def _arrow(plan: ReadPlan, payloads: list[bytes], *, engine: type[ValueWise] | None = None) -> list[object]:
+    batch = to_arrow(
+        payloads, _CONTEXT, plan.deserializer(), columns=plan.columns, on_error="quarantine", engine=engine
+    )
+    reasons = batch.column("_srfix_reason").to_pylist()
+    values = batch.column("A").to_pylist()
+    return [value if reason is None else REFUSED for value, reason in zip(values, reasons, strict=True)]
+
+
+def _arrow_by_values(plan: ReadPlan, payloads: list[bytes]) -> list[object]:
+    return _arrow(plan, payloads, engine=ValueWise)
+
+
+ENGINES: Final[dict[str, Engine]] = {"rows": _rows, "arrow": _arrow, "arrow by values": _arrow_by_values}
+every_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+
+# How a type stands in a record: the field's type, the column's, and the bytes and the value around one.
+SHAPES: Final[dict[str, tuple[Callable[[Json], Json], str, bytes, bytes, Callable[[object], object]]]] = {
+    "bare": (lambda type_: type_, "{}", b"", b"", lambda value: value),
+    "nullable": (lambda type_: ["null", type_], "{}", b"\2", b"", lambda value: value),
+    "nullable, null last": (lambda type_: [type_, "null"], "{}", b"\0", b"", lambda value: value),
+    "array": (lambda type_: {"type": "array", "items": type_}, "ARRAY<{}>", b"\2", b"\0", lambda value: [value]),
+    "struct": (lambda type_: record("S", A=type_), "STRUCT<A {}>", b"", b"", lambda value: {"A": value}),
+}
+
+
+def _same(got: object, wanted: object) -> bool:
+    return got == wanted and type(got) is type(wanted)
+
+
+def _payloads(written: Written, before: bytes = b"", behind: bytes = b"") -> list[bytes]:
+    return [_HEAD + before + body(written, value) + behind for value in written.values]
+
+
+@every_engine
+@pytest.mark.parametrize(
+    ("written", "column"), [pytest.param(*case, id=f"{case[0].word} {case[1]}") for case in cases()]
+)
+class TestTheTable:
+    def test_a_value_is_what_the_writer_meant_or_no_value(self, written: Written, column: str, engine: Engine) -> None:
+        plan = plan_of(f"A {column}", record(A=written.type))
+        found = engine(plan, _payloads(written))
+        for value, got in zip(written.values, found, strict=True):
+            wanted = expected(written, column, value)
+            if isinstance(wanted, decimal.Decimal):
+                assert got == wanted, value
+            else:
+                assert _same(got, wanted), value
+
+
+@every_engine
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("unit", ["timestamp-millis", "timestamp-micros", "timestamp-nanos", "local-timestamp-micros"])
+def test_a_unit_counts_wherever_the_type_stands(unit: str, shape: str, engine: Engine) -> None:
+    (written,) = (each for each, column in cases() if each.word == f"long {unit}" and column == "DATE")
+    type_of, column_of, before, behind, value_of = SHAPES[shape]
+    plan = plan_of(f"A {column_of.format('TIMESTAMP')}", record(A=type_of(written.type)))
+    found = engine(plan, _payloads(written, before, behind))
+    for value, got in zip(written.values, found, strict=True):
+        wanted = expected(written, "TIMESTAMP", value)
+        assert got == (REFUSED if wanted is REFUSED else value_of(wanted)), value
+
+
+@every_engine
+def test_each_writers_unit_counts_where_versions_differ(engine: Engine) -> None:
+    types: list[Json] = ["long", *(logical("long", f"timestamp-{unit}") for unit in ("millis", "micros", "nanos"))]
+    plan = plan_of("A TIMESTAMP", *(record(A=type_) for type_ in types))
+    at = datetime.datetime(2024, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+    seconds = int(at.timestamp())
+    raw = Written(word="", type="long", values=())
+    payloads = [
+        b"\0\0\0\0" + bytes([schema_id]) + body(raw, seconds * per_second)
+        for schema_id, per_second in ((1, 10**3), (2, 10**3), (3, 10**6), (4, 10**9), (3, 10**6), (1, 10**3))
+    ]
+    assert engine(plan, payloads) == [at] * 6
+
+
+@every_engine
+@pytest.mark.parametrize("rule", [CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
+@pytest.mark.parametrize("unit", ["timestamp-micros", "timestamp-nanos", "local-timestamp-micros", "time-micros"])
+def test_under_ksqldbs_rules_a_number_of_a_unit_that_it_does_not_know_is_milliseconds(
+    unit: str, rule: CaseRule, engine: Engine
+) -> None:
+    written = Written(word="", type=logical("long", unit), values=(0, -1, 1_704_153_600_000, 1_704_153_600_000_000))
+    plan = plan_of("A TIMESTAMP", record(A=written.type), case_rule=rule)
+    found = engine(plan, _payloads(written))
+    assert found == [ksqldb_expected(int(value), "TIMESTAMP") for value in written.values]
+
+
+_UNIT = {"timestamp-millis": 10**3, "timestamp-micros": 10**6, "timestamp-nanos": 10**9}
+
+
+class TestInstants:
+    @given(unit=st.sampled_from(sorted(_UNIT)), number=st.integers(-(2**63), 2**63 - 1))
+    def test_any_number_is_its_instant_in_every_engine(self, unit: str, number: int) -> None:
+        written = Written(
+            word="", type=logical("long", unit), values=(number,), counts="timestamp", per_second=_UNIT[unit]
+        )
+        plan = plan_of("A TIMESTAMP", record(A=written.type))
+        wanted = expected(written, "TIMESTAMP", number)
+        for engine in ENGINES.values():
+            assert engine(plan, _payloads(written)) == [wanted]
+
+    @given(unit=st.sampled_from(sorted(_UNIT)), at=st.datetimes(timezones=st.just(datetime.UTC)))
+    def test_any_instant_is_read_from_every_unit_that_has_it(self, unit: str, at: datetime.datetime) -> None:
+        at = at.replace(microsecond=at.microsecond // 1000 * 1000) if unit == "timestamp-millis" else at
+        micros = (at - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(microseconds=1)
+        number = micros * _UNIT[unit] // 10**6
+        if not -(2**63) <= number < 2**63:
+            return
+        written = Written(word="", type=logical("long", unit), values=(number,))
+        plan = plan_of("A TIMESTAMP", record(A=written.type))
+        for engine in ENGINES.values():
+            assert engine(plan, _payloads(written)) == [at]
+
+
+class TestWords:
+    def test_a_refusal_names_the_type_what_it_is_and_the_column_that_takes_it(self) -> None:
+        plan = plan_of("A TIME", record(A=logical("long", "timestamp-micros")))
+        (bad,) = deserialize_many([_HEAD + b"\0"], _CONTEXT, plan.deserializer(), on_error="quarantine")
+        assert isinstance(bad, BadRow)
+        assert bad.reason is Reason.TYPE_MISMATCH
+        assert (
+            "The writer's type int64 (timestamp-micros) cannot be read as TIME, at ->A: it is an instant. Declare the column "
+            "as TIMESTAMP, or as BIGINT, which holds the number as it was written."
+        ) in bad.error.message
+
+    def test_a_part_of_a_microsecond_is_named(self) -> None:
+        plan = plan_of("A TIMESTAMP", record(A=logical("long", "timestamp-nanos")))
+        (bad,) = deserialize_many([_HEAD + b"\2"], _CONTEXT, plan.deserializer(), on_error="quarantine")
+        assert isinstance(bad, BadRow)
+        assert bad.reason is Reason.OVERFLOW
+        assert "it is no whole microsecond, and TIMESTAMP has none finer" in bad.error.message

@@ -1,0 +1,285 @@
+"""Every logical type of a writer by every column in Spark's engines, against Avro's specification; TIME is no type of Spark's.
+The engines without Spark, and the table: tests/serde."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import to_avro
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.batches import Reason
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import print_columns
+from srfix.serde.errors import ColumnError, EngineRefusedError
+from srfix.serde.registry import RegistryClient
+from srfix.serde.spark import NEWEST, ReadPlan, from_registry, plan_read, plan_write, to_registry
+from srfix.serde.spark._jvm_read import jvm_read
+from srfix.serde.spark.interface import Engine
+from srfix.serde.wire import frame_id
+from tests.serde.logical_types import REFUSED, Written, body, cases, expected
+from tests.serde.spark.jvm_plans import Json, logical, plan_of, record
+from tests.spark.parity import Compared, Payloads, compare
+
+ENGINES: Final[tuple[Engine, ...]] = ("jvm", "arrow", "auto")
+every_engine = pytest.mark.parametrize("engine", ENGINES)
+
+_SPARKS: Final = [(written, column) for written, column in cases() if column != "TIME"]
+
+
+def _holds_any(written: Written, column: str) -> bool:
+    return any(expected(written, column, value) is not REFUSED for value in written.values)
+
+
+def _text(value: object) -> object:
+    """As Spark's cast to a text, for days and instants."""
+    if isinstance(value, datetime.datetime):
+        text = value.replace(tzinfo=None).isoformat(" ", "microseconds")
+        return text.rstrip("0").rstrip(".") if value.microsecond else text[:19]
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
+def _bare(value: object) -> object:
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+@pytest.fixture(scope="module")
+def read(spark: SparkSession) -> dict[tuple[str, str], list[Compared]]:
+    """All that a column holds any value of."""
+    held = [case for case in _SPARKS if _holds_any(*case)]
+    given = [
+        Payloads(
+            plan=plan_of(f"A {column}", record(A=written.type)),
+            payloads=[frame_id(1, body(written, value)) for value in written.values],
+        )
+        for written, column in held
+    ]
+    found = iter(compare(spark, given))
+    return {(written.word, column): [next(found) for _ in written.values] for written, column in held}
+
+
+class TestTheTable:
+    @pytest.mark.parametrize(
+        ("written", "column"),
+        [pytest.param(*case, id=f"{case[0].word} {case[1]}") for case in _SPARKS if _holds_any(*case)],
+    )
+    def test_a_value_is_what_the_writer_meant_or_no_value(
+        self, read: dict[tuple[str, str], list[Compared]], written: Written, column: str
+    ) -> None:
+        for value, each in zip(written.values, read[written.word, column], strict=True):
+            wanted = expected(written, column, value)
+            for decoded in filter(None, (each.arrow, each.jvm)):
+                if wanted is REFUSED:
+                    assert (decoded.row, decoded.reason is None) == (None, False), value
+                    continue
+                assert decoded.reason is None, (value, decoded)
+                assert isinstance(decoded.row, dict)
+                assert _bare(decoded.row["A"]) == _text(wanted), value
+
+    def test_the_jvm_engine_reads_what_it_can_and_refuses_the_rest_when_planned(
+        self, read: dict[tuple[str, str], list[Compared]]
+    ) -> None:
+        by_jvm = {case for case, compared in read.items() if compared[0].jvm is not None}
+        assert ("long timestamp-micros", "TIMESTAMP") in by_jvm
+        assert ("long io.debezium.time.MicroTimestamp", "TIMESTAMP") in by_jvm
+        assert ("long timestamp-nanos", "TIMESTAMP") not in by_jvm
+        for written, column in _SPARKS:
+            if not _holds_any(written, column):
+                with pytest.raises(EngineRefusedError):
+                    jvm_read(plan_of(f"A {column}", record(A=written.type)))
+
+
+@pytest.fixture
+def registry_client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
+    with RegistryClient(registry.url) as client:
+        yield client
+
+
+def _read(spark: SparkSession, plan: ReadPlan, payloads: list[bytes], engine: Engine) -> list[Row]:
+    frame = spark.createDataFrame([(number, payload) for number, payload in enumerate(payloads)], "i int, value binary")
+    rows = frame.transform(from_registry(plan, engine=engine, on_error="quarantine", workers_have_srfix=True))
+    return rows.withColumn("micros", F.unix_micros("value.A")).orderBy("i").collect()
+
+
+def _seeded(registry: FixtureRegistry, topic: str, *types: Json) -> list[int]:
+    return [registry.seed(f"{topic}-value", json.dumps(record(A=type_))) for type_ in types]
+
+
+class TestFrames:
+    @every_engine
+    def test_what_sparks_to_avro_writes_is_read_back_to_the_microsecond(
+        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
+    ) -> None:
+        (schema_id,) = _seeded(registry, "t", logical("long", "timestamp-micros"))
+        times = "VALUES TIMESTAMP'2024-01-02 03:04:05.678901Z', TIMESTAMP'1969-12-31 23:59:59.999999Z' AS t(A)"
+        frame = spark.sql(f"SELECT A, unix_micros(A) AS wanted, struct(A) AS s FROM {times}")
+        written = frame.select("wanted", F.concat(F.lit(frame_id(schema_id, b"")), to_avro("s")).alias("value"))
+        plan = plan_read(registry_client, "t", "A TIMESTAMP")
+        rows = written.transform(from_registry(plan, engine=engine)).selectExpr("wanted", "unix_micros(value.A) AS got")
+        assert all(row.wanted == row.got for row in rows.collect())
+
+    @every_engine
+    def test_each_versions_unit_counts(
+        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
+    ) -> None:
+        units = {"millis": 10**3, "micros": 10**6}
+        ids = _seeded(registry, "t", *(logical("long", f"timestamp-{unit}") for unit in units))
+        payloads = [
+            frame_id(schema_id, body(Written(word="", type="long", values=()), 1_704_153_600 * per_second))
+            for schema_id, per_second in zip(ids, units.values(), strict=True)
+        ]
+        rows = _read(spark, plan_read(registry_client, "t", "A TIMESTAMP"), payloads, engine)
+        assert [row.micros for row in rows] == [1_704_153_600_000_000] * 2
+
+    @pytest.mark.parametrize("engine", ["arrow", "auto"])
+    def test_parts_of_microseconds_are_bad_rows(
+        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
+    ) -> None:
+        (schema_id,) = _seeded(registry, "t", logical("long", "timestamp-nanos"))
+        payloads = [
+            frame_id(schema_id, body(Written(word="", type="long", values=()), value)) for value in (-1_000, -1)
+        ]
+        good, bad = _read(spark, plan_read(registry_client, "t", "A TIMESTAMP"), payloads, engine)
+        assert (good.micros, good._srfix_reason) == (-1, None)
+        assert (bad.micros, bad._srfix_reason) == (None, Reason.OVERFLOW.value)
+
+    @every_engine
+    def test_under_ksqldbs_rule_microseconds_are_milliseconds(
+        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
+    ) -> None:
+        (schema_id,) = _seeded(registry, "t", logical("long", "timestamp-micros"))
+        payload = frame_id(schema_id, body(Written(word="", type="long", values=()), 1_000_000))
+        plan = plan_read(registry_client, "t", "A TIMESTAMP", case_rule=CaseRule.KSQLDB)
+        (row,) = _read(spark, plan, [payload], engine)
+        assert row.micros == 1_000_000_000
+
+    @every_engine
+    def test_newest_reads_by_the_unit_and_leaves_out_what_spark_cannot_hold(
+        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
+    ) -> None:
+        fields: dict[str, Json] = {
+            "A": logical("long", "timestamp-micros"),
+            "T": logical("int", "time-millis"),
+            "N": "null",
+            "D": logical("bytes", "decimal", precision=50, scale=2),
+            "S": record("S", x=logical("int", "time-millis"), y="int"),
+        }
+        schema_id = registry.seed("t-value", json.dumps(record(**fields)))
+        plan = plan_read(registry_client, "t", NEWEST)
+        assert print_columns(plan.columns) == "A TIMESTAMP, S STRUCT<`y` INTEGER>"
+        assert plan.newest is not None
+        assert sorted(dropped.path for dropped in plan.newest.dropped) == ["->D", "->N", "->S->x", "->T"]
+        payload = frame_id(schema_id, b"\x02" + b"\x02" + b"\x02\x05" + b"\x02" + b"\x0e")
+        (row,) = _read(spark, plan, [payload], engine)
+        assert (row.micros, row.value.S.y) == (1, 7)
+
+
+class TestStrictness:
+    """What Spark's Avro reads and Python does not is bad in every engine."""
+
+    @every_engine
+    def test_bad_utf8_and_years_beyond_9999_are_bad_rows(
+        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
+    ) -> None:
+        types: dict[str, Json] = {
+            "A": "string",
+            "D": logical("int", "date"),
+            "T": logical("long", "timestamp-micros"),
+            "L": {"type": "array", "items": "string"},
+            "M": {"type": "map", "values": logical("long", "timestamp-millis")},
+            "S": record("S", x=["null", "string"]),
+        }
+        schema_id = registry.seed("t-value", json.dumps(record(**types)))
+        number = Written(word="", type="long", values=())
+        good = {"A": b"\x02a", "D": b"\0", "T": b"\0", "L": b"\2\x02a\0", "M": b"\2\x02a\0\0", "S": b"\2\x02a"}
+        last = 2_932_897
+        wrong = {
+            "A": b"\x02\xff",
+            "D": body(number, last),
+            "T": body(number, last * 86_400_000_000),
+            "L": b"\4\x02a\x02\xff\0",
+            "M": b"\2\x02a" + body(number, last * 86_400_000) + b"\0",
+            "S": b"\2\x04\xed\xa0",
+        }
+        wrong_key = good | {"M": b"\2\x02\xff\0\0"}
+        bodies = [good, *(good | {name: bytes_} for name, bytes_ in wrong.items()), wrong_key]
+        bodies.append(good | {"D": body(number, last - 1), "T": body(number, last * 86_400_000_000 - 1)})
+        payloads = [frame_id(schema_id, b"".join(parts.values())) for parts in bodies]
+        columns = "A STRING, D DATE, T TIMESTAMP, L ARRAY<STRING>, M MAP<STRING, TIMESTAMP>, S STRUCT<X STRING>"
+        plan = plan_read(registry_client, "t", columns)
+        frame = spark.createDataFrame([(i, payload) for i, payload in enumerate(payloads)], "i int, value binary")
+        rows = frame.transform(from_registry(plan, engine=engine, on_error="quarantine", workers_have_srfix=True))
+        found = (
+            rows.selectExpr("i", "value IS NULL AS no_row", "_srfix_reason IS NULL AS is_good").orderBy("i").collect()
+        )
+        assert [(row.no_row, row.is_good) for row in found] == [(False, True), *[(True, False)] * 7, (False, True)]
+
+    def test_names_that_differ_by_case_alone_are_told_apart(
+        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient
+    ) -> None:
+        """Spark finds fields by their names ignoring case, and calls `a` and `A` ambiguous."""
+        inner = record("S", x="string", X="string")
+        schema_id = registry.seed("t-value", json.dumps(record(a="string", A="string", s=inner)))
+        plan = plan_read(registry_client, "t", "`a` STRING, A STRING, S STRUCT<`x` STRING, X STRING>")
+        texts = (b"\x02a", b"\x02b", b"\x02c", b"\x02d")
+        bodies = [b"".join(texts), *(b"".join((*texts[:n], b"\x02\xff", *texts[n + 1 :])) for n in range(4))]
+        frame = spark.createDataFrame(
+            [(i, frame_id(schema_id, each)) for i, each in enumerate(bodies)], "i int, value binary"
+        )
+        rows = frame.transform(from_registry(plan, engine="jvm", on_error="quarantine")).orderBy("i").collect()
+        assert [row.value is None for row in rows] == [False, True, True, True, True]
+        assert tuple(rows[0].value) == ("a", "b", Row(x="c", X="d"))
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("unit", ["local-timestamp-millis", "local-timestamp-micros", "time-micros"])
+    def test_a_column_that_no_version_can_fill_is_refused_when_planned(
+        self, registry: FixtureRegistry, registry_client: RegistryClient, unit: str
+    ) -> None:
+        _seeded(registry, "t", logical("long", unit))
+        with pytest.raises(ColumnError, match=rf"^The column A cannot be read from topic 't', schema id 1: .*{unit}"):
+            plan_read(registry_client, "t", "A TIMESTAMP")
+
+
+class TestWriting:
+    @every_engine
+    def test_what_is_written_under_microseconds_is_read_back(
+        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
+    ) -> None:
+        schema = json.dumps(record(A=logical("long", "timestamp-micros")))
+        write = plan_write(registry_client, "t", schema=schema)
+        times = "VALUES TIMESTAMP'2024-01-02 03:04:05.678901Z', TIMESTAMP'1969-12-31 23:59:59.999999Z' AS t(A)"
+        frame = spark.sql(f"SELECT A FROM {times}").transform(to_registry(write, engine=engine))
+        read = from_registry(plan_read(registry_client, "t", "A TIMESTAMP"), engine=engine)
+        rows = frame.transform(read).selectExpr("unix_micros(A) AS wanted", "unix_micros(value.A) AS got").collect()
+        assert len(rows) == 2
+        assert all(row.wanted == row.got for row in rows)
+
+    @every_engine
+    def test_what_is_finer_than_milliseconds_fails_the_job_or_is_cut_if_asked_for(
+        self, spark: SparkSession, registry_client: RegistryClient, engine: Engine
+    ) -> None:
+        frame = spark.sql("SELECT TIMESTAMP'1969-12-31 23:59:59.9999Z' AS A")
+        exact, cut = (plan_write(registry_client, "t", "A TIMESTAMP", cut_times=cut) for cut in (False, True))
+        with pytest.raises(PySparkException, match="whole milliseconds"):
+            frame.transform(to_registry(exact, engine=engine)).collect()
+        (row,) = frame.transform(to_registry(cut, engine=engine)).collect()
+        whole = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_000, datetime.UTC)
+        assert bytes(row.value) == exact.serializer()({"A": whole}, exact.context())
+        whole_frame = spark.sql("SELECT TIMESTAMP'1969-12-31 23:59:59.999Z' AS A")
+        (row,) = whole_frame.transform(to_registry(exact, engine=engine)).collect()
+        assert bytes(row.value) == exact.serializer()({"A": whole}, exact.context())
+
+
+def test_decimals_are_numbers_to_both_sides() -> None:
+    """The table's own words: a decimal of three places is what its bytes say."""
+    (written,) = {case[0].word: case[0] for case in cases() if case[0].word == "bytes decimal"}.values()
+    assert expected(written, "DECIMAL(38, 9)", b"\x04\xd2") == decimal.Decimal("1.234")
