@@ -1,7 +1,8 @@
 """When a writer feeds columns, and the words where it does not.
 
 A column is fed if the writer's schema has a field for it, or a JSON document without a schema a key, whatever the value is:
-a field that holds null feeds its column. A row of which no column is fed is no row of these columns: another record type in
+a field that holds null feeds its column. So does the default of a reader's schema, where the writer's record is resolved
+against it (`formats._avro_resolution`). A row of which no column is fed is no row of these columns: another record type in
 the topic, or columns that are misspelt. It would be all null, and look as if somebody had written that.
 """
 
@@ -51,9 +52,10 @@ def unfed(
     :param inside: the fields inside of columns, by path, that nothing feeds.
     :param fields: what the writer has instead.
     :param what: what has those fields: "the writer schema", "the document".
-    :param defaulted: paths that have a default of the reader's schema. It is as good as a value, but makes no row.
+    :param defaulted: paths that have a default of the reader's schema, which feeds them as a value does.
     """
     what = f"{what[:1].upper()}{what[1:]}"
+    absent = [path for path in absent if path not in defaulted]
     if len(absent) == len(columns):
         message = (
             f"{what} feeds none of the columns {_named(columns)}: it has {_named(fields) or 'no fields'}. Its record is of "

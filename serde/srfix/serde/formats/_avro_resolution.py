@@ -5,8 +5,9 @@ by its alias, one that the writer lacks is its default, and a symbol that the re
 are not in the bytes. So a writer schema is rewritten once, as Java's `Schema.applyAliases` does: its fields get the reader's
 names, and its records know the defaults. All that reads, explains or projects writer schemas reads the rewritten ones.
 
-Types are left alone: what feeds a column of which type is `_connect_coercions`' matter, by which an int feeds a BIGINT, as in
-Avro, and also a STRING, as not there.
+A writer's record, or enum, is resolved where Avro resolves it: where it has the reader's name (namespaces aside), or one of
+the reader's aliases. Another record type in the topic gets no defaults. Types are left alone: what feeds a column of which
+type is `_connect_coercions`' matter, by which an int feeds a BIGINT, as in Avro, and also a STRING, as not there.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, cast
 
+from srfix.serde._time_units import reads_units
 from srfix.serde.bounds import payload_bounds
-from srfix.serde.errors import SchemaError
+from srfix.serde.casing import CaseRule
+from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.formats._avro_schema import MISSING, AvroField, AvroNode, describe, load
 
-__all__ = ["ReaderSchema", "default_body", "has_hints", "resolved_root"]
+__all__ = ["ReaderSchema", "default_body", "has_hints", "resolved_root", "usable_reader"]
 
 _FIXED_WIDTH: Final = {"float": "<f", "double": "<d"}
 
@@ -46,8 +49,30 @@ def resolved_root(text: str, references: tuple[str, ...], reader: ReaderSchema |
     return root if reader is None else _Resolution().node(root, load(reader.text, reader.references))
 
 
+def usable_reader(given: str | ReaderSchema | None, case_rule: CaseRule) -> ReaderSchema | None:
+    """What was given as a reader's schema.
+
+    :raises SchemaError: if it is no Avro schema.
+    :raises UsageError: if the columns are fed by ksqlDB's own rules, which know neither aliases nor a reader's defaults.
+    """
+    if given is None:
+        return None
+    reader = ReaderSchema(text=given) if isinstance(given, str) else given
+    if not reads_units(case_rule):
+        raise UsageError(
+            f"reader_schema= asks for Avro's schema resolution, and the case rule {case_rule.value!r} reads as ksqlDB, which "
+            "knows neither aliases nor a reader's defaults. Leave one of them out."
+        )
+    try:
+        load(reader.text, reader.references)
+    except SchemaError as error:
+        error.args = (f"reader_schema: {error.message}",)
+        raise
+    return reader
+
+
 def has_hints(root: AvroNode) -> bool:
-    """True if a schema has aliases, or defaults other than null: what would count if it were the reader's."""
+    """True if a schema has aliases or defaults: what would count if it were the reader's."""
     seen: set[AvroNode] = set()
     stack = [root]
     while stack:
@@ -55,7 +80,9 @@ def has_hints(root: AvroNode) -> bool:
         if node in seen:
             continue
         seen.add(node)
-        if any(part.aliases or part.default not in (MISSING, None) for part in node.fields):
+        if node.kind == "enum" and "default" in node.props:
+            return True
+        if any(part.aliases or part.default is not MISSING for part in node.fields):
             return True
         stack.extend((*node.branches, *(part.node for part in node.fields), *((node.items,) if node.items else ())))
     return False
@@ -87,6 +114,8 @@ class _Resolution:
             default = found.props.get("default")
             if isinstance(default, str) and default in found.symbols:
                 made.symbols = tuple(symbol if symbol in found.symbols else default for symbol in writer.symbols)
+                made.written_symbols = writer.symbols
+                made.props = {**writer.props, "default": default}
         elif writer.items is not None and found.items is not None:
             made.items = self.node(writer.items, found.items)
         return made
@@ -121,10 +150,19 @@ def _branch_for(writer: AvroNode, reader: AvroNode) -> AvroNode | None:
     """The reader's type that a writer's type, no union, is read as; None if there is none of its kind."""
     branches: Sequence[AvroNode] = reader.branches if reader.kind == "union" else (reader,)
     alike = [branch for branch in branches if branch.kind == writer.kind]
-    by_name = [branch for branch in alike if branch.name == writer.name]
-    if by_name or len(alike) == 1:
-        return (by_name or alike)[0]
-    return None
+    if writer.kind in ("record", "enum", "fixed"):
+        alike = [branch for branch in alike if _are_one(writer, branch)]
+        alike = [branch for branch in alike if branch.name == writer.name] or alike
+    return alike[0] if alike else None
+
+
+def _are_one(writer: AvroNode, reader: AvroNode) -> bool:
+    """Whether Avro takes a named type of the writer's for one of the reader's."""
+    return _short(writer) in (_short(reader), *(alias.rpartition(".")[2] for alias in reader.aliases))
+
+
+def _short(node: AvroNode) -> str:
+    return node.name.rpartition(".")[2]
 
 
 def default_body(field: AvroField) -> bytes:

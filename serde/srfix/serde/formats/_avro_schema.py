@@ -89,8 +89,12 @@ class AvroNode:
     """Of a decimal."""
     size: int = 0
     """Bytes of a fixed."""
+    aliases: tuple[str, ...] = ()
+    """Names that a record, enum or fixed had before, or has elsewhere."""
     symbols: tuple[str, ...] = ()
     """Of an enum."""
+    written_symbols: tuple[str, ...] = ()
+    """Of an enum that was resolved: the writer's symbols, of which several may be one of the reader's (`_avro_resolution`)."""
     fields: tuple[AvroField, ...] = ()
     """Of a record."""
     defaults: tuple[AvroField, ...] = ()
@@ -203,6 +207,7 @@ class _Builder:
         node = AvroNode(kind="record" if kind == "error" else kind, name=name)
         self._done[name] = node
         _set_logical(node, schema)
+        node.aliases = _texts(schema.get("aliases"))
         if kind == "enum":
             node.symbols = tuple(cast("list[str]", schema["symbols"]))
         elif kind == "fixed":

@@ -6,7 +6,7 @@ as far as the columns go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,6 +38,12 @@ class Writer(Protocol):
 
     def fields(self) -> Mapping[str, Writer]:
         """Of what a STRUCT takes: the fields, or the branches of a union, by name."""
+
+    def written(self, field: str) -> str:
+        """The writer's name of a field, where an alias gave it another."""
+
+    def defaults(self, columns: Columns, filled: Collection[str], case_rule: CaseRule, path: str) -> Mapping[str, str]:
+        """Columns that no field feeds → the default of the reader's schema, in JSON."""
 
     def items(self) -> Writer:
         """Of what an ARRAY takes."""
@@ -108,7 +114,7 @@ class _Walk:
 
     def _unfed(self, writer: Writer, columns: Columns) -> Unfed | None:
         names = [column.name for column in columns]
-        nothing = [feed.column for feed in self.feeds if feed.field is None]
+        nothing = [feed.column for feed in self.feeds if feed.field is None and feed.default is None]
         absent = [name for name in names if name in nothing]
         inside = [path for path in nothing if path not in absent]
         return unfed(names, absent, inside, writer.fields(), strict=self._strict, what="the writer schema")
@@ -158,18 +164,20 @@ class _Walk:
         feeders: dict[str, list[tuple[str, Placed]]] = {}
         for field in fields:
             if field not in fed:
-                self.unused.append(_joined(place.field, field))
+                self.unused.append(_joined(place.field, writer.written(field)))
             for placed in fed.get(field, ()):
                 feeders.setdefault(placed.column.name, []).append((field, placed))
+        defaults = writer.defaults(columns, feeders, self._case_rule, place.path)
         for column in columns:
             path = _joined(place.column, column.name)
             found = feeders.get(column.name)
             if found is None:
-                self.feeds.append(Feed(column=path, field=None))
+                self.feeds.append(Feed(column=path, field=None, default=defaults.get(column.name)))
                 continue
             over = [field for field, placed in found if not placed.counts]
             for field, placed in found:
-                below = _Place(column=path, field=_joined(place.field, field), path=f"{place.path}->{placed.avro_name}")
+                written = _joined(place.field, writer.written(field))
+                below = _Place(column=path, field=written, path=f"{place.path}->{placed.avro_name}")
                 if placed.counts:
                     self.value(fields[field], column.type, below, is_certain=is_certain, over=over)
                 elif (refused := fields[field].refusal(column.type, below.path)) is not None:

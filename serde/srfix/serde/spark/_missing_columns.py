@@ -10,7 +10,7 @@ from srfix.serde.casing import declared_name
 from srfix.serde.errors import ColumnError
 
 if TYPE_CHECKING:
-    from srfix.serde.spark.interface import PlannedSchema
+    from srfix.serde.spark.interface import Feed, PlannedSchema
     from srfix.serde.spark.plan import ReadPlan
 
 __all__ = ["check_fed"]
@@ -45,11 +45,15 @@ def _is_told(planned: PlannedSchema) -> bool:
 
 def _missing(told: list[PlannedSchema]) -> list[str]:
     """Paths, without those inside of others."""
-    unfed = [{feed.column for feed in planned.feeds if feed.field is None} for planned in told]
-    fed = {feed.column for planned in told for feed in planned.feeds if feed.field is not None}
+    unfed = [{feed.column for feed in planned.feeds if not _is_fed(feed)} for planned in told]
+    fed = {feed.column for planned in told for feed in planned.feeds if _is_fed(feed)}
     # Where a version does not feed a STRUCT, the fields inside are not listed.
     every = dict.fromkeys(feed.column for planned in told for feed in planned.feeds)
     return [path for path in every if path not in fed and any(path in one for one in unfed)]
+
+
+def _is_fed(feed: Feed) -> bool:
+    return feed.field is not None or feed.default is not None
 
 
 def _near(missing: list[str], told: list[PlannedSchema]) -> str:

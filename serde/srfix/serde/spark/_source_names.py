@@ -54,6 +54,7 @@ _USES: Final[Mapping[str, frozenset[Use]]] = {
     "path": frozenset({Use.SCHEMA, Use.FILES, Use.STREAM}),
     "policy": _READS,
     "register": frozenset({Use.WRITE}),
+    "reader.schema": _READS,
     "registry": _ALL,
     "role": _ALL,
     "startingOffsets": _TOPIC_READS,

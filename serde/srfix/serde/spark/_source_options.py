@@ -87,6 +87,8 @@ class SourceOptions:
     """`earliest`, `latest` or JSON; None for the default."""
     ending_offsets: str | None
     """`earliest`, `latest` or JSON; None for the default."""
+    reader_schema: str | None
+    """The Avro schema whose aliases and defaults count; None if none does."""
     missing_columns: MissingColumns
     """What a column is that no version feeds."""
     strict: bool
@@ -151,6 +153,7 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
         metadata_prefix=given.get("metadata.prefix") or "",
         starting_offsets=given.get("startingOffsets"),
         ending_offsets=given.get("endingOffsets"),
+        reader_schema=given.get("reader.schema"),
         missing_columns=_missing_columns(given),
         strict=given.flag("strict"),
         fail_on_data_loss=given.flag("failOnDataLoss", default=True),

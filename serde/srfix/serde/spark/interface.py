@@ -48,11 +48,13 @@ class Feed:
     values of a map."""
     field: str | None
     """The writer field's path, in the writer's letters; empty if it is the whole of a bare body; None if no field feeds the
-    column: it is null then, and what is inside it is not listed."""
+    column: it is null then, or `default`, and what is inside it is not listed."""
     detail: str | None = None
     """What happens on the way, if anything does: `int to BIGINT`."""
     refusal: str | None = None
     """Why a row that holds this is bad: the writer's type does not feed the column; None if it does."""
+    default: str | None = None
+    """Where no field feeds the column: the default of the reader's schema, in JSON; None if it has none."""
     is_other_time: bool = False
     """It is refused because the writer's numbers are no such day, time or instant (`TimeUnitError`)."""
 

@@ -30,6 +30,7 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `subject` | for under-one-subject, and to write under | the topic's |
 | `subject.first` | for dual | |
 | `subject.second` | for dual: asked where the first does not have the schema | |
+| `reader.schema` | an Avro schema whose aliases and defaults count | none |
 | `missing.columns` | a column that no version feeds: `error` when planning, or `null` | `error` |
 | `strict` | whether a row of which any column is not fed is bad | `false` |
 | `on.error` | a row that cannot be read: `fail`, `quarantine`, `null` | `fail` |
