@@ -147,7 +147,7 @@ class TestDeserializer:
 
     def test_a_default_that_does_not_fit_is_said(self) -> None:
         registry = MemoryRegistry()
-        wrong = {**NEW, "fields": [*NEW["fields"], {"name": "n", "type": "int", "default": "x"}]}  # type: ignore[misc]
+        wrong = {**NEW, "fields": [*NEW["fields"], {"name": "n", "type": "int", "default": "x"}]}
         with pytest.raises(SchemaError, match=r"The default of the field n does not fit its type int: 'x'\."):
             AvroDeserializer(ById(registry), reader_schema=json.dumps(wrong))(framed(registry, OLD, WRITTEN), USERS)
 
@@ -235,6 +235,7 @@ class TestAsFastavro:
         for engine in (None, ValueWise):
             batch = to_arrow([payload, None], USERS, read, on_error="quarantine", engine=engine)
             (row, _) = batch.to_pylist()
+            assert isinstance(expected, dict)
             assert {name: row[name] for name in expected} == expected
 
 
@@ -313,7 +314,7 @@ class TestPlans:
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
         old = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
-        new = {**old, "fields": [*old["fields"], {"name": "b", "type": "double", "default": "NaN"}]}  # type: ignore[misc]
+        new = {**old, "fields": [*old["fields"], {"name": "b", "type": "double", "default": "NaN"}]}
         registry.seed("users-value", json.dumps(old))
         plan = plan_read(client, "users", "`a` INT, `b` DOUBLE", reader_schema=json.dumps(new))
         with pytest.raises(Exception, match="Java does not take the default of the reader's schema"):

@@ -417,6 +417,27 @@ class TestNullRows:
         ]
 
     @pytest.mark.parametrize("engine", ENGINES)
+    def test_a_flat_frame_with_reasons_has_its_tombstones_and_bad_rows(
+        self, spark: SparkSession, engine: Engine
+    ) -> None:
+        """As format("srfix") gives them: there is no struct that could be null."""
+        plan = plan_write(MemoryRegistry(), "users", "ID INT, NAME STRING")
+        df = spark.sql(
+            "SELECT * FROM VALUES (1, 'a', CAST(NULL AS STRING)), (NULL, NULL, 'TOMBSTONE'), (NULL, NULL, NULL), "
+            "(NULL, NULL, 'TRUNCATED') AS t(ID, NAME, _srfix_reason)"
+        )
+        write = to_registry(plan, engine=engine, null_rows="tombstone")
+        assert payloads(df.where("_srfix_reason IS NULL OR _srfix_reason = 'TOMBSTONE'").transform(write)) == [
+            b"\0\0\0\0\1\2\2\2\2a",
+            None,
+            b"\0\0\0\0\1\0\0",
+        ]
+        with pytest.raises(BadRowError, match=r"The row could not be read \(TRUNCATED\)"), clear_errors():
+            payloads(df.transform(write))
+        with pytest.raises(BadRowError, match=r"The row is null, and written it would delete its key"), clear_errors():
+            payloads(df.where("_srfix_reason = 'TOMBSTONE'").transform(to_registry(plan, engine=engine)))
+
+    @pytest.mark.parametrize("engine", ENGINES)
     def test_what_could_not_be_read_never_becomes_a_tombstone(self, spark: SparkSession, engine: Engine) -> None:
         """A frame in quarantine, written back with its tombstones: rows that only could not be read kept their keys."""
         plan = plan_write(MemoryRegistry(), "users", "ID INT")

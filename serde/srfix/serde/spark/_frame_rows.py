@@ -94,8 +94,9 @@ def _guessed(plan: WritePlan, frame: tuple[FrameField, ...]) -> tuple[FrameField
 
 
 def _abouts() -> frozenset[str]:
-    """The marks of tombstones, of keys and values: no part of a row, whoever wrote them."""
-    return frozenset(reason_columns(role).tombstone for role in Role)
+    """The columns about tombstones and bad rows, of keys and values: no part of a row, whoever wrote them."""
+    every = (reason_columns(role) for role in Role)
+    return frozenset(name for one in every for name in (one.tombstone, one.reason, one.message, one.payload))
 
 
 def _names(plan: WritePlan) -> Sequence[str]:
@@ -125,10 +126,12 @@ def _row(
         marks.append(f"coalesce({quoted(names.tombstone)}, false)")
     if names.reason in there:
         marks.append(f"coalesce({quoted(names.reason)} = {sql_text(Reason.TOMBSTONE.value)}, false)")
-    if is_null is None and names.tombstone in there and struct is None:
-        # A struct that was flattened: a marked row of nulls is the tombstone that it was.
+    if is_null is None and marks:
+        # A struct that was flattened: a row of nulls that is marked, or has a reason, is the tombstone or bad row that it was.
+        was_none = [marks[0]] if names.tombstone in there else []
+        was_none += [f"{quoted(names.reason)} IS NOT NULL"] if names.reason in there else []
         nulls = " AND ".join(f"{quoted(field.name)} IS NULL" for field in fields)
-        is_null = f"({marks[0]} AND {nulls})"
+        is_null = f"(({' OR '.join(was_none)}) AND {nulls})"
     return FrameRow(
         fields=fields,
         struct=struct,
