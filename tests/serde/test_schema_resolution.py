@@ -15,6 +15,7 @@ import datetime
 import decimal
 import json
 import pickle
+import sys
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
@@ -32,6 +33,8 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, ReaderSchema, SchemaDeserializer
 from srfix.serde.errors import NothingFedError, SchemaError, UsageError
+from srfix.serde.formats._avro_resolution import resolved_root
+from srfix.serde.formats._avro_schema import load
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry import RegistryClient
@@ -176,6 +179,24 @@ class TestDeserializer:
         assert AvroDeserializer(ById(registry), reader_schema=json.dumps(reader))(payload, USERS) == {"points": 7}
         strict = AvroDeserializer(ById(registry), reader_schema=json.dumps(reader), strict=True)
         assert strict(payload, USERS) == {"points": 7}
+
+    def test_types_that_nest_too_deep_for_the_stack_are_a_clear_error(self) -> None:
+        texts = tuple(
+            json.dumps(
+                {"type": "record", "name": f"R{n}", "fields": [{"name": "a", "type": f"R{n - 1}" if n else "int"}]}
+            )
+            for n in range(150)
+        )
+        load(texts[-1], texts[:-1])  # known since before the caller went deep
+
+        def below(frames: int) -> None:
+            if frames:
+                below(frames - 1)
+            else:
+                resolved_root(texts[-1], texts[:-1], ReaderSchema(text=texts[-1], references=texts[:-1]))
+
+        with pytest.raises(SchemaError, match=r"^The types of writer and reader nest too deep to be resolved\.$"):
+            below(sys.getrecursionlimit() // 2)
 
     def test_a_symbol_that_the_reader_lacks_is_its_enums_default(self) -> None:
         registry = MemoryRegistry()

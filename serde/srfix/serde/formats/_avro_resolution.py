@@ -46,7 +46,12 @@ def resolved_root(text: str, references: tuple[str, ...], reader: ReaderSchema |
     :raises SchemaError: if a text is not an Avro schema, or the two have more pairs of types than a schema has parts.
     """
     root = load(text, references)
-    return root if reader is None else _Resolution().node(root, load(reader.text, reader.references))
+    if reader is None:
+        return root
+    try:
+        return _Resolution().node(root, load(reader.text, reader.references))
+    except RecursionError:
+        raise SchemaError("The types of writer and reader nest too deep to be resolved.") from None
 
 
 def usable_reader(given: str | ReaderSchema | None, case_rule: CaseRule) -> ReaderSchema | None:
