@@ -54,7 +54,7 @@ def unfed(
     :param what: what has those fields: "the writer schema", "the document".
     :param defaulted: paths that have a default of the reader's schema, which feeds them as a value does.
     """
-    what = f"{what[:1].upper()}{what[1:]}"
+    what = f"The {what.removeprefix('the ')}"
     absent = [path for path in absent if path not in defaulted]
     if len(absent) == len(columns):
         message = (
