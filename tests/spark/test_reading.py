@@ -95,7 +95,8 @@ class TestFromRegistry:
             engine=case.engine,
             workers_have_srfix=case.workers_have_srfix,
         )
-        assert files.transform(read).collect() == [Row(**{"a `body` of.old": Row(ID=4, NAME="n4")})]
+        expected = Row(**{"a `body` of.old": Row(ID=4, NAME="n4"), "_srfix_tombstone": False})
+        assert files.transform(read).collect() == [expected]
 
 
 def test_by_default_an_engine_is_picked_and_schemas_that_the_plan_does_not_know_are_found(
