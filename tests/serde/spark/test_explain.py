@@ -144,7 +144,7 @@ class TestSummary:
         ):
             registry.seed(subject, text)
         policy = DualSubject(client, first=PHANTOM, second=TopicSubject())
-        assert plan_read(client, "users", COLUMNS, policy=policy, ids=[99]).explain() == SUMMARY
+        assert plan_read(client, "users", COLUMNS, policy=policy, ids=[99], missing_columns="null").explain() == SUMMARY
 
     def test_it_has_ten_lines_at_most_whatever_there_is_to_say(
         self, registry: FixtureRegistry, client: RegistryClient
@@ -157,7 +157,8 @@ class TestSummary:
         time = '{"type":"int","logicalType":"time-millis"}'
         registry.seed(
             "users-value",
-            f'{{"type":"record","name":"N","fields":[{{"name":"name","type":"string"}},{{"name":"t","type":{time}}}]}}',
+            f'{{"type":"record","name":"N","fields":[{{"name":"name","type":"string"}},{{"name":"t","type":{time}}},'
+            '{"name":"a_column_of_number_0","type":"string"}]}',
         )
         lines = plan_read(client, "users", NEWEST, ids=range(900, 950)).explain().splitlines()
         assert len(lines) == 10

@@ -46,7 +46,8 @@ def explanation(plan: ReadPlan) -> str:
 def _head(plan: ReadPlan) -> list[str]:
     format_ = "Avro or JSON_SR, as each schema says" if plan.format is None else FORMATS[plan.format]
     lines = [f"The {plan.role.value}s of topic {plan.topic!r}: {format_}"]
-    lines += _resolution(plan)
+    if (words := resolution_words(plan)) is not None:
+        lines += _entry("resolution", words)
     bare = "" if plan.wrapped else "; a body is its bare value"
     lines += _entry("columns", f"{print_columns(plan.columns)}{bare}")
     if plan.newest is not None:
@@ -62,22 +63,21 @@ def _head(plan: ReadPlan) -> list[str]:
     return lines
 
 
-def _resolution(plan: ReadPlan) -> list[str]:
-    """Whether aliases and defaults count; nothing where there are none."""
+def resolution_words(plan: ReadPlan) -> str | None:
+    """Whether aliases and defaults count; None where there are none."""
     if plan.reader is not None:
         newest = plan.newest
         whose = (
             "the reader's schema" if newest is None else f"version {newest.version} of {newest.subject!r}, the newest,"
         )
-        return _entry("resolution", f"as Avro's: aliases and defaults of {whose} count")
+        return f"as Avro's: aliases and defaults of {whose} count"
     if not any(map(_has_hints, plan.schemas)):
-        return []
+        return None
     if plan.case_rule in (CaseRule.KSQLDB, CaseRule.KSQLDB_2020):
-        return _entry("resolution", "as ksqlDB's: aliases and defaults in the schemas do not count")
-    return _entry(
-        "resolution",
+        return "as ksqlDB's: aliases and defaults in the schemas do not count"
+    return (
         "by the columns: aliases and defaults in the schemas do not count, as in ksqlDB. NEWEST or reader_schema= makes them "
-        "count",
+        "count"
     )
 
 

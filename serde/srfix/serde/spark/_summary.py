@@ -10,7 +10,7 @@ from srfix.serde.batches import reason_of
 from srfix.serde.columns import print_columns
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.formats.table import Format
-from srfix.serde.spark._explain import FORMATS, policy_words, versions_words
+from srfix.serde.spark._explain import FORMATS, policy_words, resolution_words, versions_words
 from srfix.serde.spark._jvm_read import jvm_read
 
 if TYPE_CHECKING:
@@ -35,11 +35,14 @@ def summary(plan: ReadPlan) -> str:
 
 
 def _entries(plan: ReadPlan) -> Iterator[tuple[str, str]]:
+    resolution, left_out = resolution_words(plan), ""
+    if plan.newest is not None and plan.newest.dropped:
+        left_out = f"; left out {', '.join(dropped.path for dropped in plan.newest.dropped)}"
+    if resolution is not None:
+        yield "resolution", f"{resolution}{left_out}"
     bare = "" if plan.wrapped else "; a body is its bare value"
     yield "columns", f"{print_columns(plan.columns)}{bare}"
-    if plan.newest is not None:
-        left = ", ".join(dropped.path for dropped in plan.newest.dropped)
-        left_out = f"; left out {left}" if left else ""
+    if plan.newest is not None and resolution is None:
         yield "newest", f"version {plan.newest.version} of {plan.newest.subject!r}{left_out}"
     if plan.policy is not None:
         yield "policy", policy_words(plan)

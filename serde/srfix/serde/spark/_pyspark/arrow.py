@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 
 from pyspark.sql import Column
@@ -10,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from srfix.serde.spark._pyspark.shipping import Shipped
+from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.wire import schema_id_header
 
@@ -63,7 +63,7 @@ def decoded_type(plan: ReadPlan) -> StructType:
     """
     return StructType(
         [
-            StructField("row", StructType.fromJson(json.loads(plan.spark_schema()))),
+            StructField("row", struct_type(plan.spark_schema())),
             StructField("reason", StringType()),
             StructField("message", StringType()),
         ]

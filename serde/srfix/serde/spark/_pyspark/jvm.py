@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterable
 from functools import reduce
@@ -20,6 +19,7 @@ from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, Un
 from srfix.serde.spark._jvm_fixes import Bounds, Entries, Fix, OfFields, OfItems, OfValues, makes
 from srfix.serde.spark._jvm_read import AFTER, PAYLOAD, JvmRead, JvmShape
 from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.wire import (
     MAX_SCHEMA_ID,
     MIN_SCHEMA_ID,
@@ -53,7 +53,7 @@ def jvm_decoded(
         others, for which it gives null. None: they are bad rows.
     :param name: the payload in SQL, where it has a name: long lists of ids are told in text then, and at once.
     """
-    row = StructType.fromJson(json.loads(read.row_schema))
+    row = struct_type(read.row_schema)
     result = StructType(
         [StructField("row", row), StructField("reason", StringType()), StructField("message", StringType())]
     )
