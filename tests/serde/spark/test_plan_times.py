@@ -138,7 +138,7 @@ class TestNewestOfSpark:
         assert reasons["->t"].startswith("Spark has no such type as TIME.")
         assert reasons["->d"].startswith("Spark's decimals have 38 digits, and this one 39.")
         assert plan.spark_schema()
-        explained = plan.explain()
+        explained = plan.explain(extended=True)
         assert all(f"left out {path}: " in explained for path in reasons)
 
     @pytest.mark.parametrize(
