@@ -23,6 +23,7 @@ from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackag
 from srfix.serde.printable import message
 from srfix.serde.spark._jvm_read import JvmRead, jvm_read
 from srfix.serde.spark.interface import Engine
+from srfix.serde.spark.releases import lacks_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,6 +75,8 @@ def choose_engine(
 
 def _chosen(plan: ReadPlan, spark: SparkSession, engine: Engine, told: bool | None) -> EngineChoice:
     if engine == "arrow":
+        if (lacking := lacks_arrow()) is not None:
+            raise EngineRefusedError(f'{lacking}. Use engine="jvm".', reasons=(f"{lacking}.",))
         if told is False:
             raise WorkerPackageError(
                 "The arrow engine runs on the workers, and workers_have_srfix=False says that they lack srfix. Bring it "
@@ -89,13 +92,13 @@ def _chosen(plan: ReadPlan, spark: SparkSession, engine: Engine, told: bool | No
         return _arrow_instead(error, _lacking(spark, told))
     lacking = _lacking(spark, told)
     if read.left and lacking is not None:
-        listed = (f"{read.left_over}.", f"The arrow engine runs on the workers, and they lack srfix: {lacking}")
-        raise _neither(listed)
+        raise _neither((f"{read.left_over}.", _no_arrow(lacking)))
     why = "Spark's own Avro reads every known schema exactly" if engine == "auto" else "it was asked for"
     if read.left:
         why = f"Spark's own Avro reads the others exactly; {read.left_over}"
     if lacking is not None:
-        why += f"; what the plan knows nothing about is a bad row, because the workers lack srfix ({lacking})"
+        because = lacking if lacking == lacks_arrow() else f"the workers lack srfix ({lacking})"
+        why += f"; what the plan knows nothing about is a bad row, because {because}"
     return EngineChoice(engine="jvm", fallback=lacking is None, why=why, read=read)
 
 
@@ -103,8 +106,15 @@ def _arrow_instead(error: EngineRefusedError | JarMissingError, lacking: str | N
     reasons = error.reasons if isinstance(error, EngineRefusedError) else (error.message,)
     if lacking is None:
         return EngineChoice(engine="arrow", fallback=False, why=f"the jvm engine cannot: {' '.join(reasons)}")
-    listed = (*reasons, f"The arrow engine runs on the workers, and they lack srfix: {lacking}")
-    raise _neither(listed) from error
+    raise _neither((*reasons, _no_arrow(lacking))) from error
+
+
+def _no_arrow(lacking: str) -> str:
+    return (
+        f"{lacking}."
+        if lacking == lacks_arrow()
+        else f"The arrow engine runs on the workers, and they lack srfix: {lacking}"
+    )
 
 
 def _neither(reasons: tuple[str, ...]) -> EngineRefusedError:
@@ -121,6 +131,8 @@ def _require_avro(spark: SparkSession) -> None:
 
 def _lacking(spark: SparkSession, told: bool | None) -> str | None:
     """What keeps the workers from running srfix; None if nothing does."""
+    if (lacking := lacks_arrow()) is not None:
+        return lacking
     if told is not None:
         return None if told else "workers_have_srfix=False says so"
     if spark in _with_srfix:

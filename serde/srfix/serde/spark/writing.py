@@ -28,6 +28,7 @@ from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark._words import check_word
 from srfix.serde.spark._write_jvm import JvmWrite, jvm_write
 from srfix.serde.spark.interface import ENGINES, Engine, reason_columns
+from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.spark.write_plan import WritePlan
 
 if TYPE_CHECKING:
@@ -268,6 +269,11 @@ def _engine(
         why = ["it was asked for"] if engine == "arrow" else list(reasons)
         write = None
     chosen = "arrow" if write is None or engine == "arrow" else "jvm"
+    if chosen == "arrow" and (lacking := lacks_arrow()) is not None:
+        raise EngineRefusedError(
+            f"The {plan.role.value}s of topic {plan.topic!r} are for the arrow engine ({'; '.join(why)}). {lacking}.",
+            reasons=(*why, lacking),
+        )
     if chosen == "arrow" and told is False:
         raise WorkerPackageError(
             f"The {plan.role.value}s of topic {plan.topic!r} are for the arrow engine ({'; '.join(why)}), which runs on the "
