@@ -135,7 +135,7 @@ def bad_rows(df: DataFrame, role: Role) -> DataFrame:
 
 
 def payloads_again(df: DataFrame, role: Role, column: str) -> DataFrame:
-    """The bad rows, with their bytes in the column once more, and without the columns of reasons."""
+    """The bad rows, with their bytes in the column once more, and without the columns of reasons and marks."""
     names = reason_columns(role)
     bad = bad_rows(df, role)
     if names.payload not in df.columns:
@@ -143,7 +143,8 @@ def payloads_again(df: DataFrame, role: Role, column: str) -> DataFrame:
             f"The frame has no column {names.payload}, which has the bytes of bad {role.value}s. Keep it beside "
             f"{names.reason}: bad_rows(df) has both."
         )
-    return bad.withColumn(column, F.col(names.payload)).drop(names.reason, names.message, names.payload)
+    added = (names.reason, names.message, names.payload, names.tombstone)
+    return bad.withColumn(column, F.col(names.payload)).drop(*added)
 
 
 def _reason(df: DataFrame, role: Role) -> Column:
