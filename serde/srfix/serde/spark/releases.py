@@ -14,7 +14,7 @@ from typing import Final
 
 from srfix.serde.spark.packages import RELEASES
 
-__all__ = ["ABILITIES", "Abilities", "as_markdown", "lacks_arrow"]
+__all__ = ["ABILITIES", "Abilities", "abilities_in_words", "as_markdown", "lacks_arrow"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,19 @@ ABILITIES: Final[Mapping[str, Abilities]] = {
     "4.3": Abilities(arrow=True, source=True),
 }
 """Release line of Spark, ascending → what was seen to work there. All of them have the jvm engine."""
+
+
+def abilities_in_words(spark_version: str) -> str:
+    """What srfix does on that Spark: `jvm engine, arrow engine, format("srfix")`.
+
+    :param spark_version: as in `4.3.0`.
+    """
+    line = ".".join(spark_version.split(".")[:2])
+    if line not in ABILITIES:
+        return f"not tried with srfix; {', '.join(ABILITIES)} were"
+    found = ABILITIES[line]
+    there = ("jvm engine", *(["arrow engine"] if found.arrow else []), *(['format("srfix")'] if found.source else []))
+    return ", ".join(there)
 
 
 def lacks_arrow() -> str | None:
