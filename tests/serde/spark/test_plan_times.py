@@ -76,7 +76,8 @@ class TestNumbersOfDifferentUnits:
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
         registry.configure("users-value", {"compatibility": "NONE"})
-        for type_ in (logical("long", "timestamp-micros"), "long", {"type": "long", "connect.name": MICROS}):
+        types: list[Json] = [logical("long", "timestamp-micros"), "long", {"type": "long", "connect.name": MICROS}]
+        for type_ in types:
             _seed(registry, A=type_)
         plan_read(client, "users", "A BIGINT")
 

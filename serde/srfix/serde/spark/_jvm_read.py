@@ -63,6 +63,7 @@ UNSEEN: Final = (
     "has for it (five for an int, ten for a long), which the deserializer reads.",
     "What is wrong within a field that no column wants, as long as its end is found. Of arrays and maps there it takes the "
     "sizes of blocks at their word; the deserializer reads the items.",
+    "A string that is not UTF-8 in an entry of a map that a later entry of the same key replaces.",
     "A null key in a map, which the deserializer reads: the row is bad, as Spark's maps have none.",
     f"Bytes left over that begin with {AFTER.hex(' ')}.",
     "A schema GUID, in front of the body or in a record header: a row without an id is bad, unless the arrow engine reads "
