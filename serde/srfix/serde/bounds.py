@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 __all__ = [
+    "AVRO_JVM_ITEMS",
+    "AVRO_JVM_TEXT_BYTES",
     "AVRO_SCHEMA_LEVELS",
     "AnswerBounds",
     "BOUNDS",
@@ -318,6 +320,10 @@ REGISTRY_READ_SECONDS: Final = 30.0
 """How long a registry may be silent."""
 PLANNING_REQUESTS: Final = 16
 """How many requests of one `plan_read` a registry is sent at a time."""
+AVRO_JVM_ITEMS: Final = 10_000_000
+"""Items of one array or map that Java's Avro believes in, in sessions of `start_session`."""
+AVRO_JVM_TEXT_BYTES: Final = 67_108_864
+"""Bytes of one string, and of one field of bytes, that Java's Avro believes in, in sessions of `start_session`."""
 
 BOUNDS: Final = (
     Bound(name="AVRO_SCHEMA_LEVELS", unit="levels", protects_from="the stack's end in schemas that nest"),
@@ -416,6 +422,18 @@ BOUNDS: Final = (
         name="PLANNING_REQUESTS",
         unit="requests",
         protects_from="a registry that is sent thousands of requests at once, since a topic has as many versions",
+    ),
+    Bound(
+        name="AVRO_JVM_ITEMS",
+        unit="items",
+        protects_from="arrays that claim 2³⁰ items in a few bytes, for which the jvm engine on Spark takes the memory",
+        how_to_change="`-Dorg.apache.avro.limits.collectionItems.maxLength` of Spark's JVMs",
+    ),
+    Bound(
+        name="AVRO_JVM_TEXT_BYTES",
+        unit="bytes",
+        protects_from="the same of strings and bytes",
+        how_to_change="`-Dorg.apache.avro.limits.string.maxLength` and `….bytes.maxLength`",
     ),
 )
 """The table's rows, in its order."""

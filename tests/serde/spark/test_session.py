@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from srfix.serde.errors import JarMissingError, SparkError
-from srfix.serde.spark.session import _no_gateway, _parts, with_avro_limits
+from srfix.serde.spark.session import _no_gateway, _parts
 
 
 @pytest.fixture
@@ -48,23 +48,3 @@ class TestCoordinates:
     def test_what_is_none_is_refused(self, text: str) -> None:
         with pytest.raises(SparkError, match=r"is no Maven coordinate\. Write group:artifact:version\.$"):
             _parts(text)
-
-
-class TestAvroLimits:
-    BOUND = "-Dorg.apache.avro.limits.collectionItems.maxLength"
-
-    def test_driver_and_executors_get_a_bound_beside_what_they_have(self) -> None:
-        config = with_avro_limits({"spark.driver.defaultJavaOptions": "-Xss4m", "a": "b"})
-        assert config == {
-            "spark.driver.defaultJavaOptions": f"-Xss4m {self.BOUND}=10000000",
-            "spark.executor.defaultJavaOptions": f"{self.BOUND}=10000000",
-            "a": "b",
-        }
-
-    def test_what_a_cluster_has_configured_is_not_replaced(self) -> None:
-        """A builder's `extraJavaOptions` would stand instead of those of spark-defaults.conf."""
-        assert not any("extraJavaOptions" in name for name in with_avro_limits({}))
-
-    def test_a_bound_that_is_there_stays(self) -> None:
-        given = {"spark.executor.defaultJavaOptions": f"{self.BOUND}=7"}
-        assert with_avro_limits(given)["spark.executor.defaultJavaOptions"] == f"{self.BOUND}=7"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.serde.errors import JarMissingError, SparkError
 from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark.avro_limits import with_avro_limits
 from srfix.serde.spark.packages import packages as packages_for
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["check_session", "start_session", "with_avro_limits"]
 
 _WORKERS_PYTHON: Final = "PYSPARK_PYTHON"
-_MOST_ITEMS: Final = "-Dorg.apache.avro.limits.collectionItems.maxLength"
-_JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions")
-"""What Spark puts before the `extraJavaOptions`, so that a cluster's own stay."""
 
 
 def start_session(
@@ -105,20 +103,6 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
         if "JAVA_GATEWAY_EXITED" not in str(error):
             raise
         raise _no_gateway(config) from None  # the error says no more than that
-
-
-def with_avro_limits(config: Mapping[str, str]) -> dict[str, str]:
-    """The configuration, with a bound on what Avro in the JVM believes of a length: ten million items in a block.
-
-    Java's Avro takes memory for as many items as a block of an array claims, before it reads one. Six broken bytes that
-    claim 2^29 end the JVM, and with it all of Spark, whoever reads them with `from_avro`. A bound that is set already
-    stays, here or in the `extraJavaOptions` of the cluster's own configuration.
-    """
-    options = {name: config.get(name, "") for name in _JAVA_OPTIONS}
-    bounded = {
-        name: f"{given} {_MOST_ITEMS}=10000000".strip() for name, given in options.items() if _MOST_ITEMS not in given
-    }
-    return {**config, **bounded}
 
 
 def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> SparkError:
