@@ -213,7 +213,7 @@ class TestFramesWithoutARow:
         ]
 
         def fallback(payload: Column) -> Column:
-            row = F.when(payload.isNotNull(), F.struct(F.length(payload).alias("A")))
+            row = F.lit(None).cast("struct<A: int>")
             found = F.struct(row.alias("row"), F.hex(payload).alias("reason"), F.lit("fallback").alias("message"))
             return F.when(payload.isNotNull(), found)
 
