@@ -84,8 +84,8 @@ class TestUnbounded:
         self.answer = frozenset((ITEMS, BYTES))
         assert unbounded(NO_SESSION, (STRING, BYTES)) == (
             f"Spark's JVMs run without {STRING}: a record of ten bytes that claims 2³⁰ items of an array, or bytes of a "
-            "string, can end them. Start the session with srfix.serde.spark.start_session, which sets bounds, or with these lines in "
-            f"spark-defaults.conf (or as --conf of spark-submit): spark.driver.defaultJavaOptions {ALL}; "
+            "string, can end them. Start the session with srfix.serde.spark.start_session, which sets bounds, or with these "
+            f"lines in spark-defaults.conf (or as --conf of spark-submit): spark.driver.defaultJavaOptions {ALL}; "
             f"spark.executor.defaultJavaOptions {ALL}"
         )
 

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from srfix.serde import bounds
+from srfix.serde.spark._jvm_read import ROW
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,8 +65,7 @@ def limits_needed(read: JvmRead) -> tuple[str, ...]:
     needed: set[str] = set()
     for shape in read.shapes:
         root = json.loads(shape.reader_schema)
-        payload = root["fields"][0]["type"]["fields"]
-        for type_ in _types(next(field["type"] for field in payload if field["name"] == "row")):
+        for type_ in _types(next(field["type"] for field in root["fields"] if field["name"] == ROW)):
             needed.update(_NEEDED.get(type_, ()))
     return tuple(name for name in LIMITS if name in needed)
 
