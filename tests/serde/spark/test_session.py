@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
-from srfix.serde.errors import JarMissingError, SparkError
-from srfix.serde.spark.session import _no_gateway, _parts
+from srfix.serde.errors import JarMissingError, SparkError, UsageError
+from srfix.serde.spark.session import _no_gateway, _parts, _require_server
 
 
 @pytest.fixture
@@ -48,3 +49,19 @@ class TestCoordinates:
     def test_what_is_none_is_refused(self, text: str) -> None:
         with pytest.raises(SparkError, match=r"is no Maven coordinate\. Write group:artifact:version\.$"):
             _parts(text)
+
+
+class TestConnectServer:
+    def test_a_server_that_is_not_there_is_an_error_at_once(self) -> None:
+        with pytest.raises(SparkError, match=r"^No Spark Connect server answers at 127\.0\.0\.1:1 \(") as caught:
+            _require_server("sc://127.0.0.1:1/;token=hunter2")
+        assert "hunter2" not in str(caught.value)
+
+    @pytest.mark.parametrize("master", ["sc://", "sc:///;token=x", "sc://host:port"])
+    def test_one_without_a_place_is_refused(self, master: str) -> None:
+        with pytest.raises(UsageError, match=r"^A Connect server is sc://HOST:PORT"):
+            _require_server(master)
+
+    def test_one_that_listens_is_found(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            _require_server(f"sc://127.0.0.1:{server.getsockname()[1]}")

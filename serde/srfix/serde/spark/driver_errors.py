@@ -1,7 +1,8 @@
 """Errors of srfix, out of what Spark makes of them on the driver.
 
 A task's error reaches the driver as Spark's own, with stack traces of two languages around it. Here it becomes what it was:
-a bad row is a `BadRowError` with its place, a registry that cannot be asked a `RegistryUnreachableError`, and so on.
+a bad row is a `BadRowError` with its place, a registry that cannot be asked a `RegistryUnreachableError`, and so on. What
+Kafka's client said through Spark becomes what `kafka_errors` makes of it.
 
     with clear_errors():
         spark.read… .transform(from_registry(plan)).write…
@@ -19,6 +20,7 @@ from srfix.serde.batches import Reason
 from srfix.serde.errors import BadRowError, SrfixError, WorkerPackageError
 from srfix.serde.registry import errors as registry_errors
 from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark.kafka_errors import kafka_error_of
 
 __all__ = ["BAD_ROW_END", "UNWRITTEN_END", "clear_errors", "srfix_error_of"]
 
@@ -76,7 +78,7 @@ def srfix_error_of(error: BaseException) -> SrfixError | None:
         revived = kind.__new__(kind)  # not called: some make their message themselves
         revived.args = (message,)
         return revived
-    return missing_jar(text)
+    return missing_jar(text) or kafka_error_of(text)
 
 
 @contextmanager

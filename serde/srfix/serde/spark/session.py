@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
-from srfix.serde.errors import JarMissingError, SparkError
+from srfix.serde.bounds import CONNECT_SECONDS
+from srfix.serde.errors import JarMissingError, SparkError, UsageError
+from srfix.serde.printable import foreign
 from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark.avro_limits import with_avro_limits
 from srfix.serde.spark.packages import packages as packages_for
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["check_session", "start_session", "with_avro_limits"]
 
 _WORKERS_PYTHON: Final = "PYSPARK_PYTHON"
+_CONNECT_PORT: Final = 15002
+"""Where a Connect server listens if nobody says."""
 
 
 def start_session(
@@ -97,12 +103,38 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
         os.environ.setdefault(_WORKERS_PYTHON, sys.executable)
     for name, value in (config if remote else with_avro_limits(config)).items():
         builder = builder.config(name, value)
+    if remote:
+        assert master is not None
+        _require_server(master)
     try:
         return builder.getOrCreate()
     except Exception as error:
         if "JAVA_GATEWAY_EXITED" not in str(error):
             raise
         raise _no_gateway(config) from None  # the error says no more than that
+
+
+def _require_server(master: str) -> None:
+    """Spark itself asks for ten minutes, again and again.
+
+    :raises SparkError: if nothing listens at `sc://HOST:PORT`.
+    """
+    # What stands behind the host may be a token.
+    place = master.removeprefix("sc://").partition("/")[0].partition(";")[0]
+    try:
+        parts = urlsplit(f"//{place}")
+        host, port = parts.hostname, parts.port or _CONNECT_PORT
+    except ValueError:
+        host = None
+    if not host:
+        raise UsageError("A Connect server is sc://HOST:PORT, and this names no host and port.")
+    try:
+        socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
+    except OSError as error:
+        raise SparkError(
+            f"No Spark Connect server answers at {foreign(host)}:{port} ({error.strerror or type(error).__name__}). Start it "
+            "(start-connect-server.sh), or check host and port."
+        ) from None
 
 
 def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> SparkError:
@@ -135,7 +167,8 @@ def _add(spark: SparkSession, coordinates: tuple[str, ...]) -> None:
                 raise
             raise JarMissingError(
                 f"The jar {coordinate} cannot be had: no Maven repository that Spark asks has it, or none can be reached. "
-                "Name another version (packages=…), or put the jars on spark.jars (config=…).",
+                "Name another version (packages=…), or put the jars on spark.jars (config=…). Without jars, "
+                'spark.read.format("srfix") reads and writes topics.',
                 packages=coordinates,
             ) from None
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.spark._judge_worker import FACTORY, JudgedReader
 from srfix.serde.spark._pyspark.shipping import Shipped
 
@@ -23,6 +22,6 @@ def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:
     :param payload: binary.
     :param headers: `array<struct<key: string, value: binary>>`.
     """
-    shipped = Shipped(FACTORY, pickle.dumps(reader))
+    shipped = Shipped(FACTORY, pickled_with_secrets(reader))
     verdict: Column = F.arrow_udf(shipped, _VERDICT).asNondeterministic()(payload, headers)  # type: ignore[attr-defined]
     return verdict
