@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -71,23 +73,30 @@ class TestUnbounded:
     def answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "asked", lambda _spark, _names: self.answer)
 
-    answer: frozenset[str] | str = frozenset()
+    answer: Mapping[str, int] | str = MappingProxyType({})
 
     def test_what_needs_no_bound_asks_nobody(self) -> None:
         assert unbounded(NO_SESSION, ()) is None
 
     def test_a_bound_that_is_not_needed_is_not_missed(self) -> None:
-        self.answer = frozenset((ITEMS,))
+        self.answer = {ITEMS: LIMITS[ITEMS]}
         assert unbounded(NO_SESSION, (ITEMS,)) is None
 
     def test_one_that_is_missing_is_named_with_the_lines_that_set_it(self) -> None:
-        self.answer = frozenset((ITEMS, BYTES))
+        self.answer = {ITEMS: LIMITS[ITEMS], BYTES: LIMITS[BYTES]}
         assert unbounded(NO_SESSION, (STRING, BYTES)) == (
             f"Spark's JVMs run without {STRING}: a record of ten bytes that claims 2³⁰ items of an array, or bytes of a "
             "string, can end them. Start the session with srfix.serde.spark.start_session, which sets bounds, or with these "
             f"lines in spark-defaults.conf (or as --conf of spark-submit): spark.driver.defaultJavaOptions {ALL}; "
             f"spark.executor.defaultJavaOptions {ALL}"
         )
+
+    def test_a_number_that_bounds_nothing_is_no_bound(self) -> None:
+        self.answer = {ITEMS: 10 * LIMITS[ITEMS], STRING: 2**31 - 1}
+        assert unbounded(NO_SESSION, (ITEMS,)) is None
+        said = unbounded(NO_SESSION, (ITEMS, STRING, BYTES))
+        assert said is not None
+        assert said.startswith(f"Spark's JVMs run with bounds that are none: {STRING}=2147483647, no {BYTES}: ")
 
     def test_not_known_is_not_bounded(self) -> None:
         self.answer = "java_method is not allowed"

@@ -23,7 +23,8 @@ class TestKafkaErrorOf:
             ("KafkaException: Failed\nCaused by: org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls "
              "given in bootstrap.servers", ClusterError, "Spark does not find the Kafka cluster at b:9092: "),
             ("errors.TopicAuthorizationException: Not authorized to access topics: [users]", AccessDeniedError,
-             "Spark may not read the topic 'users' in the Kafka cluster at b:9092. The ACL to ask for is Describe and Read "),
+             "Spark may not read the topic 'users' in the Kafka cluster at b:9092. The ACL to ask for is Describe and Read on "
+             "the topic 'users'."),
             ("errors.GroupAuthorizationException: Not authorized to access group: spark-kafka-1", AccessDeniedError,
              "Spark may not read the topic 'users'"),
             ("errors.SaslAuthenticationException: Authentication failed: Invalid username or password", ClusterError,
@@ -36,6 +37,13 @@ class TestKafkaErrorOf:
         assert type(error) is kind
         assert error.message.startswith(words)
         assert "org.apache" not in error.message
+
+    def test_who_writes_is_told_what_to_write_with(self) -> None:
+        said = "errors.TopicAuthorizationException: Not authorized to access topics: [users]"
+        error = kafka_error_of(KAFKAS + said, topic="users", servers="b:9092", writes=True)
+        assert isinstance(error, AccessDeniedError)
+        assert error.acl == "Describe and Write on the topic 'users'"
+        assert error.message.startswith("Spark may not write the topic 'users'")
 
     @pytest.mark.parametrize(
         ("said", "named"),

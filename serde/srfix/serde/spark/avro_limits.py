@@ -38,6 +38,8 @@ LIMITS: Final[Mapping[str, int]] = {
     _BYTES: bounds.AVRO_JVM_TEXT_BYTES,
 }
 """Java's system property → what `start_session` sets it to."""
+_TIMES: Final = 10
+"""How many times as much a cluster's own bound may be: beyond, a JVM of a few gigabytes ends all the same."""
 
 _JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions")
 """What Spark puts before the `extraJavaOptions`, so that a cluster's own stay."""
@@ -83,8 +85,15 @@ def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
     found = asked(spark, tuple(LIMITS))
     if isinstance(found, str):
         why = f"Whether Spark's JVMs bound what Avro believes of a length cannot be asked here ({found})"
-    elif lacking := [name for name in wanted if name not in found]:
-        why = f"Spark's JVMs run without {', '.join(lacking)}"
+    elif lacking := [name for name in wanted if found.get(name, _TIMES * LIMITS[name] + 1) > _TIMES * LIMITS[name]]:
+        why = (
+            f"Spark's JVMs run without {', '.join(lacking)}"
+            if not found.keys() & set(lacking)
+            else (
+                "Spark's JVMs run with bounds that are none: "
+                + ", ".join(f"{name}={found[name]}" if name in found else f"no {name}" for name in lacking)
+            )
+        )
     else:
         return None
     return (

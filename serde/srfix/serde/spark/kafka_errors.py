@@ -39,7 +39,6 @@ _LOGIN: Final = re.compile(r"javax\.security\.auth\.login\.LoginException|in the
 _OFFSETS: Final = re.compile(r"Partitions specified for Kafka \w+ offsets don't match")
 _WORD: Final = re.compile(r'Expected e\.g\. \{"topicA"')
 _ACLS: Final = {
-    "Topic": "Describe and Read on the topic",
     "Group": "Read on the groups whose names begin with spark-kafka- (or the option kafka.group.id)",
     "Cluster": "IdempotentWrite on the cluster",
     "TransactionalId": "Write on the transactional id",
@@ -50,16 +49,19 @@ _OFFSETS_ARE: Final = (
 )
 
 
-def kafka_error_of(text: str, *, topic: str | None = None, servers: str | None = None) -> SrfixError | None:
+def kafka_error_of(
+    text: str, *, topic: str | None = None, servers: str | None = None, writes: bool = False
+) -> SrfixError | None:
     """The error for what Spark said, Java's stack trace with it; None if that is not Kafka's.
 
     :param topic: the topic that was asked for; None if it is not known.
     :param servers: where.
+    :param writes: it was to be written, not read.
     """
     of_topic = "the topic" if topic is None else f"the topic {foreign(topic)!r}"
     where = "the Kafka cluster" if servers is None else f"the Kafka cluster at {foreign(servers)}"
     makers: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], SrfixError]], ...] = (
-        (_DENIED, lambda found: _denied(found[1], of_topic, where)),
+        (_DENIED, lambda found: _denied(found[1], of_topic, where, writes=writes)),
         (_UNKNOWN_USER, lambda found: _unknown_user(where, is_tls=found[1] != "Sasl")),
         (_NO_URL, lambda _: _no_host(where)),
         (_BAD_OPTION, lambda found: _bad_option(f"the value of kafka.{found['name']}")),
@@ -76,9 +78,10 @@ def kafka_error_of(text: str, *, topic: str | None = None, servers: str | None =
     return None
 
 
-def _denied(kind: str, of_topic: str, where: str) -> AccessDeniedError:
-    acl = _ACLS[kind]
-    return AccessDeniedError(f"Spark may not read {of_topic} in {where}. The ACL to ask for is {acl}.", acl=acl)
+def _denied(kind: str, of_topic: str, where: str, *, writes: bool) -> AccessDeniedError:
+    verb = "write" if writes else "read"
+    acl = f"Describe and {verb.capitalize()} on {of_topic}" if kind == "Topic" else _ACLS[kind]
+    return AccessDeniedError(f"Spark may not {verb} {of_topic} in {where}. The ACL to ask for is {acl}.", acl=acl)
 
 
 def _unknown_user(where: str, *, is_tls: bool) -> ClusterError:

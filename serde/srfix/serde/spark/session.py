@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -106,6 +105,8 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
     if remote:
         assert master is not None
         _require_server(master)
+    elif master is None and (given := os.environ.get("SPARK_REMOTE")) and SparkSession.getActiveSession() is None:
+        _require_server(given)
     try:
         return builder.getOrCreate()
     except Exception as error:
@@ -117,7 +118,7 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
 def _require_server(master: str) -> None:
     """Spark itself asks for ten minutes, again and again.
 
-    :raises SparkError: if nothing listens at `sc://HOST:PORT`.
+    :raises SparkError: if nothing listens at `sc://HOST:PORT`, or what listens there says nothing.
     """
     # What stands behind the host may be a token.
     place = master.removeprefix("sc://").partition("/")[0].partition(";")[0]
@@ -129,12 +130,22 @@ def _require_server(master: str) -> None:
     if not host:
         raise UsageError("A Connect server is sc://HOST:PORT, and this names no host and port.")
     try:
-        socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
-    except OSError as error:
+        import grpc
+    except ModuleNotFoundError:
+        return  # PySpark says which package it lacks for Connect
+    # Ready is who has said how it speaks HTTP/2: an open port is not enough, and gRPC knows the proxies that are set.
+    is_tls = "use_ssl=true" in master or "token=" in master
+    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    channel = grpc.secure_channel(target, grpc.ssl_channel_credentials()) if is_tls else grpc.insecure_channel(target)
+    try:
+        grpc.channel_ready_future(channel).result(timeout=CONNECT_SECONDS)
+    except grpc.FutureTimeoutError:
         raise SparkError(
-            f"No Spark Connect server answers at {foreign(host)}:{port} ({error.strerror or type(error).__name__}). Start it "
-            "(start-connect-server.sh), or check host and port."
+            f"No Spark Connect server answers at {foreign(host)}:{port} within {CONNECT_SECONDS:g} seconds. Start it "
+            "(start-connect-server.sh), or check host, port and whether it speaks TLS (use_ssl)."
         ) from None
+    finally:
+        channel.close()
 
 
 def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> SparkError:

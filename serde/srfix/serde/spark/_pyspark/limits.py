@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+
+from srfix.serde.spark.driver_errors import is_sparks
 
 __all__ = ["asked"]
 
 _PROBES: Final = 4
 _MOST_SAID: Final = 200
-_found: Final[WeakKeyDictionary[SparkSession, frozenset[str]]] = WeakKeyDictionary()
+_NUMBER: Final = re.compile("[0-9]{1,18}")
+_found: Final[WeakKeyDictionary[SparkSession, Mapping[str, int]]] = WeakKeyDictionary()
 """What was found. A JVM's properties were read once, when Avro began: they do not change for a reader."""
 
 
-def asked(spark: SparkSession, names: tuple[str, ...]) -> frozenset[str] | str:
-    """Those of the properties that are set to a number in every JVM that a small job reaches; or why none can be asked.
+def asked(spark: SparkSession, names: tuple[str, ...]) -> Mapping[str, int] | str:
+    """The properties that are numbers in every JVM that a small job reaches, each with the greatest; or why none can be asked.
 
     Asked where tasks run, not on the driver: a session's configuration says what somebody wrote, also after the JVM began.
     `java_method` is not computed beforehand, for Spark holds that it answers anew each time.
@@ -29,10 +33,11 @@ def asked(spark: SparkSession, names: tuple[str, ...]) -> frozenset[str] | str:
     properties = [F.expr(f"java_method('java.lang.System', 'getProperty', '{name}')") for name in names]
     try:
         rows = spark.range(0, _PROBES, 1, _PROBES).select(*properties).collect()
-    except PySparkException as error:
+    except Exception as error:
+        if not is_sparks(error):
+            raise
         return next(iter(str(error).strip().splitlines()), type(error).__name__)[:_MOST_SAID]
-    found = frozenset(
-        name for index, name in enumerate(names) if all((row[index] or "").strip().isdigit() for row in rows)
-    )
+    values = {name: [(row[index] or "").strip() for row in rows] for index, name in enumerate(names)}
+    found = {name: max(map(int, each)) for name, each in values.items() if all(map(_NUMBER.fullmatch, each))}
     _found[spark] = found
     return found
