@@ -44,7 +44,7 @@ class TestFromRegistry:
         df = frame(spark, [newer, None, older]).transform(
             from_registry(world.plan(), engine=case.engine, workers_have_srfix=case.workers_have_srfix)
         )
-        assert df.columns == ["topic", "partition", "offset", "key", "value", "headers"]
+        assert df.columns == ["topic", "partition", "offset", "key", "value", "headers", "_srfix_tombstone"]
         assert df.schema["value"].dataType.simpleString() == "struct<ID:bigint,NAME:string>"
         rows = df.select("partition", "offset", "value").orderBy("offset").collect()
         assert rows == [
@@ -95,7 +95,8 @@ class TestFromRegistry:
             engine=case.engine,
             workers_have_srfix=case.workers_have_srfix,
         )
-        assert files.transform(read).collect() == [Row(**{"a `body` of.old": Row(ID=4, NAME="n4")})]
+        expected = Row(**{"a `body` of.old": Row(ID=4, NAME="n4"), "_srfix_tombstone": False})
+        assert files.transform(read).collect() == [expected]
 
 
 def test_by_default_an_engine_is_picked_and_schemas_that_the_plan_does_not_know_are_found(

@@ -128,7 +128,7 @@ class TestExplain:
         registry.seed("users-value", AMBIGUOUS)
         registry.seed("users-value", LIST)
         policy = DualSubject(client, first=PHANTOM, second=TopicSubject())
-        plan = plan_read(client, "users", COLUMNS, policy=policy, ids=[99])
+        plan = plan_read(client, "users", COLUMNS, policy=policy, ids=[99], missing_columns="null")
         assert _without_engines(plan) == INCIDENT
 
     def test_schemas_that_are_read_alike_are_shown_once(
@@ -189,19 +189,24 @@ class TestExplain:
     ) -> None:
         registry.seed("users-value", SOURCE)
         columns = ", ".join(f"COLUMN_{number} STRING" for number in range(40))
-        lines = plan_read(client, "users", columns, ids=[99]).explain().splitlines()
+        lines = plan_read(client, "users", columns, ids=[99], missing_columns="null").explain().splitlines()
         assert max(len(line) for line in lines if "<-" not in line) <= 120
 
     def test_it_is_the_same_text_each_time(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed("users-value", SOURCE)
-        assert len({plan_read(client, "users", COLUMNS, ids=[9, 7, 8]).explain() for _ in range(3)}) == 1
+        assert (
+            len(
+                {plan_read(client, "users", COLUMNS, ids=[9, 7, 8], missing_columns="null").explain() for _ in range(3)}
+            )
+            == 1
+        )
 
 
 class TestEngines:
     def test_the_jvm_engine_says_what_it_cannot_see(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed("users-value", SOURCE)
         registry.seed("users-value", SOURCE.replace('"U"', '"V"'))
-        text = _engines(plan_read(client, "users", COLUMNS))
+        text = _engines(plan_read(client, "users", COLUMNS, missing_columns="null"))
         assert text.startswith(ENGINES)
         flat = " ".join(text.split())
         assert all(f"- {' '.join(sentence.split())}" in flat for sentence in UNSEEN)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 from srfix.serde.batches import reason_of
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import print_columns, print_type
-from srfix.serde.errors import ColumnError, EngineRefusedError
+from srfix.serde.errors import ColumnError, EngineRefusedError, SchemaError
+from srfix.serde.formats._avro_resolution import has_hints
+from srfix.serde.formats._avro_schema import load
 from srfix.serde.formats.table import Format
 from srfix.serde.resolve import ById, DualSubject, PlannablePolicy, UnderOneSubject
 from srfix.serde.spark._jvm_read import jvm_read
@@ -44,6 +46,7 @@ def explanation(plan: ReadPlan) -> str:
 def _head(plan: ReadPlan) -> list[str]:
     format_ = "Avro or JSON_SR, as each schema says" if plan.format is None else _WORDS[plan.format]
     lines = [f"The {plan.role.value}s of topic {plan.topic!r}: {format_}"]
+    lines += _resolution(plan)
     bare = "" if plan.wrapped else "; a body is its bare value"
     lines += _entry("columns", f"{print_columns(plan.columns)}{bare}")
     if plan.newest is not None:
@@ -57,6 +60,34 @@ def _head(plan: ReadPlan) -> list[str]:
         lines += _entry("policy", _policy(plan))
         lines += _entry("asked", ", ".join(_counted(plan)))
     return lines
+
+
+def _resolution(plan: ReadPlan) -> list[str]:
+    """Whether aliases and defaults count; nothing where there are none."""
+    if plan.reader is not None:
+        newest = plan.newest
+        whose = (
+            "the reader's schema" if newest is None else f"version {newest.version} of {newest.subject!r}, the newest,"
+        )
+        return _entry("resolution", f"as Avro's: aliases and defaults of {whose} count")
+    if not any(map(_has_hints, plan.schemas)):
+        return []
+    if plan.case_rule in (CaseRule.KSQLDB, CaseRule.KSQLDB_2020):
+        return _entry("resolution", "as ksqlDB's: aliases and defaults in the schemas do not count")
+    return _entry(
+        "resolution",
+        "by the columns: aliases and defaults in the schemas do not count, as in ksqlDB. NEWEST or reader_schema= makes them "
+        "count",
+    )
+
+
+def _has_hints(planned: PlannedSchema) -> bool:
+    if planned.format is not Format.AVRO:
+        return False
+    try:
+        return has_hints(load(planned.resolved.schema.text, planned.resolved.references))
+    except SchemaError:
+        return False
 
 
 def _policy(plan: ReadPlan) -> str:
@@ -132,6 +163,8 @@ def _table(planned: PlannedSchema, types: dict[str, str]) -> list[str]:
 
 
 def _source(feed: Feed) -> str:
+    if feed.field is None and feed.default is not None:
+        return f"{feed.default}: the default of the reader's schema"
     source = "null: no field feeds it" if feed.field is None else feed.field or "the body"
     if feed.refusal is not None:
         why, _, _ = feed.refusal.partition(", at ")

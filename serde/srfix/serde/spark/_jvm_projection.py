@@ -8,7 +8,7 @@ columns' order; a cast by position names them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
@@ -18,8 +18,9 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.errors import IncompatibleTypeError
 from srfix.serde.formats._avro_columns import map_entry_types
 from srfix.serde.formats._avro_leaves import connect_type, unit_of
-from srfix.serde.formats._avro_plan import connect_default, place
+from srfix.serde.formats._avro_plan import connect_default, defaulted, place
 from srfix.serde.formats._avro_schema import AvroField, AvroNode, analyse, describe, nullable_branch
+from srfix.serde.spark._jvm_defaults import default_of
 from srfix.serde.spark._jvm_fixes import Entries, Fix, OfFields, OfItems, OfValues
 from srfix.serde.spark._jvm_leaves import Unfit, leaf
 
@@ -120,6 +121,12 @@ class _Projection:
                 # Void casts to everything.
                 reader.append({"name": f"none{number}", "type": "null", "default": None})
                 fixes.append((f"none{number}", None))
+        numbers = {column.name: number for number, column in enumerate(columns)}
+        for field, column in defaulted(node, columns, tuple(parts), self._case_rule, path):
+            number = numbers[column.name]
+            part, default = self._default(field, column, path, level=level)
+            reader[number] = {"name": f"default{number}", "type": part.reader, "default": default}
+            fixes[number] = f"default{number}", part.fix
         needs_fix = any(fix is not None for _, fix in fixes)
         return Projected(
             writer=record(name, writer),
@@ -158,6 +165,21 @@ class _Projection:
                 "a later field feeds the column, but its values count as bad all the same",
             )
         return None
+
+    def _default(self, field: AvroField, column: Column, path: str, *, level: int) -> tuple[Projected, Json]:
+        """How a default of the reader's schema is read: as a value of its type would be."""
+        part = self._field(field, column, path, counts=True, level=level)
+        assert part is not None
+        made = default_of(field.node, part.reader, field.default)
+        if made is None:
+            raise _unfit(
+                field.node,
+                column.type,
+                f"{path}->{column.name}",
+                "Java does not take the default of the reader's schema",
+            )
+        reader, default = made
+        return replace(part, reader=reader), default
 
     def _column(self, node: AvroNode, type_: ColumnType, path: str, *, level: int) -> Projected:
         if node.kind != "union":
@@ -205,6 +227,9 @@ class _Projection:
         reader = writer if found.reader is None else found.reader
         if isinstance(reader, dict) and isinstance(writer, dict):
             reader = writer | reader
+        if node.written_symbols and isinstance(writer, dict):
+            # What the reader's enum lacks is its default, for Java as well.
+            reader = writer | {"symbols": list(dict.fromkeys(node.symbols)), "default": node.props["default"]}
         return Projected(writer=writer, reader=reader, fix=found.fix)
 
     def _map(self, node: AvroNode, keys: ColumnType, values: ColumnType, path: str, *, level: int) -> Projected:
@@ -240,7 +265,7 @@ class _Projection:
                 fields = [(f"f{n}", self._verbatim(part.node, level + 1)) for n, part in enumerate(node.fields)]
                 return record(name, fields)
             case "enum":
-                return {"type": "enum", "name": self._name(), "symbols": list(node.symbols)}
+                return {"type": "enum", "name": self._name(), "symbols": list(node.written_symbols or node.symbols)}
             case "fixed":
                 if node.size > _MAX_FIXED_BYTES:
                     raise Unrepresentable(

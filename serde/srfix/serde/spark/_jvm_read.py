@@ -23,7 +23,7 @@ from srfix.serde._half import Half
 from srfix.serde._plans import decode_plan
 from srfix.serde.batches import Reason, reason_of
 from srfix.serde.errors import ColumnError, EngineRefusedError, SrfixError
-from srfix.serde.formats._avro_schema import load
+from srfix.serde.formats._avro_resolution import resolved_root
 from srfix.serde.formats.table import Format, check_schema_type
 from srfix.serde.spark._jvm_fixes import Fix
 from srfix.serde.spark._jvm_projection import Json, Projected, Unrepresentable, project, record
@@ -189,12 +189,13 @@ def _planned(plan: ReadPlan, planned: PlannedSchema) -> Projected | SrfixError:
             check_schema_type(schema.schema_type, plan.format)
         elif planned.format is not Format.AVRO:
             raise Unrepresentable("its format is not Avro, and the jvm engine reads nothing else")
-        decode_plan(Format.AVRO, schema.text, half, plan.case_rule, references)
+        decode_plan(Format.AVRO, schema.text, half, plan.case_rule, references, reader=plan.reader)
     except SrfixError as error:
         if reason_of(error) is None:
             raise Unrepresentable(str(error).rstrip(".")) from error
         return error
-    return project(load(schema.text, references), plan.columns, plan.case_rule, wrapped=plan.wrapped)
+    root = resolved_root(schema.text, references, plan.reader)
+    return project(root, plan.columns, plan.case_rule, wrapped=plan.wrapped)
 
 
 def _writer(row: Projected) -> Json:

@@ -12,7 +12,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.registry_properties import RegistrySettings
 from srfix.serde.spark._source_names import GivenOptions, Use, has_option, word_of
-from srfix.serde.spark.interface import OnBadRow
+from srfix.serde.spark.interface import MissingColumns, OnBadRow
 from srfix.serde.subjects import Role
 
 __all__ = ["Isolation", "METADATA", "Policy", "SourceOptions", "Tombstones", "Use", "source_options"]
@@ -87,6 +87,12 @@ class SourceOptions:
     """`earliest`, `latest` or JSON; None for the default."""
     ending_offsets: str | None
     """`earliest`, `latest` or JSON; None for the default."""
+    reader_schema: str | None
+    """The Avro schema whose aliases and defaults count; None if none does."""
+    missing_columns: MissingColumns
+    """What a column is that no version feeds."""
+    strict: bool
+    """Whether a row of which any column is not fed is bad."""
     fail_on_data_loss: bool
     """Whether records that are gone are an error."""
     min_partitions: int
@@ -147,6 +153,9 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
         metadata_prefix=given.get("metadata.prefix") or "",
         starting_offsets=given.get("startingOffsets"),
         ending_offsets=given.get("endingOffsets"),
+        reader_schema=given.get("reader.schema"),
+        missing_columns=_missing_columns(given),
+        strict=given.flag("strict"),
         fail_on_data_loss=given.flag("failOnDataLoss", default=True),
         min_partitions=given.number("minPartitions") or 1,
         max_records_per_partition=given.number("maxRecordsPerPartition"),
@@ -179,6 +188,16 @@ def _on_error(given: GivenOptions) -> OnBadRow:
             return "null"
         case other:
             raise UsageError(f"The option on.error is one of fail, quarantine, null, not {other!r}.")
+
+
+def _missing_columns(given: GivenOptions) -> MissingColumns:
+    match given.get("missing.columns"):
+        case None | "error":
+            return "error"
+        case "null":
+            return "null"
+        case other:
+            raise UsageError(f"The option missing.columns is one of error, null, not {other!r}.")
 
 
 def _tombstones(given: GivenOptions) -> Tombstones:

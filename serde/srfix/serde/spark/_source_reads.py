@@ -62,6 +62,9 @@ def plan_of(options: SourceOptions, frame: Frame) -> ReadPlan | None:
         case_rule=options.case_rule,
         wrap=options.wrap if frame.wrap is None else frame.wrap,
         policy=None if registry is None else _policy(options, registry),
+        reader_schema=options.reader_schema,
+        missing_columns=options.missing_columns,
+        strict=options.strict,
     )
 
 

@@ -38,14 +38,17 @@ def from_registry(
     """For `df.transform`, batch or streaming: the payloads of one column become a struct of the plan's columns.
 
     The frame's other columns stay. Nothing is decoded twice, whatever is filtered by. A tombstone is a null struct and no
-    error. Headers are looked at if the frame has a column `headers`, as Kafka's with `includeHeaders` have. For keys and
-    values of one frame, transform it twice, with a plan for each.
+    error, and `_srfix_tombstone` is true for it, and false for all else (`interface.reason_columns`; `_srfix_key_tombstone`
+    for keys): by that mark `to_registry` knows it, whatever becomes of the reasons.
+
+    Headers are looked at if the frame has a column `headers`, as Kafka's with `includeHeaders` have. For keys and values of one
+    frame, transform it twice, with a plan for each.
 
     :param column: where the payloads are; None is `value`, or `key` for a plan of keys.
     :param on_error: what a row that cannot be read does. `fail`: the job fails, with topic, partition and offset if the
         frame has those columns (`driver_errors.clear_errors` makes a `BadRowError` of it). `quarantine`: the struct is
         null, and `interface.reason_columns` are added: the reason (TOMBSTONE too), the message, and the bytes as they came.
-        `null`: the struct is null, and `observe` alone tells such a row from a tombstone.
+        `null`: the struct is null, and `observe` alone counts such rows.
     :param engine: what decodes; `auto` is decided by `choosing.choose_engine`, when the frame is there, and logged with the
         reason.
     :param observe: counts rows, tombstones, bad rows by reason and refused ids, under this name, or for this Observation
@@ -76,7 +79,8 @@ def from_registry(
 
 
 def good_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
-    """The rows of a frame in quarantine that could be read, tombstones (null structs) too, without the columns of reasons.
+    """The rows of a frame in quarantine that could be read, tombstones (null structs) too, without the columns of reasons; the
+    mark of tombstones stays.
 
     :raises UsageError: if the frame was not read with `on_error="quarantine"`.
     """

@@ -30,6 +30,9 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `subject` | for under-one-subject, and to write under | the topic's |
 | `subject.first` | for dual | |
 | `subject.second` | for dual: asked where the first does not have the schema | |
+| `reader.schema` | an Avro schema whose aliases and defaults count | none |
+| `missing.columns` | a column that no version feeds: `error` when planning, or `null` | `error` |
+| `strict` | whether a row of which any column is not fed is bad | `false` |
 | `on.error` | a row that cannot be read: `fail`, `quarantine`, `null` | `fail` |
 | `tombstones` | read: `keep`, `drop`; written: `refuse`, `write` | `keep`, `refuse` |
 | `metadata` | `all`, `none`, or some of `key, value, topic, partition, offset, timestamp, timestampType, headers` | none |
@@ -70,6 +73,7 @@ a file or a folder, here or on a file system that pyarrow knows. What is decoded
 asked. All columns of the frame make a row, under their names as they stand, but those that `metadata` says are the record's
 own (`key`, `partition`, `timestamp`, `headers`), and the columns of reasons. The schema is registered before any task
 starts. A record is written **at least once**: a task or a micro-batch that fails is run again, and what it had written is
-written twice. Acknowledged by all replicas, with Java's partitioner. A row of nulls only, or one whose `_srfix_reason` is
-TOMBSTONE, would delete its key: it is refused unless `tombstones=write`.
+written twice. Acknowledged by all replicas, with Java's partitioner. A row whose `_srfix_reason` is TOMBSTONE, or whose
+`_srfix_tombstone` is true (`from_registry` sets it), would delete its key: it is refused unless `tombstones=write`. Nothing
+else deletes: a row that could not be read is refused, and so is one of nulls in a frame that has neither column.
 """

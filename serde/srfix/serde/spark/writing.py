@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["NullRows", "OnUnwritable", "to_registry", "write_stream", "write_topic"]
 
 NullRows: TypeAlias = Literal["refuse", "tombstone"]
-"""What a null row becomes: an error, or a null payload, which deletes its key."""
+"""What a null row becomes: an error; or, where it is marked as a tombstone, a null payload, which deletes its key."""
 OnUnwritable: TypeAlias = Literal["fail", "quarantine"]
 """What a row that cannot be written does: fail the job; or stay, with its reason and no payload."""
 
@@ -63,8 +63,10 @@ def to_registry(
     :param from_: the columns that make the row, or the struct column that is the row. None is the struct column `into`, if
         there is one; otherwise all columns but those that Kafka's source and sink know.
     :param into: the column of payloads; None is `value`, or `key` for a plan of keys.
-    :param null_rows: what becomes of a null struct, and of a bare null in a value. A null key is written. A row that could
-        not be read, by the frame's column of reasons, never becomes a tombstone.
+    :param null_rows: what becomes of a null struct, and of a bare null in a value. A null key is written. With `tombstone`
+        those that are marked as tombstones are written as such, and every other null row is an error: one that could not be
+        read is null too. Reading marks them (`interface.reason_columns`: `_srfix_tombstone`; the reason TOMBSTONE counts as
+        well), so keep that column; who deletes keys otherwise sets it: `withColumn("_srfix_tombstone", lit(True))`.
     :param on_error: what a row that cannot be written does. `quarantine` adds `interface.reason_columns` (reason and
         message) and leaves the payload null: **keep such rows from Kafka** (`good_rows`), where a null is a tombstone. Only
         the arrow engine can.
@@ -89,6 +91,8 @@ def to_registry(
 
     def transform(df: DataFrame) -> DataFrame:
         row = frame_row(plan, df.schema, from_, column)
+        if null_rows == "tombstone" and row.is_null is not None and row.is_marked is None:
+            raise _unmarked(plan)
         is_quarantine = on_error == "quarantine"
         write = _engine(df, plan, row, engine, workers_have_srfix, is_quarantine=is_quarantine)
         names = reason_columns(plan.role)
@@ -109,6 +113,15 @@ def to_registry(
         )
 
     return transform
+
+
+def _unmarked(plan: WritePlan) -> UsageError:
+    name = reason_columns(plan.role).tombstone
+    return UsageError(
+        f"null_rows='tombstone' writes what is marked as a tombstone, and the frame has no column {name}: a null row may as "
+        "well be one that could not be read. from_registry and read_topic add it, so keep it in the select; for keys that "
+        f'are to be deleted by other reasons, add it: withColumn("{name}", lit(True)) on their rows.'
+    )
 
 
 def write_topic(

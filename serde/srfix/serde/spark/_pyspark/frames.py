@@ -40,7 +40,7 @@ def decode_frame(
     """See `reading.from_registry`."""
     role, names = plan.role, reason_columns(plan.role)
     column = role.value if column is None else column
-    _check(df, column, (_ROW, _FRAMED, names.reason, names.message, names.payload))
+    _check(df, column, (_ROW, _FRAMED, names.tombstone, names.reason, names.message, names.payload))
     if df.isStreaming and isinstance(observe, Observation):
         raise UsageError(
             "A stream has no Observation: its micro-batches are counted one by one. Give observe a name, and look it up in "
@@ -57,9 +57,11 @@ def decode_frame(
     bad = _is_bad(reason)
     if observe is not None:
         rows = rows.observe(observe, *count_columns(reason, _named(column)))
+    # A null struct is a tombstone or a bad row, and whatever becomes of the reasons, the frame can tell them apart.
+    mark = {names.tombstone: F.coalesce(reason == Reason.TOMBSTONE.value, F.lit(False))}
     if on_error == "quarantine":
         payload = F.when(bad, _named(column))
-        return rows.withColumns({column: F.col(_ROW), names.payload: payload}).drop(_ROW)
+        return rows.withColumns({column: F.col(_ROW), names.payload: payload} | mark).drop(_ROW)
     row = F.col(_ROW)
     if on_error == "fail":
         failure = F.raise_error(_failure(df, role, reason, message))
@@ -67,7 +69,7 @@ def decode_frame(
         # which Spark may put first.
         rows = rows.where(F.when(bad, failure.cast("boolean")).otherwise(F.lit(True)))
         row = F.when(bad, failure.cast(rows.schema[_ROW].dataType)).otherwise(row)
-    return rows.withColumn(column, row).drop(_ROW, names.reason, names.message)
+    return rows.withColumns({column: row} | mark).drop(_ROW, names.reason, names.message)
 
 
 def _strict(rows: DataFrame, plan: ReadPlan) -> DataFrame:
