@@ -13,17 +13,31 @@ promotes fields of the one before. What a scalar is in a column stands in `tests
 
 from __future__ import annotations
 
+import decimal
 import json
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tests.serde.logical_types import COLUMNS, REFUSED, WRITERS, Written, body, expected
 
-__all__ = ["ColumnAst", "Either", "Field", "ForeignTopic", "Record", "Row", "draw_topic", "find", "has_no_feeder", "row_of", "text_of"]
+__all__ = [
+    "ColumnAst",
+    "Either",
+    "Field",
+    "ForeignTopic",
+    "Record",
+    "Row",
+    "draw_topic",
+    "find",
+    "has_no_feeder",
+    "row_of",
+    "text_of",
+]
 
-type ColumnAst = str | tuple[str, Any]
+ColumnAst: TypeAlias = str | tuple[str, Any]
 """A scalar's word; ("ARRAY", item), ("MAP", value) or ("STRUCT", {name: column})."""
 
 
@@ -121,8 +135,6 @@ class Field:
         return self._encode(value)
 
     def _encode(self, value: Any) -> bytes:
-        import struct
-
         match self.kind:
             case "scalar":
                 assert self.scalar is not None
@@ -155,6 +167,12 @@ def _text(value: str | bytes) -> bytes:
 
 _LONG: Final = next(each for each in WRITERS if each.word == "long")
 _INT: Final = next(each for each in WRITERS if each.word == "int")
+
+
+_BRANCHES: Final = (
+    Field(name="string", kind="string", nulls="first"),
+    Field(name="long", kind="scalar", scalar=_LONG, nulls="first"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +291,9 @@ def _evolved(random: Random, fields: tuple[Field, ...], step: int) -> tuple[Fiel
                 default=old.default,
             )
         case _:
-            kind, scalar = {"float": ("double", None), "string": ("scalar", _BYTES)}.get(old.kind, (old.kind, old.scalar))
+            kind, scalar = {"float": ("double", None), "string": ("scalar", _BYTES)}.get(
+                old.kind, (old.kind, old.scalar)
+            )
             if scalar is _INT:
                 scalar = _LONG
             elif scalar is _LONG:
@@ -314,7 +334,7 @@ def _column(random: Random, of: Field) -> ColumnAst:
         case "record":
             return ("STRUCT", {each.name: _column(random, each) for each in of.fields})
         case "union":
-            return "STRING"
+            return random.choice(("STRING", ("STRUCT", {"string": "STRING", "LONG": "BIGINT"})))
     return random.choice(_fitting(of))
 
 
@@ -329,8 +349,8 @@ def _fitting(of: Field) -> list[str]:
 _EXAMPLES: Final[dict[str, object]] = {"enum": "RED", "string": "a", "boolean": True, "float": 0.5, "double": 0.5}
 
 
-def find(fields: tuple[Field, ...], name: str) -> Field | None:
-    """Under the case rule `unique`.
+def find(fields: tuple[Field, ...], name: str, columns: dict[str, ColumnAst]) -> Field | None:
+    """What feeds a column of these under the case rule `unique` (casing's table).
 
     :raises LookupError: if several differ by case alone, and none is exact.
     """
@@ -340,24 +360,44 @@ def find(fields: tuple[Field, ...], name: str) -> Field | None:
         return exact[0] if exact else None
     if len(folded) > 1:
         raise LookupError(name)
-    return folded[0]
+    return folded[0] if folded[0].name not in columns else None
 
 
 def has_no_feeder(topic: ForeignTopic) -> bool:
     """True if a column, or one inside of it, has no field in any version."""
     assert topic.columns is not None
-    return any(True for _ in _unfed([version.fields for version in topic.versions], topic.columns))
+    # A version that is ambiguous gives no row, so it feeds nothing, and says nothing where it is alone.
+    writers = [each.fields for each in topic.versions if not _is_ambiguous(each.fields, topic.columns)]
+    return bool(writers) and any(True for _ in _unfed(writers, topic.columns))
+
+
+def _is_ambiguous(fields: tuple[Field, ...], columns: dict[str, ColumnAst]) -> bool:
+    try:
+        for name in columns:
+            find(fields, name, columns)
+    except LookupError:
+        return True
+    return False
 
 
 def _unfed(writers: list[tuple[Field, ...]], columns: dict[str, ColumnAst]) -> Iterator[str]:
     for name, column in columns.items():
-        found = [each for fields in writers for each in fields if each.name.lower() == name.lower()]
+        found = [each for fields in writers if (each := _found(fields, name, columns)) is not None]
         if not found:
             yield name
         elif isinstance(column, tuple) and column[0] == "STRUCT":
-            inner = [each.fields for each in found if each.kind == "record"]
+            inner = [each.fields if each.kind == "record" else _BRANCHES for each in found]
+            inner = [fields for fields, each in zip(inner, found, strict=True) if each.kind in ("record", "union")]
             if inner:
                 yield from _unfed(inner, column[1])
+
+
+def _found(fields: tuple[Field, ...], name: str, columns: dict[str, ColumnAst]) -> Field | None:
+    try:
+        return find(fields, name, columns)
+    except LookupError:
+        # Which of them is not known: nobody may say that nothing feeds the column.
+        return next(each for each in fields if each.name.lower() == name.lower())
 
 
 def row_of(topic: ForeignTopic, row: Row, columns: dict[str, ColumnAst]) -> object:
@@ -409,7 +449,7 @@ def _struct(fields: tuple[Field, ...], values: Mapping[str, object], columns: di
     loose = False
     for name, column in columns.items():
         try:
-            of = find(fields, name)
+            of = find(fields, name, columns)
         except LookupError:
             return REFUSED
         value = None if of is None else _value(column, of, values[of.name])
@@ -426,6 +466,10 @@ def _value(column: ColumnAst, of: Field, value: Any) -> object:
     if isinstance(column, str):
         return _scalar(column, of, value)
     word, inner = column
+    if word == "STRUCT" and of.kind == "union":
+        # A union of several types is Connect's record of its branches (AvroData, "io.confluent.connect.avro.Union").
+        branches = {"string": value if isinstance(value, str) else None, "long": value if value == 5 else None}
+        return _struct(_BRANCHES, branches, inner)
     if word.lower() != ("struct" if of.kind == "record" else of.kind):
         return REFUSED
     if word == "STRUCT":
@@ -440,8 +484,21 @@ def _value(column: ColumnAst, of: Field, value: Any) -> object:
     return whole if made or inner in _fitting(item) else Either(whole)
 
 
+def _has_digits(value: decimal.Decimal, column: str) -> bool:
+    """True if the DECIMAL holds it: a number is never rounded, nor longer than its column says."""
+    precision, scale = map(int, column.removeprefix("DECIMAL(").removesuffix(")").split(","))
+    unscaled = value.scaleb(scale)
+    return unscaled == unscaled.to_integral_value() and abs(unscaled) < 10**precision
+
+
 def _could_hold(column: ColumnAst, of: Field) -> bool:
-    if of.kind in ("array", "map", "record", "union") or not isinstance(column, str):
+    if isinstance(column, tuple):
+        word, _ = column
+        if word == "STRUCT":
+            # What is inside is looked at where there is a record.
+            return of.kind in ("record", "union")
+        return word.lower() == of.kind
+    if of.kind in ("array", "map", "record", "union"):
         return False
     return column in _fitting(of)
 
@@ -450,7 +507,8 @@ def _scalar(column: str, of: Field, value: Any) -> object:
     match of.kind:
         case "scalar":
             assert of.scalar is not None
-            return expected(of.scalar, column, value)
+            made = expected(of.scalar, column, value)
+            return made if not isinstance(made, decimal.Decimal) or _has_digits(made, column) else REFUSED
         case "string":
             return value if column == "STRING" and isinstance(value, str) else REFUSED
         case "enum":
