@@ -9,6 +9,15 @@ promotes fields of the one before. What a scalar is in a column stands in `tests
 | several that differ by case, none exact | bad (`unique` of casing) |
 | none for this column | null; under NEWEST the alias's field, else the default (README, "The serde on Spark") |
 | none for any column | bad, NOTHING_FED |
+
+Where Avro's resolution has a value and the row is bad all the same, this is why:
+
+| refusal | source |
+|---|---|
+| one field that could feed two columns, or two fields one column, by case | `casing`; the table of test_casing |
+| int or long into DOUBLE, bytes into STRING, under NEWEST too | ksqlDB's coercions (facts/ksqldb.md; DESIGN, "Coercions") |
+| a null, or an empty array or map, of a type that the column never holds | DESIGN, "Coercions": a field's type before its null |
+| bytes that are not UTF-8 in a field that feeds no column | README, "The serde on Spark" |
 """
 
 from __future__ import annotations
@@ -352,7 +361,7 @@ _EXAMPLES: Final[dict[str, object]] = {"enum": "RED", "string": "a", "boolean": 
 def find(fields: tuple[Field, ...], name: str, columns: dict[str, ColumnAst]) -> Field | None:
     """What feeds a column of these under the case rule `unique` (casing's table).
 
-    :raises LookupError: if several differ by case alone, and none is exact.
+    :raises LookupError: if several differ by case alone, and none is exact; or if one could feed two columns.
     """
     exact = [each for each in fields if each.name == name]
     folded = [each for each in fields if each.name.lower() == name.lower()]
@@ -360,7 +369,11 @@ def find(fields: tuple[Field, ...], name: str, columns: dict[str, ColumnAst]) ->
         return exact[0] if exact else None
     if len(folded) > 1:
         raise LookupError(name)
-    return folded[0] if folded[0].name not in columns else None
+    if folded[0].name in columns:
+        return None  # claimed by its exact name
+    if sum(column.lower() == name.lower() for column in columns) > 1:
+        raise LookupError(name)
+    return folded[0]
 
 
 def has_no_feeder(topic: ForeignTopic) -> bool:
