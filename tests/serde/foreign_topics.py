@@ -16,7 +16,7 @@ Where Avro's resolution has a value and the row is bad all the same, this is why
 |---|---|
 | one field that could feed two columns, or two fields one column, by case | `casing`; the table of test_casing |
 | int or long into DOUBLE, bytes into STRING, under NEWEST too | ksqlDB's coercions (facts/ksqldb.md; DESIGN, "Coercions") |
-| a null, or an empty array or map, of a type that the column never holds | DESIGN, "Coercions": a field's type before its null |
+| a null, or an empty array or map, of a type that the column never holds | DESIGN, "Coercions": the type before the null |
 | bytes that are not UTF-8 in a field that feeds no column | README, "The serde on Spark" |
 """
 
