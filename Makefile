@@ -95,7 +95,7 @@ bench: $(STAMP) ## Speed, as ratios against named peers in the same run
 	$(BIN)/python tests/bench/bench_census.py
 	$(BIN)/python tests/bench/bench_scale.py
 
-bench-spark: jars $(SPARK) ## Both engines on Spark beside what is written by hand; the census of both
+bench-spark: jars $(SPARK) ## Both engines on Spark, and the default, beside what is written by hand; the census of both
 	$(BIN)/python -m tests.bench.bench_spark
 
 fuzz: $(STAMP) ## All attacks, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, FOREIGN=N topics, WORLDS=N worlds)

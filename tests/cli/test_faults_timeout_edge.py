@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
@@ -52,9 +51,10 @@ class EdgyRegistry(FixtureRegistry):
         super().__init__()
         self._number = 0
         self._numbering = threading.Lock()
-        self.given_up: dict[str, threading.Event] = defaultdict(threading.Event)
+        # Made by who asks, before it asks: of two threads that look for one at once, each would make its own.
+        self.given_up: dict[str, threading.Event] = {}
         """By the number of a request, set when its client waits no longer."""
-        self.carried_out: dict[str, threading.Event] = defaultdict(threading.Event)
+        self.carried_out: dict[str, threading.Event] = {}
         """By the number of a late request, set when it has taken effect and its answer is ready."""
 
     def wait_until_idle(self) -> None:
@@ -152,6 +152,10 @@ class HastySession(Session):
         moment = self.picks(number)
         if moment is None:
             return super().send(request, **options)
+        self.registry.given_up[str(number)], self.registry.carried_out[str(number)] = (
+            threading.Event(),
+            threading.Event(),
+        )
         request.headers[_HEADER] = f"{number} {moment}"
         try:
             return super().send(request, **{**options, "timeout": (PATIENT_S, HASTY_S)})

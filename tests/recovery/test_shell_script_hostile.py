@@ -256,9 +256,16 @@ class TestCompatibilityIsPutBack:
             script = tmp_path / "repair.sh"
             script.write_text(shell_script(plan))
             command = [shell, "sh", str(script)] if shell.endswith("busybox") else [shell, str(script)]
-            with subprocess.Popen(
-                command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            ) as child:
+            # What is ignored when a shell begins cannot be trapped: the tests may run under nohup.
+            before = signal.signal(number, signal.SIG_DFL) if signal.getsignal(number) is signal.SIG_IGN else None
+            try:
+                child = subprocess.Popen(
+                    command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                )
+            finally:
+                if before is not None:
+                    signal.signal(number, before)
+            with child:
                 until(lambda: held.hits > 0)
                 assert client.config(PHANTOM) is not None
                 if group:

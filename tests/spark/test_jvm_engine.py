@@ -6,7 +6,7 @@ import datetime
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 from pyspark.sql import Column, SparkSession
@@ -18,9 +18,12 @@ from srfix.serde.errors import EngineRefusedError, ResolveError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.spark._jvm_read import AFTER, jvm_read
 from srfix.serde.spark._pyspark.jvm import jvm_decoded, require_avro
-from srfix.serde.spark.interface import PlannedRefusal
+from srfix.serde.spark.interface import OnBadRow, PlannedRefusal
 from srfix.serde.spark.plan import ReadPlan
+from srfix.serde.spark.reading import from_registry
 from srfix.serde.wire import SchemaId, frame_id
+from tests.bench import spark_data
+from tests.bench.spark_by_hand import decode_with_from_avro
 from tests.serde.spark.jvm_plans import Json, array, entries, enum, logical, plan_of, planned, record
 from tests.spark.jvm_writers import Writers, payload_of
 
@@ -210,7 +213,8 @@ class TestFramesWithoutARow:
 
         def fallback(payload: Column) -> Column:
             row = F.when(payload.isNotNull(), F.struct(F.length(payload).alias("A")))
-            return F.struct(row.alias("row"), F.hex(payload).alias("reason"), F.lit("fallback").alias("message"))
+            found = F.struct(row.alias("row"), F.hex(payload).alias("reason"), F.lit("fallback").alias("message"))
+            return F.when(payload.isNotNull(), found)
 
         frame = spark.createDataFrame(list(enumerate(payloads)), "i int, payload binary")
         column = jvm_decoded(jvm_read(plan), F.col("payload"), fallback=fallback)
@@ -330,6 +334,43 @@ def _plan_of(frame: Any) -> str:
     with contextlib.redirect_stdout(out):
         frame.explain("simple")
     return out.getvalue()
+
+
+class TestTheQuerysText:
+    def test_it_is_at_most_twice_as_long_as_by_hand(self, spark: SparkSession) -> None:
+        schemas = spark_data.SCHEMAS
+        plan = plan_of(spark_data.COLUMNS, *(planned(schema_id, text) for schema_id, text in schemas.items()))
+        topic = spark.createDataFrame([(b"",)], "value binary")
+        by_hand = _texts(decode_with_from_avro(topic))
+        for on_error in get_args(OnBadRow):
+            read = _texts(topic.transform(from_registry(plan, on_error=on_error, workers_have_srfix=True)))
+            assert all(ours <= 2.1 * theirs for ours, theirs in zip(read, by_hand, strict=True)), (read, by_hand)
+
+    def test_a_thousand_ids_are_a_few_calls_of_the_jvm(
+        self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        plan = plan_of("A INT", *[record(a="int")] * 1000)
+        topic = spark.createDataFrame([(frame_id(number, b"\2"),) for number in (1, 500, 1000, 1001)], "value binary")
+        literals: list[object] = []
+        lit = F.lit
+
+        def counted(value: Any) -> Column:
+            literals.append(value)
+            return lit(value)
+
+        monkeypatch.setattr(F, "lit", counted)
+        read = topic.transform(from_registry(plan, on_error="quarantine", workers_have_srfix=False))
+        monkeypatch.undo()
+        assert len(literals) < 100
+        reasons = [row["_srfix_reason"] for row in read.select("_srfix_reason").collect()]
+        assert reasons == [None, None, None, "UNKNOWN_ID"]
+
+
+def _texts(frame: Any) -> tuple[int, int]:
+    """The lengths of all plans of a query, and of the physical one as the event log has it."""
+    execution = frame._jdf.queryExecution()
+    formatted = frame.sparkSession._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("formatted")
+    return len(execution.toString()), len(execution.explainString(formatted))
 
 
 class TestSparkAvro:

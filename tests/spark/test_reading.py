@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -19,6 +20,7 @@ from srfix.serde.spark import bad_rows, from_registry, good_rows, read_stream, r
 from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.frames import decode_frame
+from srfix.serde.spark.interface import Engine, OnBadRow
 from srfix.serde.subjects import Role
 from srfix.serde.wire import prefix_id_bytes
 from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
@@ -121,6 +123,33 @@ class TestBarrier:
             assert shapes == len(set(re.findall(r"from_avro\(.*?\(mode,", plan))) > 0, on_error
         assert wanted.select("value.ID").collect() == [Row(ID=2)]
 
+    @pytest.mark.parametrize("engine", ["auto", "jvm", "arrow"])
+    @pytest.mark.parametrize("on_error", ["fail", "quarantine", "null"])
+    def test_a_filter_on_other_columns_reaches_the_source(
+        self, spark: SparkSession, world: World, tmp_path: Path, engine: Engine, on_error: OnBadRow
+    ) -> None:
+        plan = world.plan()
+        born_later = world.payload(2)
+        folder = str(tmp_path / "topic")
+        frame(spark, [world.lower(1), b"{}", world.lower(3), born_later]).write.parquet(folder)
+        topic = spark.read.parquet(folder)
+        df = topic.transform(from_registry(plan, engine=engine, on_error=on_error))
+        wanted = df.where("offset <> 1").where("value.ID > 1")
+        assert sorted(row["ID"] for row in wanted.select("value.ID").collect()) == [2, 3]
+        text = str(wanted._jdf.queryExecution().executedPlan().toString())
+        assert "PushedFilters: [IsNotNull(offset), Not(EqualTo(offset,1))]" in text
+        assert (
+            0 < text.find("Generate inline") < text.find("ArrowEvalPython") < text.find("Filter (isnotnull(offset")
+        ), text
+
+    @pytest.mark.parametrize("on_error", ["fail", "quarantine", "null"])
+    def test_without_srfix_on_the_workers_there_is_no_python_in_the_plan(
+        self, spark: SparkSession, world: World, on_error: OnBadRow
+    ) -> None:
+        world.payload(0)
+        read = from_registry(world.plan(), on_error=on_error, workers_have_srfix=False)
+        assert "Python" not in plan_text(frame(spark, [world.lower(1)]).transform(read))
+
     def test_a_function_in_python_is_called_once_for_each_row(self, spark: SparkSession, world: World) -> None:
         calls = spark.sparkContext.accumulator(0)
 
@@ -131,7 +160,7 @@ class TestBarrier:
         plan = world.plan()
         stub = F.udf(decode, decoded_type(plan), useArrow=False)
 
-        def decoded(payload: Column, headers: Column | None) -> Column:
+        def decoded(payload: Column, headers: Column | None, /, name: str | None = None) -> Column:
             return stub(payload)
 
         df = decode_frame(
@@ -187,9 +216,9 @@ class TestFrames:
 
     def test_words_that_are_none_are_refused_without_a_frame(self, world: World) -> None:
         with pytest.raises(UsageError, match=r"^on_error='skip' is none of fail, quarantine, null\.$"):
-            from_registry(world.plan(), on_error="skip")  # type: ignore[arg-type]
+            from_registry(world.plan(), on_error="skip")  # type: ignore[call-overload]
         with pytest.raises(UsageError, match=r"^engine='fast' is none of auto, arrow, jvm\.$"):
-            from_registry(world.plan(), engine="fast")  # type: ignore[arg-type]
+            from_registry(world.plan(), engine="fast")  # type: ignore[call-overload]
 
     def test_a_stream_takes_a_name_and_no_observation(self, spark: SparkSession, world: World) -> None:
         stream = spark.readStream.format("rate").load().select(F.lit(b"").alias("value"))

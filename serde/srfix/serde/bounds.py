@@ -49,6 +49,7 @@ __all__ = [
     "MOST_SECRET_BYTES",
     "MOST_SETTINGS_BYTES",
     "PATTERN_STEPS",
+    "PLANNING_REQUESTS",
     "PayloadBounds",
     "REFERENCES",
     "REGISTRY_READ_SECONDS",
@@ -315,6 +316,8 @@ CONNECT_SECONDS: Final = 5.0
 """How long a connection to a registry or to ksqlDB may take."""
 REGISTRY_READ_SECONDS: Final = 30.0
 """How long a registry may be silent."""
+PLANNING_REQUESTS: Final = 16
+"""How many requests of one `plan_read` a registry is sent at a time."""
 
 BOUNDS: Final = (
     Bound(name="AVRO_SCHEMA_LEVELS", unit="levels", protects_from="the stack's end in schemas that nest"),
@@ -408,6 +411,11 @@ BOUNDS: Final = (
         unit="s",
         protects_from="registries that take a request and say nothing",
         how_to_change="`-R http.read.timeout.ms=…`, `read_timeout_s`",
+    ),
+    Bound(
+        name="PLANNING_REQUESTS",
+        unit="requests",
+        protects_from="a registry that is sent thousands of requests at once, since a topic has as many versions",
     ),
 )
 """The table's rows, in its order."""

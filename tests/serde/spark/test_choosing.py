@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 EXACT = plan_of("A INT", record(a="int"))
 INEXACT = plan_of("A STRING", record(a="double"))
+MANY = plan_of("A INT", *(record(a="int", **{f"f{n}": "int" for n in range(number)}) for number in range(31)))
+LEFT = "1 schemas (1) are of shapes beyond the 30 that Spark compiles well, and are read with the arrow engine alone"
 WHY_NOT = "Schema id 1: column A (STRING), writer type double: the text of a floating-point number depends on the JVM."
 
 
@@ -46,6 +48,23 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def session_of(fake: FakeSession) -> SparkSession:
     return cast("SparkSession", fake)
+
+
+class TestManyShapes:
+    def test_those_beyond_the_limit_are_read_on_the_workers_and_the_rest_stay(self) -> None:
+        choice = choose_engine(MANY, session_of(FakeSession()))
+        assert str(choice) == (
+            f"engine jvm with arrow for unknown ids: Spark's own Avro reads the others exactly; {LEFT}"
+        )
+
+    @pytest.mark.parametrize("engine", ["auto", "jvm"])
+    def test_without_srfix_there_nothing_is_left_to_nobody(self, engine: Engine) -> None:
+        with pytest.raises(EngineRefusedError) as caught:
+            choose_engine(MANY, session_of(FakeSession(lacking="No srfix there.")), engine)
+        assert caught.value.reasons == (
+            f"{LEFT}.",
+            "The arrow engine runs on the workers, and they lack srfix: No srfix there.",
+        )
 
 
 class TestChooseEngine:

@@ -112,19 +112,50 @@ class TestTheSchemas:
         assert [part["type"] for part in writer["fields"]] == ["long", "long"]
         assert [part["type"] for part in reader["fields"]] == ["long", logical("long", f"timestamp-{unit}")]
 
-    def test_behind_the_row_a_reader_knows_nothing_but_null(self) -> None:
+    def test_behind_the_row_a_reader_knows_one_choice_of_each(self) -> None:
         shape = jvm_read(plan_of("A INT", record(a="int"))).shapes[0]
-        fields = json.loads(shape.writer_schema)["fields"][0]["type"]["fields"]
-        unions = {part["name"]: part["type"] for part in fields if part["name"] in ("reason", "message")}
-        assert {name: len(branches) for name, branches in unions.items()} == {"reason": 101, "message": 121}
-        assert all(branches[-1] == "null" for branches in unions.values())
-        assert not any(AFTER.startswith(AFTER[-size:]) for size in range(1, len(AFTER)))
+        payload, end, mark = json.loads(shape.writer_schema)["fields"]
+        unions = [part["type"] for part in payload["type"]["fields"] if part["name"] in ("reason", "message")]
+        unions.append(end["type"])
+        assert all(branches[-1] == "null" for branches in unions)
+        assert not {"null", "string", "bytes"} & {one for branches in unions for one in branches[:-1]}
+        choices = [*unions, mark["type"]["symbols"]]
+        assert bytes(2 * (len(some) - 1) for some in choices) == AFTER
+        known = json.loads(shape.reader_schema)["fields"][2]["type"]
+        assert (known["name"], known["symbols"]) == (mark["type"]["name"], choices[-1][-1:])
+
+    def test_fewer_bytes_left_over_cannot_look_like_those_behind(self) -> None:
+        assert AFTER[0] not in AFTER[1:]
+        assert all(0 < byte < 0x80 for byte in AFTER)  # a number in more bytes than it needs ends with zero
+
+    def test_what_stands_behind_is_told_shortly(self) -> None:
+        shape = jvm_read(plan_of("A INT", record(a="int"))).shapes[0]
+        assert len(shape.writer_schema) + len(shape.reader_schema) < 1000
 
     def test_a_bare_value_is_a_record_of_one(self) -> None:
         read = jvm_read(plan_of("A STRING", ["null", "string"], wrapped=False))
         writer, reader = rows_of(read)
         assert [part["type"] for part in writer["fields"]] == [["null", "string"]]
         assert [part["type"] for part in reader["fields"]] == [["null", "string"]]
+
+    def test_it_is_made_once_for_a_plan_and_does_not_travel_with_it(self) -> None:
+        plan = plan_of("A INT", record(a="int"))
+        small = len(pickle.dumps(plan))
+        read = jvm_read(plan)
+        assert jvm_read(plan) is read
+        assert len(pickle.dumps(plan)) == small
+        travelled = pickle.loads(pickle.dumps(plan))
+        assert (jvm_read(travelled), jvm_read(travelled) is read) == (read, False)
+        assert jvm_read(replace(plan, schemas=())).shapes == ()
+
+    def test_a_refusal_is_found_once_too(self) -> None:
+        plan = plan_of("A STRING", record(a="double"))
+        with pytest.raises(EngineRefusedError) as first:
+            jvm_read(plan)
+        with pytest.raises(EngineRefusedError) as second:
+            jvm_read(plan)
+        assert first.value is not second.value
+        assert first.value.reasons is second.value.reasons
 
     def test_a_read_travels(self) -> None:
         read = jvm_read(plan_of("A DECIMAL(4, 2)", record(a=logical("bytes", "decimal", precision=4, scale=2))))
@@ -383,12 +414,17 @@ class TestRefusals:
         (reason,) = reasons_of("A BIGINT", schema, case_rule=CaseRule.KSQLDB)
         assert reason.endswith("a later field feeds the column, but its values count as bad all the same.")
 
-    def test_too_many_shapes_are_refused(self) -> None:
-        schemas = [record(a="int", **{f"f{n}": "int" for n in range(number)}) for number in range(MAX_SHAPES + 1)]
-        assert reasons_of("A INT", *schemas) == (
-            "The 31 schemas are of 31 shapes, and with more than 30 Spark is slower than the arrow engine.",
+    def test_of_too_many_shapes_those_of_the_fewest_and_oldest_schemas_are_left(self) -> None:
+        shapes: list[Json] = [
+            record(a="int", **{f"f{n}": "int" for n in range(number)}) for number in range(MAX_SHAPES + 2)
+        ]
+        read = jvm_read(plan_of("A INT", *shapes, shapes[0]))
+        assert (len(read.shapes), read.left) == (MAX_SHAPES, (2, 3))
+        assert read.shape_ids == read.schema_ids == (1, *range(4, MAX_SHAPES + 4))
+        assert read.left_over == (
+            "2 schemas (2, 3) are of shapes beyond the 30 that Spark compiles well, and are read with the arrow engine alone"
         )
-        assert len(jvm_read(plan_of("A INT", *schemas[1:])).shapes) == MAX_SHAPES
+        assert jvm_read(plan_of("A INT", *shapes[2:])).left == ()
 
     def test_every_reason_is_named(self) -> None:
         bad = record(a="double", b=record("I", x=["int", "string"], y="long"))

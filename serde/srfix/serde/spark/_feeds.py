@@ -12,6 +12,7 @@ from typing import Protocol
 
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde._fed import Unfed, unfed
+from srfix.serde._time_units import TimeUnit
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import DecodeError, IncompatibleTypeError, TimeUnitError
 from srfix.serde.formats._avro_plan import Placed
@@ -35,6 +36,9 @@ class Writer(Protocol):
 
     def detail(self, column: ColumnType) -> str | None:
         """What happens to a value on the way; None if nothing does."""
+
+    def as_written(self, column: ColumnType) -> TimeUnit | None:
+        """The unit of numbers that the column does not read by it, but takes as they are; None if there is none."""
 
     def fields(self) -> Mapping[str, Writer]:
         """Of what a STRUCT takes: the fields, or the branches of a union, by name."""
@@ -155,7 +159,8 @@ class _Walk:
         """Items, keys and values have a line of their own only where there is something to say of them."""
         first = len(self.feeds)
         self.value(writer, type_, place, is_certain=False)
-        if self.feeds[first].detail is None and self.feeds[first].refusal is None:
+        feed = self.feeds[first]
+        if feed.detail is None and feed.refusal is None and feed.numbers is None:
             del self.feeds[first]
 
     def _struct(self, writer: Writer, columns: Columns, place: _Place, *, is_certain: bool) -> None:
@@ -194,7 +199,7 @@ class _Walk:
         over: Sequence[str],
         refused: IncompatibleTypeError | None,
     ) -> None:
-        detail = writer.detail(type_)
+        detail, unit = writer.detail(type_), writer.as_written(type_)
         if over:
             detail = "; ".join(filter(None, (detail, f"overrides {', '.join(over)}")))
         self.feeds.append(
@@ -204,6 +209,7 @@ class _Walk:
                 detail=detail,
                 refusal=None if refused is None else refused.message,
                 is_other_time=isinstance(refused, TimeUnitError),
+                numbers=None if unit is None else unit.numbers,
             )
         )
 

@@ -12,7 +12,7 @@ from srfix.serde._connect_columns import NO_PRECISION, connect_schema_of
 from srfix.serde._connect_schema import DECIMAL_NAME, DECIMAL_PRECISION, DECIMAL_SCALE, ConnectSchema, ConnectType
 from srfix.serde._half import Half
 from srfix.serde._resolved import ResolvedSchema
-from srfix.serde._time_units import TimeUnit, reads_units, refusal_in_unit, time_unit
+from srfix.serde._time_units import TimeUnit, as_written, reads_units, refusal_in_unit, time_unit
 from srfix.serde.casing import CaseRule, match_keys, placements
 from srfix.serde.errors import IncompatibleTypeError
 from srfix.serde.formats._avro_columns import map_entry_types
@@ -105,6 +105,9 @@ class _AvroWriter:
     def detail(self, column: ColumnType) -> str | None:
         return _details(self._is_same(column), self._word, column, connect_default(self._beside_null))
 
+    def as_written(self, column: ColumnType) -> TimeUnit | None:
+        return as_written(self._unit, column)
+
     @property
     def _unit(self) -> TimeUnit | None:
         return unit_of(self._node) if reads_units(self._case_rule) else None
@@ -167,15 +170,21 @@ class _ConnectWriter:
         self.is_nullable = schema.optional
 
     def refusal(self, column: ColumnType, path: str) -> IncompatibleTypeError | None:
-        schema = self._schema
-        unit = time_unit(schema.type, None, schema.name) if reads_units(self._case_rule) else None
-        return refusal_in_unit(schema.type, unit, column, path)
+        return refusal_in_unit(self._schema.type, self._unit, column, path)
 
     def refusal_of_values(self, column: ScalarType | Decimal, path: str) -> IncompatibleTypeError | None:
         return refusal_of_values(self._schema.type, self._schema.name, column, path)
 
     def detail(self, column: ColumnType) -> str | None:
         return _details(self._is_same(column), self._word, column, self._schema.default)
+
+    def as_written(self, column: ColumnType) -> TimeUnit | None:
+        return as_written(self._unit, column)
+
+    @property
+    def _unit(self) -> TimeUnit | None:
+        schema = self._schema
+        return time_unit(schema.type, None, schema.name) if reads_units(self._case_rule) else None
 
     @property
     def _word(self) -> str:

@@ -5,7 +5,7 @@ A payload and the four bytes `AFTER` it are read as one record in a record:
 | bytes | are |
 |---|---|
 | the payload | 5 bytes of framing, which are skipped, and the row |
-| `AFTER` | the reason and the message: both null, as the last branches of unions that have nothing else for a reader |
+| `AFTER` | the reason, the message, `end` and `mark`; of each a reader knows the last choice alone: null, or a symbol |
 
 So a body that cannot be read is a null in place of the inner record, not a struct of nulls; and where bytes are left over,
 or missing, what is read as those two is no such branch: `from_avro` by itself notices neither. A struct of row, reason and
@@ -15,8 +15,9 @@ message comes out of one call of it, and nothing has to look at it twice.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Final
 
 from srfix.serde._half import Half
@@ -33,16 +34,22 @@ from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId
 if TYPE_CHECKING:
     from srfix.serde.spark.plan import ReadPlan
 
-__all__ = ["AFTER", "JvmRead", "JvmShape", "JvmVerdict", "MAX_SHAPES", "UNSEEN", "jvm_read"]
+__all__ = ["AFTER", "JvmRead", "JvmShape", "JvmVerdict", "MAX_SHAPES", "PAYLOAD", "UNSEEN", "jvm_read"]
 
 MAX_SHAPES: Final = 30
 """Beyond about this many branches Spark's generated code gets too large, and slow."""
 
-_REASON_BRANCH: Final = 100
-_MESSAGE_BRANCH: Final = 120
-AFTER: Final = b"\xc8\x01\xf0\x01"
-"""Behind a payload: the numbers of those two branches, as Avro writes them. No end of it is its beginning, so that fewer
-bytes left over cannot look like it."""
+_SHOWN_IDS: Final = 5
+_REASON: Final = ("boolean", "int", "long", "float", "double", "null")
+_MESSAGE: Final = _REASON[1:]
+_END: Final = _REASON[2:]
+_MARKS: Final = tuple(ascii_lowercase)
+PAYLOAD: Final = "p"
+"""The field of what is read that holds the struct of row, reason and message."""
+AFTER: Final = bytes(2 * (len(choices) - 1) for choices in (_REASON, _MESSAGE, _END, _MARKS))
+"""Behind a payload: the numbers of the last of each, as Avro writes them, a byte each. Its first byte is nowhere else in it, so
+that fewer bytes left over cannot look like it; and none is zero, with which a number may end that takes more bytes than it
+needs. What the schemas need for it is short, since their text is in every plan, several times."""
 
 UNSEEN: Final = (
     "Why a body cannot be read: the reason is DECODE_FAILED, whatever the arrow engine says of it (TRUNCATED, "
@@ -56,6 +63,7 @@ UNSEEN: Final = (
     "has for it (five for an int, ten for a long), which the deserializer reads.",
     "What is wrong within a field that no column wants, as long as its end is found. Of arrays and maps there it takes the "
     "sizes of blocks at their word; the deserializer reads the items.",
+    "A string that is not UTF-8 in an entry of a map that a later entry of the same key replaces.",
     "A null key in a map, which the deserializer reads: the row is bad, as Spark's maps have none.",
     f"Bytes left over that begin with {AFTER.hex(' ')}.",
     "A schema GUID, in front of the body or in a record header: a row without an id is bad, unless the arrow engine reads "
@@ -77,7 +85,7 @@ class JvmShape:
     writer_schema: str
     """The Avro schema of a payload with `AFTER`; names are ours."""
     reader_schema: str
-    """What is wanted of it: `payload`, a record of row, reason and message."""
+    """What is wanted of it: `PAYLOAD`, a record of row, reason and message."""
     fix: Fix | None
     """What is left to do with a row."""
 
@@ -108,19 +116,46 @@ class JvmRead:
     """By their first ids."""
     unseen: tuple[str, ...]
     """What the engine cannot see, in sentences."""
+    left: tuple[SchemaId, ...] = ()
+    """Ids of shapes beyond `MAX_SHAPES`, ascending: another engine reads them."""
+
+    @property
+    def left_over(self) -> str:
+        """What is left to another engine, and why, in a sentence."""
+        ids = ", ".join(map(str, self.left[:_SHOWN_IDS])) + (", …" if len(self.left) > _SHOWN_IDS else "")
+        return (
+            f"{len(self.left)} schemas ({ids}) are of shapes beyond the {MAX_SHAPES} that Spark compiles well, and are read "
+            "with the arrow engine alone"
+        )
+
+    @property
+    def shape_ids(self) -> tuple[SchemaId, ...]:
+        """The ids that it reads, ascending."""
+        return tuple(sorted(one for shape in self.shapes for one in shape.schema_ids))
 
     @property
     def schema_ids(self) -> tuple[SchemaId, ...]:
         """The ids that it can say something about for good, ascending."""
         final = (verdict.schema_ids for verdict in self.verdicts if not verdict.is_refusal)
-        return tuple(sorted(one for ids in (*(shape.schema_ids for shape in self.shapes), *final) for one in ids))
+        return tuple(sorted(one for ids in (self.shape_ids, *final) for one in ids))
 
 
 def jvm_read(plan: ReadPlan) -> JvmRead:
-    """How Spark's own Avro reads what a plan holds: the same rows as `plan.deserializer()`.
+    """How Spark's own Avro reads what a plan holds: the same rows as `plan.deserializer()`. Made once for a plan.
+
+    Of more than `MAX_SHAPES` shapes those of the most schemas are read, later ones before earlier ones; `left` are the ids of
+    the others.
 
     :raises EngineRefusedError: if it cannot, exactly; `reasons` names every schema id, column and type that stands in the way.
     """
+    made = plan.kept.get(lambda: _made(plan), "jvm")
+    if isinstance(made, JvmRead):
+        return made
+    raise _refused(made)
+
+
+def _made(plan: ReadPlan) -> JvmRead | tuple[str, ...]:
+    """What the engine needs, or why it cannot read the plan."""
     reasons: list[str] = []
     row_schema = ""
     if plan.format is not None and plan.format is not Format.AVRO:
@@ -147,19 +182,19 @@ def jvm_read(plan: ReadPlan) -> JvmRead:
         else:
             shape = _text(_writer(found)), _text(_reader(found)), found.fix
             shapes.setdefault(shape, []).append(schema.schema_id)
-    if len(shapes) > MAX_SHAPES:
-        reasons.append(
-            f"The {len(plan.schemas)} schemas are of {len(shapes)} shapes, and with more than {MAX_SHAPES} Spark is slower "
-            "than the arrow engine."
-        )
     if reasons:
-        raise _refused(reasons)
+        return tuple(reasons)
+    by_size = sorted(shapes.items(), key=lambda shape: (len(shape[1]), shape[1][-1]), reverse=True)
+    left = tuple(sorted(one for _, ids in by_size[MAX_SHAPES:] for one in ids))
+    read = {shape for shape, _ in by_size[:MAX_SHAPES]}
     return JvmRead(
         row_schema=row_schema,
         shapes=tuple(
             JvmShape(schema_ids=tuple(ids), writer_schema=writer, reader_schema=reader, fix=fix)
             for (writer, reader, fix), ids in shapes.items()
+            if (writer, reader, fix) in read
         ),
+        left=left,
         verdicts=tuple(
             JvmVerdict(schema_ids=tuple(ids), reason=reason, message=message, is_refusal=is_refusal)
             for (reason, message, is_refusal), ids in verdicts.items()
@@ -199,33 +234,19 @@ def _planned(plan: ReadPlan, planned: PlannedSchema) -> Projected | SrfixError:
 
 
 def _writer(row: Projected) -> Json:
-    known: list[Json] = []
-    return _schema(
-        framing={"type": "fixed", "name": "framing", "size": PREFIX_ID_SIZE},
-        row=row.writer,
-        reason=_null_at(_REASON_BRANCH, known),
-        message=_null_at(_MESSAGE_BRANCH, known),
-    )
+    framing = {"type": "fixed", "name": "f", "size": PREFIX_ID_SIZE}
+    payload = {"f": framing, "row": row.writer, "reason": _REASON, "message": _MESSAGE}
+    return _root(payload, end=_END, marks=_MARKS)
 
 
 def _reader(row: Projected) -> Json:
-    return _schema(row=row.reader, reason=["null", "string"], message=["null", "string"])
+    payload = {"row": row.reader, "reason": ["null", "string"], "message": ["null", "string"]}
+    return _root(payload, end=["null"], marks=_MARKS[-1:])
 
 
-def _null_at(branch: int, known: list[Json]) -> Json:
-    """A union that is null at one place, and what no reader knows at those before.
-
-    :param known: the names of the types that are defined by now.
-    """
-    others: list[Json] = [*known]
-    while len(others) < branch:
-        known.append(f"no{len(known)}")
-        others.append({"type": "fixed", "name": known[-1], "size": 0})
-    return [*others, "null"]
-
-
-def _schema(**fields: Json) -> Json:
-    return record("root", [("payload", record("payload", fields.items()))])
+def _root(payload: Mapping[str, Json], *, end: Json, marks: Sequence[str]) -> Json:
+    mark = {"type": "enum", "name": "mark", "symbols": marks}
+    return record("r", [(PAYLOAD, record("p", payload.items())), ("end", end), ("mark", mark)])
 
 
 def _text(schema: Json) -> str:

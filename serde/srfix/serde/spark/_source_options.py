@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -10,6 +11,7 @@ from typing import Final
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
+from srfix.serde.printable import foreign
 from srfix.serde.registry_properties import RegistrySettings
 from srfix.serde.spark._source_names import GivenOptions, Use, has_option, word_of
 from srfix.serde.spark.interface import MissingColumns, OnBadRow
@@ -53,6 +55,8 @@ class SourceOptions:
 
     topic: str | None
     """The topic; None if files are read raw."""
+    partitions: tuple[int, ...] | None
+    """The partitions that are read (`assign`), ascending; None for all."""
     path: str | None
     """Where the files of a captured topic are; None to read the topic itself."""
     kafka: Mapping[str, str] = field(repr=False)
@@ -134,8 +138,10 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     isolation = word_of(Isolation, "kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
     format_ = _format(given)
     policy = given.word("policy", Policy.BY_ID)
+    topic, partitions = _place(given)
     found = SourceOptions(
-        topic=given.get("topic"),
+        topic=topic,
+        partitions=partitions,
         path=given.get("path"),
         kafka=kafka,
         isolation=isolation,
@@ -166,6 +172,46 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     )
     _check_together(found, use)
     return found
+
+
+def _place(given: GivenOptions) -> tuple[str | None, tuple[int, ...] | None]:
+    """The topic and, if they were named, its partitions: by one of the names that ours and Spark's Kafka source have."""
+    told = [name for name in ("topic", "subscribe", "assign") if given.get(name) is not None]
+    if len(told) > 1:
+        raise UsageError(f"The options {' and '.join(told)} each name the topic. Give one of them.")
+    assigned = given.get("assign")
+    if assigned is not None:
+        return _assigned(assigned)
+    subscribed = given.get("subscribe")
+    if subscribed is None:
+        return given.get("topic"), None
+    if "," in subscribed:
+        raise UsageError(
+            f"The option subscribe names one topic here, not {foreign(subscribed)!r}: each has columns and subjects of its "
+            "own. Read each topic, and union the frames."
+        )
+    return subscribed.strip(), None
+
+
+def _assigned(text: str) -> tuple[str, tuple[int, ...]]:
+    try:
+        document: object = json.loads(text)
+    except (ValueError, RecursionError):
+        document = None
+    found = list(document.items()) if isinstance(document, dict) else []
+    if len(found) == 1:
+        topic, numbers = found[0]
+        if (
+            topic
+            and isinstance(numbers, list)
+            and numbers
+            and all(type(number) is int and number >= 0 for number in numbers)
+        ):
+            return topic, tuple(sorted(set(numbers)))
+    raise UsageError(
+        f'The option assign is JSON of one topic and its partitions, as {{"users": [0, 2]}}, not {foreign(text)!r}. Read each '
+        "topic, and union the frames."
+    )
 
 
 def _format(given: GivenOptions) -> Format | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from srfix.serde._half import half_of
+from srfix.serde.columns import print_columns
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.registry_properties import open_registry
@@ -27,14 +29,14 @@ from srfix.serde.spark._source_offsets import (
 from srfix.serde.spark._source_options import Policy, SourceOptions, Tombstones
 from srfix.serde.spark._source_records import RecordReader
 from srfix.serde.spark._source_task import Part, ReadTask, needed_names, part_of, useful_names
-from srfix.serde.spark.plan import ReadPlan, plan_read
+from srfix.serde.spark.plan import ReadPlan, newest_columns, plan_read
 from srfix.serde.subjects import FixedSubject, TopicSubject
 
 if TYPE_CHECKING:
     from srfix.serde.registry import RegistryClient
     from srfix.serde.subjects import SubjectStrategy
 
-__all__ = ["BatchRead", "StreamRead", "fixed_subject", "plan_of", "registry_of"]
+__all__ = ["BatchRead", "StreamRead", "fixed_subject", "plan_of", "registry_of", "with_columns"]
 
 
 def registry_of(options: SourceOptions) -> RegistryClient | None:
@@ -42,6 +44,34 @@ def registry_of(options: SourceOptions) -> RegistryClient | None:
     if not options.registry.urls:
         return None
     return open_registry(options.registry, options.registry.urls, kafka=options.kafka)
+
+
+def with_columns(options: SourceOptions) -> SourceOptions:
+    """The options with columns: those that were given, or the newest schema's, as `plan.NEWEST`.
+
+    :raises UsageError: if the subject has no schema; if the columns do not say whether a body has a single one in a record.
+    :raises RegistryError: if the registry could not be asked.
+    """
+    if options.columns is not None or options.format in (None, Format.JSON):
+        return options
+    registry = registry_of(options)
+    assert registry is not None  # source_options looked
+    half = newest_columns(
+        registry,
+        options.required_topic(),
+        role=options.role,
+        format=options.format,
+        case_rule=options.case_rule,
+        wrap=options.wrap,
+        policy=_policy(options, registry),
+    )
+    # What reads is given the frame's columns alone, and takes ksqlDB's default.
+    if options.wrap is None and half_of(half.columns, options.role, None).wrapped != half.wrapped:
+        raise UsageError(
+            f"The newest schema for the {options.role.value}s of topic {options.topic!r} has one column, "
+            f'{half.columns[0].name}. Say .option("wrap", "{"true" if half.wrapped else "false"}").'
+        )
+    return replace(options, columns=print_columns(half.columns))
 
 
 def plan_of(options: SourceOptions, frame: Frame) -> ReadPlan | None:
@@ -170,7 +200,7 @@ def _split(options: SourceOptions, log: Log, starts: Mapping[int, int], ends: Ma
 
 
 def _topic_log(options: SourceOptions) -> TopicLog:
-    return TopicLog(options.kafka, options.required_topic(), options.isolation)
+    return TopicLog(options.kafka, options.required_topic(), options.isolation, only=options.partitions)
 
 
 class StreamRead:

@@ -4,6 +4,8 @@
 |---|---|---|---|
 | auto | yes | yes | jvm, and the arrow engine what the plan knows nothing about |
 | auto | yes | no | jvm; what the plan knows nothing about is a bad row |
+| auto | yes, but for shapes beyond `MAX_SHAPES` | yes | jvm; those shapes, and what is unknown, the arrow engine |
+| auto | yes, but for shapes beyond `MAX_SHAPES` | no | nothing: the error has both reasons |
 | auto | no | yes | arrow |
 | auto | no | no | nothing: the error has both reasons |
 | jvm | yes | | as auto |
@@ -86,7 +88,12 @@ def _chosen(plan: ReadPlan, spark: SparkSession, engine: Engine, told: bool | No
             raise
         return _arrow_instead(error, _lacking(spark, told))
     lacking = _lacking(spark, told)
+    if read.left and lacking is not None:
+        listed = (f"{read.left_over}.", f"The arrow engine runs on the workers, and they lack srfix: {lacking}")
+        raise _neither(listed)
     why = "Spark's own Avro reads every known schema exactly" if engine == "auto" else "it was asked for"
+    if read.left:
+        why = f"Spark's own Avro reads the others exactly; {read.left_over}"
     if lacking is not None:
         why += f"; what the plan knows nothing about is a bad row, because the workers lack srfix ({lacking})"
     return EngineChoice(engine="jvm", fallback=lacking is None, why=why, read=read)
@@ -97,9 +104,13 @@ def _arrow_instead(error: EngineRefusedError | JarMissingError, lacking: str | N
     if lacking is None:
         return EngineChoice(engine="arrow", fallback=False, why=f"the jvm engine cannot: {' '.join(reasons)}")
     listed = (*reasons, f"The arrow engine runs on the workers, and they lack srfix: {lacking}")
-    raise EngineRefusedError(
-        "Neither engine can read this plan here:\n" + "\n".join(f"- {reason}" for reason in listed), reasons=listed
-    ) from error
+    raise _neither(listed) from error
+
+
+def _neither(reasons: tuple[str, ...]) -> EngineRefusedError:
+    return EngineRefusedError(
+        "Neither engine can read this plan here:\n" + "\n".join(f"- {reason}" for reason in reasons), reasons=reasons
+    )
 
 
 def _require_avro(spark: SparkSession) -> None:

@@ -57,6 +57,9 @@ class Feed:
     """Where no field feeds the column: the default of the reader's schema, in JSON; None if it has none."""
     is_other_time: bool = False
     """It is refused because the writer's numbers are no such day, time or instant (`TimeUnitError`)."""
+    numbers: str | None = None
+    """Which days, times or instants the writer's numbers are, where the column takes them as they were written:
+    `an instant in microseconds`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from srfix.serde._column_types import Columns
 from srfix.serde._columns_from_spark import SparkSchema
@@ -46,21 +46,26 @@ from srfix.serde.formats._json_schema_documents import reference_name
 from srfix.serde.formats.table import Format, check_schema_type, format_of
 from srfix.serde.interface import Deserializer
 from srfix.serde.resolve import ById, PlannablePolicy, Resolver
-from srfix.serde.spark._asked import Asked, PlanRegistry, listed
+from srfix.serde.spark._asked import Asked, PlanRegistry, listed, side_by_side
 from srfix.serde.spark._digest import digest_of
 from srfix.serde.spark._explain import explanation
 from srfix.serde.spark._feeds import Feeds
 from srfix.serde.spark._feeds_writers import planned_feeds
+from srfix.serde.spark._kept import Kept
 from srfix.serde.spark._missing_columns import check_fed
 from srfix.serde.spark._newest import given_columns, newest_half, reader_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
+from srfix.serde.spark._summary import summary
 from srfix.serde.spark._time_columns import check_times
 from srfix.serde.spark._words import check_word
 from srfix.serde.spark.interface import ListedVersion, MissingColumns, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, TopicSubject, join_context, split_context
 from srfix.serde.wire import SchemaId, given_schema_id
 
-__all__ = ["NEWEST", "Newest", "PlanRegistry", "ReadPlan", "plan_read"]
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+__all__ = ["NEWEST", "Newest", "PlanRegistry", "ReadPlan", "newest_columns", "plan_read"]
 
 
 class Newest:
@@ -126,6 +131,8 @@ class ReadPlan:
     """The Avro schema whose aliases and defaults count: the one that was given, or with `NEWEST` the newest, if it has any."""
     bounds: PayloadBounds = field(default_factory=payload_bounds, compare=False)
     """What a payload may take in a worker (`srfix.serde.bounds`): the driver's, when the plan was made."""
+    kept: Kept = field(default_factory=Kept, init=False, compare=False)
+    """What engines have made of the plan, in this process."""
 
     def deserializer(self) -> Deserializer:
         """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
@@ -148,10 +155,24 @@ class ReadPlan:
         """
         return spark_schema(self.columns)
 
-    def explain(self) -> str:
-        """The plan for a person: which writer field feeds which column, for which id, under which subject; what was
-        refused, and what each engine makes of it."""
-        return explanation(self)
+    @property
+    def schema(self) -> StructType:
+        """The rows' schema, as Spark's own: what the struct has that a reader makes. Needs pyspark.
+
+        :raises ColumnError: if Spark has no such type.
+        """
+        from srfix.serde.spark._pyspark.types import struct_type
+
+        return struct_type(self.spark_schema())
+
+    def explain(self, extended: bool = False) -> str:
+        """The plan for a person, in at most ten lines: columns, which ids are read, whose rows are bad and why, which
+        columns stay null.
+
+        :param extended: True for all of it: which writer field feeds which column, for which id, under which subject; what
+            was refused, and what each engine makes of it.
+        """
+        return explanation(self) if extended else summary(self)
 
     def refreshed(self, registry: PlanRegistry) -> ReadPlan:
         """The plan with the versions that its subjects have got since; asks for those alone, and again for the ids that
@@ -291,6 +312,21 @@ def plan_read(
     return plan
 
 
+def newest_columns(
+    registry: PlanRegistry,
+    topic: str,
+    *,
+    role: Role,
+    format: Format | None,  # noqa: A002 - its name everywhere
+    case_rule: CaseRule,
+    wrap: bool | None,
+    policy: Resolver,
+) -> Half:
+    """The columns that `plan_read` takes for `NEWEST`: two requests, however many versions there are."""
+    own = _own_subjects(policy, topic, role)[-1:]
+    return newest_half(Asked(registry), own, format_=format, role=role, wrap=wrap, case_rule=case_rule)[0]
+
+
 def _schemaless(
     topic: str,
     columns: Columns | SparkSchema | Newest,
@@ -348,25 +384,39 @@ def _context_of(subjects: Iterable[Subject]) -> str:
 def _filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:
     """The plan with all versions of its subjects, and with these ids; what it holds already is kept."""
     versions = tuple(listed(asked, plan.subjects, plan.listed))
-    seconds: dict[int | None, SecondAnswered] = {}
-    policy = plan.policy
-    assert policy is not None
-    if isinstance(policy, PlannablePolicy):
-        policy = policy.over(asked, on_second=lambda answered: seconds.update({answered.schema_id: answered}))
     half = Half(columns=plan.columns, wrapped=plan.wrapped)
     schemas = {planned.schema_id: planned for planned in plan.schemas}
     refusals: list[PlannedRefusal] = []
-    for schema_id in sorted({*ids, *(version.schema_id for version in versions)} - schemas.keys()):
-        try:
-            resolved = policy.resolve(schema_id, topic=plan.topic, role=plan.role)
-        except (ResolveError, NoSubjectError) as error:
-            reason = reason_of(error)
-            assert reason is not None
-            refusals.append(PlannedRefusal(schema_id=schema_id, reason=reason, error=error))
+    wanted = sorted({*ids, *(version.schema_id for version in versions)} - schemas.keys())
+    if isinstance(plan.policy, PlannablePolicy):
+        answers = side_by_side(lambda one: _resolved(plan, asked, one), wanted)
+    else:
+        answers = [_resolved(plan, asked, one) for one in wanted]
+    for schema_id, answer in zip(wanted, answers, strict=True):
+        if isinstance(answer, PlannedRefusal):
+            refusals.append(answer)
         else:
-            schemas[schema_id] = _planned(plan, half, resolved, seconds.get(schema_id))
+            schemas[schema_id] = _planned(plan, half, *answer)
     in_order = tuple(schemas[schema_id] for schema_id in sorted(schemas))
     return replace(plan, listed=versions, schemas=in_order, refusals=tuple(refusals))
+
+
+def _resolved(
+    plan: ReadPlan, asked: Asked, schema_id: SchemaId
+) -> tuple[ResolvedSchema, SecondAnswered | None] | PlannedRefusal:
+    """What the policy says of an id; of a policy of this package's a copy for each id, so that none waits for another."""
+    seconds: list[SecondAnswered] = []
+    policy = plan.policy
+    assert policy is not None
+    if isinstance(policy, PlannablePolicy):
+        policy = policy.over(asked, on_second=seconds.append)
+    try:
+        resolved = policy.resolve(schema_id, topic=plan.topic, role=plan.role)
+    except (ResolveError, NoSubjectError) as error:
+        reason = reason_of(error)
+        assert reason is not None
+        return PlannedRefusal(schema_id=schema_id, reason=reason, error=error)
+    return resolved, seconds[-1] if seconds else None
 
 
 def _planned(plan: ReadPlan, half: Half, resolved: ResolvedSchema, second: SecondAnswered | None) -> PlannedSchema:

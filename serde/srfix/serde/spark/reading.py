@@ -9,8 +9,9 @@ bad_rows(users).select("topic", "partition", "offset", "_srfix_reason", "_srfix_
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, get_args, overload
 
+from srfix.serde.errors import UsageError
 from srfix.serde.spark._kafka_options import Offsets, Options, kafka_options
 from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark._words import check_word
@@ -19,32 +20,62 @@ from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation, SparkSession
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
     from pyspark.sql.readwriter import DataFrameReader
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
-__all__ = ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic"]
+__all__ = ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic", "replay"]
 
 
+@overload
 def from_registry(
     plan: ReadPlan,
+    /,
     *,
     column: str | None = None,
     on_error: OnBadRow = "fail",
     engine: Engine = "auto",
     observe: str | Observation | None = None,
     workers_have_srfix: bool | None = None,
-) -> Callable[[DataFrame], DataFrame]:
-    """For `df.transform`, batch or streaming: the payloads of one column become a struct of the plan's columns.
+) -> Callable[[DataFrame], DataFrame]: ...
+@overload
+def from_registry(
+    column: str | Column,
+    plan: ReadPlan,
+    /,
+    *,
+    headers: str | Column | None = None,
+    on_error: OnBadRow = "fail",
+    engine: Engine = "auto",
+    workers_have_srfix: bool | None = None,
+) -> Column: ...
+def from_registry(
+    first: ReadPlan | str | Column,
+    second: ReadPlan | None = None,
+    /,
+    *,
+    column: str | None = None,
+    headers: str | Column | None = None,
+    on_error: OnBadRow = "fail",
+    engine: Engine = "auto",
+    observe: str | Observation | None = None,
+    workers_have_srfix: bool | None = None,
+) -> Callable[[DataFrame], DataFrame] | Column:
+    """`from_registry(plan)` is for `df.transform`, `from_registry("value", plan)` a Column for `select`; batch or streaming.
 
-    The frame's other columns stay. Nothing is decoded twice, whatever is filtered by. A tombstone is a null struct and no
-    error, and `_srfix_tombstone` is true for it, and false for all else (`interface.reason_columns`; `_srfix_key_tombstone`
-    for keys): by that mark `to_registry` knows it, whatever becomes of the reasons.
+    **For a frame**: the payloads of one column become a struct of the plan's columns. The frame's other columns stay.
+    Nothing is decoded twice, whatever is filtered by. A tombstone is a null struct and no error, and `_srfix_tombstone` is
+    true for it, and false for all else (`interface.reason_columns`; `_srfix_key_tombstone` for keys): by that mark
+    `to_registry` knows it, whatever becomes of the reasons. Headers are looked at if the frame has a column `headers`, as
+    Kafka's with `includeHeaders` have. For keys and values of one frame, transform it twice, with a plan for each.
 
-    Headers are looked at if the frame has a column `headers`, as Kafka's with `includeHeaders` have. For keys and values of one
-    frame, transform it twice, with a plan for each.
+    **As a Column**, beside Spark's `from_avro`: of a name ("payload.value" is a field) or of any expression that is binary.
+    With `quarantine` it is a struct of the row, called `value` or `key`, and the reason columns: `select("v.*")` of it is a
+    frame for `good_rows` and `bad_rows`. Spark may compute an expression wherever it is used: a filter on it decodes twice,
+    where the frame's transformation does not. It is made for the active session, and its errors name no offset.
 
-    :param column: where the payloads are; None is `value`, or `key` for a plan of keys.
+    :param column: where a frame's payloads are; None is `value`, or `key` for a plan of keys.
+    :param headers: of a Column: the records' headers, for schemas that are named there; None looks at none.
     :param on_error: what a row that cannot be read does. `fail`: the job fails, with topic, partition and offset if the
         frame has those columns (`driver_errors.clear_errors` makes a `BadRowError` of it). `quarantine`: the struct is
         null, and `interface.reason_columns` are added: the reason (TOMBSTONE too), the message, and the bytes as they came.
@@ -52,7 +83,9 @@ def from_registry(
     :param engine: what decodes; `auto` is decided by `choosing.choose_engine`, when the frame is there, and logged with the
         reason.
     :param observe: counts rows, tombstones, bad rows by reason and refused ids, under this name, or for this Observation
-        (batch only); `counts.counts_of` reads them.
+        (batch only); `counts.counts_of` reads them. None counts rows, tombstones and bad rows of a stream that does not
+        fail of them, in its progress (`observedMetrics`), as "srfix values of TOPIC", " (2)" and so on behind it for a
+        session's further streams of that topic. How far a stream is behind, Spark's sources tell themselves.
     :param workers_have_srfix: whether srfix is installed on the executors; None asks them, until they have.
     :raises UsageError: if an argument is none of its words; when the frame is there, if it has no such column, or it is not
         binary, or if it has a column of the names that are to be added.
@@ -61,6 +94,25 @@ def from_registry(
     """
     check_word("on_error", on_error, get_args(OnBadRow))
     check_word("engine", engine, ENGINES)
+    if not isinstance(first, ReadPlan):
+        if second is None:
+            raise UsageError("from_registry was given a column and no plan: from_registry(column, plan).")
+        if column is not None or observe is not None:
+            raise UsageError(
+                "from_registry(column, plan) is an expression: column= and observe= are for a frame, "
+                "df.transform(from_registry(plan, …))."
+            )
+        from srfix.serde.spark._pyspark.columns import decoded_column
+
+        return decoded_column(
+            first, second, headers=headers, on_error=on_error, engine=engine, workers_have_srfix=workers_have_srfix
+        )
+    if second is not None or headers is not None:
+        raise UsageError(
+            "from_registry(plan) is for a frame, and looks at its column headers by itself. For a Column name it first: "
+            "from_registry(column, plan, headers=…)."
+        )
+    plan = first
 
     def transform(df: DataFrame) -> DataFrame:
         from srfix.serde.spark._pyspark.engines import decoding_of
@@ -99,6 +151,40 @@ def bad_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
     from srfix.serde.spark._pyspark import frames
 
     return frames.bad_rows(df, role)
+
+
+def replay(
+    bad: DataFrame,
+    plan: ReadPlan,
+    *,
+    column: str | None = None,
+    on_error: OnBadRow = "quarantine",
+    engine: Engine = "auto",
+    observe: str | Observation | None = None,
+    workers_have_srfix: bool | None = None,
+) -> DataFrame:
+    """Reads quarantined rows again, from the bytes that were kept: after a repair, by a plan that was made again
+    (`plan.refreshed(registry)`) or by another one.
+
+    Only bad rows: of a frame that has good ones too, and tombstones, those are left out. The frame may have been written
+    and read since (Parquet, Delta), as long as the reason and payload columns were kept. What is bad again is quarantined
+    again; the other columns stay.
+
+    :param bad: what `bad_rows` gives.
+    :param column: where rows go; None is `value`, or `key` for a plan of keys. Made if it is not there.
+
+    The other parameters are those of `from_registry`.
+
+    :raises UsageError: if the frame was not read with `on_error="quarantine"`, or its bytes were dropped; and as
+        `from_registry`.
+    """
+    from srfix.serde.spark._pyspark import frames
+
+    column = plan.role.value if column is None else column
+    transform = from_registry(
+        plan, column=column, on_error=on_error, engine=engine, observe=observe, workers_have_srfix=workers_have_srfix
+    )
+    return frames.payloads_again(bad, plan.role, column).transform(transform)
 
 
 def read_topic(

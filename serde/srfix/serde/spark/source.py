@@ -20,8 +20,10 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 |---|---|---|
 | `bootstrap.servers` | the cluster; also `kafka.bootstrap.servers` | |
 | `topic` | the topic; of files, which of their topics | |
-| `registry` | the registry's URLs; also `registry.url` | |
-| `columns` | the rows' columns, as SQL text | `.schema(…)` |
+| `subscribe` | the same, as Spark's Kafka source calls it | |
+| `assign` | the topic and the partitions that are read: `{"users": [0, 2]}` | all of them |
+| `registry` | the registry's URLs; also `registry.url`, `schema.registry.url` | |
+| `columns` | the rows' columns, as SQL text, ksqlDB's or Spark's | `.schema(…)`, or the newest schema's |
 | `format` | `avro`, `json`, `json_sr`, `raw` | `avro` |
 | `role` | what is decoded: `value` or `key` | `value` |
 | `case.rule` | `unique`, `exact`, `ksqldb`, `ksqldb-2020` | `unique` |
@@ -50,9 +52,13 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `register` | whether a writer registers its schema, or it must be there | `true` |
 | `checkpointLocation` | Spark's own | |
 
-`kafka.…` are properties of Kafka's client, librdkafka's names and Java's where they mean the same; `registry.…` those of
-Confluent's registry client (`registry.basic.auth.user.info`). A secret may be `env:NAME` or `file:PATH`, which each process
-reads for itself; a registry's must be, since it goes to the workers.
+In SQL: ``CREATE TEMPORARY VIEW users USING srfix OPTIONS (subscribe 'users', `bootstrap.servers` 'broker:9092',
+`schema.registry.url` 'http://registry:8081')``. Columns that nobody named are those of the newest schema, in its own letters,
+as the view is made; what no column of Spark's can hold is left out (`plan.NEWEST`).
+
+`kafka.…` are properties of Kafka's client, librdkafka's names and Java's where they mean the same; `registry.…` and
+`schema.registry.…` those of Confluent's registry client (`schema.registry.basic.auth.user.info`). A secret may be `env:NAME`
+or `file:PATH`, which each process reads for itself; a registry's must be, since it goes to the workers.
 
 **Reading.** Each partition, or part of it, is a task with a consumer of its own, which joins no group and commits nothing. A
 read ends at the offset that was the topic's end when it was planned, by position: markers of transactions and compacted

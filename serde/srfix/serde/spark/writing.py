@@ -41,6 +41,7 @@ NullRows: TypeAlias = Literal["refuse", "tombstone"]
 OnUnwritable: TypeAlias = Literal["fail", "quarantine"]
 """What a row that cannot be written does: fail the job; or stay, with its reason and no payload."""
 
+_REFUSE: Final[NullRows] = "refuse"
 _LOG: Final = logging.getLogger("srfix.serde.spark")
 
 
@@ -134,10 +135,16 @@ def write_topic(
     key_from: str | Sequence[str] | None = None,
     null_rows: NullRows = "refuse",
     engine: Engine = "auto",
+    on_error: OnUnwritable = "fail",
     workers_have_srfix: bool | None = None,
     options: Options | None = None,
-) -> None:
+) -> DataFrame | None:
     """Writes a frame's rows to the plan's topic, with the frame's key, partition and headers, as far as it has them.
+
+    :param on_error: what a row that cannot be written does: fail the job; or stay behind (`quarantine`), by the arrow
+        engine, while the others are written. The rows that stayed are returned then: the frame's own columns, and
+        `interface.reason_columns` (reason and message; of keys too, with `key`). That frame is computed when it is used,
+        from the frame that was given: if that may be another one by then, `persist()` it before. None for `fail`.
 
     :param key: how keys are written; None takes the frame's column `key` as it is.
     :param key_from: the columns that make the key, as `from_`.
@@ -149,7 +156,12 @@ def write_topic(
     :raises JarMissingError: if Spark has no Kafka sink.
     """
     told = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
-    frame = _encoded(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+    check_word("on_error", on_error, get_args(OnUnwritable))
+    left: DataFrame | None = None
+    if on_error == "quarantine":
+        frame, left = _encoded_apart(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+    else:
+        frame = _encoded(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
     writer = frame.write.format("kafka").options(**told)
     try:
         writer.save()
@@ -158,6 +170,7 @@ def write_topic(
         if missing is None:
             raise
         raise missing from None  # Spark's own words name options
+    return left
 
 
 def write_stream(
@@ -199,6 +212,42 @@ def _encoded(
         frame = frame.transform(to_registry(key, from_=key_from, engine=engine, workers_have_srfix=told))
     kept = [name for name in ("key", "value", "partition", "headers") if name in frame.columns]
     return frame.select(*kept)
+
+
+def _encoded_apart(
+    df: DataFrame,
+    plan: WritePlan,
+    key: WritePlan | None,
+    from_: str | Sequence[str] | None,
+    key_from: str | Sequence[str] | None,
+    null_rows: NullRows,
+    engine: Engine,
+    told: bool | None,
+) -> tuple[DataFrame, DataFrame]:
+    """What can be written, as Kafka's sink takes it, and the rows that cannot, as they came."""
+    from srfix.serde.spark._pyspark.write import taken_apart
+
+    names, reasons = {}, []
+    frame = df
+    for one, columns, nulls in ((plan, from_, null_rows), (key, key_from, _REFUSE)):
+        if one is None:
+            continue
+        # Found in the frame as it came, and written beside it: the row is still there for whoever looks into it.
+        row = frame_row(one, df.schema, columns, one.role.value)
+        frame = frame.transform(
+            to_registry(
+                one,
+                from_=[field.name for field in row.fields] if row.struct is None else row.struct,
+                into=f"_srfix_written_{one.role.value}",
+                null_rows=nulls,
+                on_error="quarantine",
+                engine=engine,
+                workers_have_srfix=told,
+            )
+        )
+        names[one.role.value] = f"_srfix_written_{one.role.value}"
+        reasons.append(reason_columns(one.role))
+    return taken_apart(frame, df.columns, names, reasons)
 
 
 def _engine(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final
+from weakref import WeakKeyDictionary
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType
 
@@ -12,7 +15,7 @@ from srfix.serde.batches import Reason
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._frame_types import quoted
 from srfix.serde.spark._pyspark.arrow import decoded_type
-from srfix.serde.spark._pyspark.counts import count_columns
+from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
@@ -21,11 +24,14 @@ from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
 
-__all__ = ["bad_rows", "decode_frame", "good_rows"]
+__all__ = ["bad_rows", "decode_frame", "failure", "good_rows", "payloads_again"]
 
 _ROW: Final = "_srfix_row"
 _FRAMED: Final = "_srfix_framed"
+_OK: Final = "_srfix_ok"
 _HEADERS: Final = "headers"
+_named_metrics: Final[WeakKeyDictionary[SparkSession, Counter[str]]] = WeakKeyDictionary()
+"""How often a name was given to the counts of a session's streams."""
 
 
 def decode_frame(
@@ -40,13 +46,13 @@ def decode_frame(
     """See `reading.from_registry`."""
     role, names = plan.role, reason_columns(plan.role)
     column = role.value if column is None else column
-    _check(df, column, (_ROW, _FRAMED, names.tombstone, names.reason, names.message, names.payload))
+    _check(df, column, (_ROW, _FRAMED, _OK, names.tombstone, names.reason, names.message, names.payload))
     if df.isStreaming and isinstance(observe, Observation):
         raise UsageError(
             "A stream has no Observation: its micro-batches are counted one by one. Give observe a name, and look it up in "
             "the observedMetrics of the query's progress."
         )
-    rows, decoded = _decoded(df, plan, decoding, _named(column))
+    rows, decoded = _decoded(df, plan, decoding, column)
     # The barrier. Spark may put a column's expression wherever the column is used, and decode for every filter on it; a
     # generator's it computes once for each row. Of one struct it makes one row, of a null struct too.
     barrier = F.inline(F.array(decoded)).alias(_ROW, names.reason, names.message)
@@ -57,6 +63,8 @@ def decode_frame(
     bad = _is_bad(reason)
     if observe is not None:
         rows = rows.observe(observe, *count_columns(reason, _named(column)))
+    elif df.isStreaming and on_error != "fail":
+        rows = rows.observe(_metrics_name(df, plan), *default_columns(reason))
     # A null struct is a tombstone or a bad row, and whatever becomes of the reasons, the frame can tell them apart.
     mark = {names.tombstone: F.coalesce(reason == Reason.TOMBSTONE.value, F.lit(False))}
     if on_error == "quarantine":
@@ -64,12 +72,20 @@ def decode_frame(
         return rows.withColumns({column: F.col(_ROW), names.payload: payload} | mark).drop(_ROW)
     row = F.col(_ROW)
     if on_error == "fail":
-        failure = F.raise_error(_failure(df, role, reason, message))
+        raised = F.raise_error(failure(df.columns, role, reason, message))
         # Both: the filter is there for whoever never looks at the row (a count); the row's own is for filters on the row,
         # which Spark may put first.
-        rows = rows.where(F.when(bad, failure.cast("boolean")).otherwise(F.lit(True)))
-        row = F.when(bad, failure.cast(rows.schema[_ROW].dataType)).otherwise(row)
+        rows = rows.where(F.when(bad, raised.cast("boolean")).otherwise(F.lit(True)))
+        row = F.when(bad, raised.cast(rows.schema[_ROW].dataType)).otherwise(row)
     return rows.withColumns({column: row} | mark).drop(_ROW, names.reason, names.message)
+
+
+def _metrics_name(df: DataFrame, plan: ReadPlan) -> str:
+    """What a stream's counts are called that nobody gave a name: Spark takes no name twice in one query."""
+    name = f"srfix {plan.role.value}s of {plan.topic}"
+    given = _named_metrics.setdefault(df.sparkSession, Counter())
+    given[name] += 1
+    return name if given[name] == 1 else f"{name} ({given[name]})"
 
 
 def _strict(rows: DataFrame, plan: ReadPlan) -> DataFrame:
@@ -79,24 +95,31 @@ def _strict(rows: DataFrame, plan: ReadPlan) -> DataFrame:
     holds = is_pythons(plan.columns, row)
     if holds is None:
         return rows
-    return rows.withColumns(
-        {
-            _ROW: F.when(holds, row),
-            names.reason: F.when(holds, reason).otherwise(F.lit(Reason.DECODE_FAILED.value)),
-            names.message: F.when(holds, message).otherwise(F.lit(BEYOND_PYTHON)),
-        }
+    # A column of its own: looked at once, and written once in the query's text.
+    ok = F.col(_OK)
+    return (
+        rows.withColumn(_OK, holds)
+        .withColumns(
+            {
+                _ROW: F.when(ok, row),
+                names.reason: F.when(ok, reason).otherwise(F.lit(Reason.DECODE_FAILED.value)),
+                names.message: F.when(ok, message).otherwise(F.lit(BEYOND_PYTHON)),
+            }
+        )
+        .drop(_OK)
     )
 
 
-def _decoded(df: DataFrame, plan: ReadPlan, decoding: Decoding, payload: Column) -> tuple[DataFrame, Column]:
+def _decoded(df: DataFrame, plan: ReadPlan, decoding: Decoding, column: str) -> tuple[DataFrame, Column]:
     """The frame, with what the engine's column, the other result, needs of it."""
+    payload = _named(column)
     headers = F.col(_HEADERS) if df.columns.count(_HEADERS) == 1 else None
     if headers is None or decoding.reads_headers:
-        return df, decoding.decoded(payload, headers)
+        return df, decoding.decoded(payload, headers, quoted(column))
     # A column of its own: the engine looks at the payload in many places.
     framed, problem = F.col(_FRAMED)[PAYLOAD], F.col(_FRAMED)[PROBLEM]
     bad = F.struct(F.lit(None), F.lit(Reason.BAD_FRAMING.value), problem).cast(decoded_type(plan))
-    decoded = F.when(problem.isNotNull(), bad).otherwise(decoding.decoded(framed, None))
+    decoded = F.when(problem.isNotNull(), bad).otherwise(decoding.decoded(framed, None, f"{_FRAMED}.{PAYLOAD}"))
     return df.withColumn(_FRAMED, framed_by_header(payload, headers, plan.role)), decoded
 
 
@@ -109,6 +132,19 @@ def good_rows(df: DataFrame, role: Role) -> DataFrame:
 def bad_rows(df: DataFrame, role: Role) -> DataFrame:
     """See `reading.bad_rows`."""
     return df.where(_is_bad(_reason(df, role)))
+
+
+def payloads_again(df: DataFrame, role: Role, column: str) -> DataFrame:
+    """The bad rows, with their bytes in the column once more, and without the columns of reasons and marks."""
+    names = reason_columns(role)
+    bad = bad_rows(df, role)
+    if names.payload not in df.columns:
+        raise UsageError(
+            f"The frame has no column {names.payload}, which has the bytes of bad {role.value}s. Keep it beside "
+            f"{names.reason}: bad_rows(df) has both."
+        )
+    added = (names.reason, names.message, names.payload, names.tombstone)
+    return bad.withColumn(column, F.col(names.payload)).drop(*added)
 
 
 def _reason(df: DataFrame, role: Role) -> Column:
@@ -153,8 +189,8 @@ def _check(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
         )
 
 
-def _failure(df: DataFrame, role: Role, reason: Column, message: Column) -> Column:
-    """The words for a bad row, with its place as far as the frame has it. `driver_errors` reads them."""
+def failure(columns: Sequence[str], role: Role, reason: Column, message: Column) -> Column:
+    """The words for a bad row, with its place as far as the frame's columns have it. `driver_errors` reads them."""
     place = [
         F.coalesce(F.concat(F.lit(before), _named(name).cast("string"), F.lit(after)), F.lit(""))
         for name, before, after in (
@@ -162,7 +198,7 @@ def _failure(df: DataFrame, role: Role, reason: Column, message: Column) -> Colu
             ("partition", ", partition ", ""),
             ("offset", ", offset ", ""),
         )
-        if df.columns.count(name) == 1
+        if columns.count(name) == 1
     ]
     why = F.coalesce(message, F.lit("no more is known."))
     return F.concat(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import reduce
 from operator import and_
+from typing import Final, TypeAlias
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
@@ -17,8 +17,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 from srfix.serde.batches import Reason
 from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, UnknownMagicByteError, WireError
 from srfix.serde.spark._jvm_fixes import Bounds, Entries, Fix, OfFields, OfItems, OfValues, makes
-from srfix.serde.spark._jvm_read import AFTER, JvmRead, JvmShape
+from srfix.serde.spark._jvm_read import AFTER, PAYLOAD, JvmRead, JvmShape
 from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.wire import (
     MAX_SCHEMA_ID,
     MIN_SCHEMA_ID,
@@ -31,47 +32,68 @@ from srfix.serde.wire import (
 
 __all__ = ["jvm_decoded", "require_avro"]
 
+_Verdict: TypeAlias = tuple[Column, Reason, Column]
+"""When, why, and why in full."""
+
+_MANY_IDS: Final = 10
 _FAILED = (
     "Spark's Avro could not read the body under its writer schema, or bytes are left over behind it. The arrow engine says "
     "what is wrong."
 )
 
 
-def jvm_decoded(read: JvmRead, payload: Column, *, fallback: Callable[[Column], Column] | None = None) -> Column:
+def jvm_decoded(
+    read: JvmRead, payload: Column, *, fallback: Callable[[Column], Column] | None = None, name: str | None = None
+) -> Column:
     """Payloads → struct<row, reason, message>: one call of `from_avro` for each shape, and no other look at the payload
     than at its first bytes.
 
     :param payload: binary.
-    :param fallback: what decodes, to the same struct, payloads that the plan knows nothing about; it is given null for all
-        others. None: they are bad rows.
+    :param fallback: what decodes, to the same struct, payloads that this engine knows nothing about; it is given null for all
+        others, for which it gives null. None: they are bad rows.
+    :param name: the payload in SQL, where it has a name: long lists of ids are told in text then, and at once.
     """
-    row = StructType.fromJson(json.loads(read.row_schema))
+    row = struct_type(read.row_schema)
     result = StructType(
         [StructField("row", row), StructField("reason", StringType()), StructField("message", StringType())]
     )
     header = F.substring(payload, 1, PREFIX_ID_SIZE)
 
-    def bad(reason: Reason, message: Column) -> Column:
-        return F.struct(F.lit(None).cast(row), F.lit(reason.value), message).cast(result)
+    def has(schema_ids: Collection[SchemaId]) -> Column:
+        if name is None or len(schema_ids) < _MANY_IDS:
+            return _has(header, schema_ids)
+        # A call of the JVM for each literal takes seconds for a thousand of them.
+        literals = ", ".join(f"X'{prefix_id_bytes(schema_id).hex()}'" for schema_id in schema_ids)
+        return F.expr(f"substring({name}, 1, {PREFIX_ID_SIZE}) IN ({literals})")
 
-    failed = bad(Reason.DECODE_FAILED, F.lit(_FAILED))
-    cases = [
-        (_has(header, shape.schema_ids), F.coalesce(_first(shape, payload).cast(result), failed))
-        for shape in read.shapes
-    ]
-    cases += (
-        (_has(header, verdict.schema_ids), bad(verdict.reason, F.lit(verdict.message)))
+    def bad(verdicts: Iterable[_Verdict]) -> Column:
+        # One struct, whatever the reasons: its type is long, and each expression's text travels with every plan.
+        conditions, reasons, messages = zip(*verdicts, strict=True)
+        return F.struct(
+            F.lit(None).cast(row).alias("row"),
+            _case(zip(conditions, (F.lit(reason.value) for reason in reasons), strict=True)).alias("reason"),
+            _case(zip(conditions, messages, strict=True)).alias("message"),
+        )
+
+    known: list[_Verdict] = [
+        (has(verdict.schema_ids), verdict.reason, F.lit(verdict.message))
         for verdict in read.verdicts
         if fallback is None or not verdict.is_refusal
-    )
-    cases.append((payload.isNull(), bad(Reason.TOMBSTONE, F.lit(None))))
+    ]
+    known.append((payload.isNull(), Reason.TOMBSTONE, F.lit(None).cast("string")))
+    cases = [(has(shape.schema_ids), _first(shape, payload).cast(result)) for shape in read.shapes]
     if fallback is None:
-        cases += ((condition, bad(reason, message)) for condition, reason, message in _unframed(payload))
-        unknown = bad(Reason.UNKNOWN_ID, _unknown(header))
+        verdicts = [*known, *_unframed(payload)]
+        if read.shapes:
+            verdicts.append((has(read.shape_ids), Reason.DECODE_FAILED, F.lit(_FAILED)))
+        verdicts.append((F.lit(True), Reason.UNKNOWN_ID, _unknown(header)))
     else:
-        known = _has(header, read.schema_ids) if read.schema_ids else F.lit(False)
-        unknown = fallback(F.when(~known, payload)).cast(result)
-    return _case(cases, unknown)
+        verdicts = [*known, (F.lit(True), Reason.DECODE_FAILED, F.lit(_FAILED))]
+    rows = [_case(cases)] if cases else []
+    if fallback is not None:
+        final = has(read.schema_ids) if read.schema_ids else F.lit(False)
+        rows.append(fallback(F.when(~final, payload)).cast(result))
+    return F.coalesce(*rows, bad(verdicts))
 
 
 def require_avro(spark: SparkSession) -> None:
@@ -86,9 +108,10 @@ def require_avro(spark: SparkSession) -> None:
         raise missing from error
 
 
-def _case(cases: Iterable[tuple[Column, Column]], otherwise: Column) -> Column:
+def _case(cases: Iterable[tuple[Column, Column]]) -> Column:
+    """The value of the first condition that holds, else null."""
     first, *more = cases
-    return reduce(lambda when, case: when.when(*case), more, F.when(*first)).otherwise(otherwise)
+    return reduce(lambda when, case: when.when(*case), more, F.when(*first))
 
 
 def _has(header: Column, schema_ids: Iterable[SchemaId]) -> Column:
@@ -103,7 +126,7 @@ def _first(shape: JvmShape, payload: Column) -> Column:
         shape.writer_schema,
         # Rebased, an ancient date would be another one than its number says.
         {"mode": "PERMISSIVE", "avroSchema": shape.reader_schema, "datetimeRebaseMode": "CORRECTED"},
-    ).getField("payload")
+    ).getField(PAYLOAD)
     fix = shape.fix
     if fix is None:
         return read

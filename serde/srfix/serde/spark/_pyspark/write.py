@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,14 +17,15 @@ from srfix.serde.spark._frame_rows import FrameRow, bad_row_words
 from srfix.serde.spark._frame_types import quoted, sql_text
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark._write_jvm import JvmWrite
-from srfix.serde.spark.interface import reason_columns
+from srfix.serde.spark.interface import ReasonColumns, reason_columns
 from srfix.serde.spark.write_plan import WritePlan
 
-__all__ = ["arrow_written", "encode_frame", "jvm_written"]
+__all__ = ["arrow_written", "encode_frame", "jvm_written", "taken_apart"]
 
 _ENCODED = StructType([StructField("payload", BinaryType()), StructField("message", StringType())])
 _PAYLOAD = "_srfix_encoded_payload"
 _MESSAGE = "_srfix_encoded_message"
+_SINK = ("key", "value", "partition", "headers")
 _NOT_ASKED = (
     "The row is null, and written it would delete its key. If it is to, say null_rows='tombstone'; if not, leave the "
     "row out."
@@ -95,6 +99,20 @@ def encode_frame(
         out = rows.withColumn(into, F.when(message.isNotNull(), failure).otherwise(payload))
     out = out.drop(_PAYLOAD, _MESSAGE)
     return out if plan.record_header is None else _with_header(out, plan, into)
+
+
+def taken_apart(
+    df: DataFrame, own: Sequence[str], written: Mapping[str, str], reasons: Sequence[ReasonColumns]
+) -> tuple[DataFrame, DataFrame]:
+    """A frame of written rows in quarantine: what Kafka's sink takes of those that could be, and the others, as they came.
+
+    :param own: the frame's columns before anything was written.
+    :param written: `key` or `value` → the column of its payloads.
+    """
+    is_written = reduce(and_, (F.col(names.reason).isNull() for names in reasons))
+    sink = [F.col(written.get(name, name)).alias(name) for name in _SINK if name in written or name in df.columns]
+    kept = [*map(_column, own), *(F.col(name) for names in reasons for name in (names.reason, names.message))]
+    return df.where(is_written).select(*sink), df.where(~is_written).select(*kept)
 
 
 def _why_not(row: FrameRow, *, may_be_tombstones: bool) -> Column:
