@@ -79,8 +79,13 @@ def _unique(fields: tuple[Field, ...], name: str, columns: Mapping[str, ColumnAs
     return folded[0]
 
 
-def row_of(topic: ForeignTopic, row: Row, columns: dict[str, ColumnAst]) -> object:
-    """The row, or `Bad`; None for a tombstone."""
+def row_of(
+    topic: ForeignTopic, row: Row, columns: dict[str, ColumnAst], *, looks_everywhere: bool = True
+) -> object:
+    """The row, or `Bad`; None for a tombstone.
+
+    :param looks_everywhere: False for whoever does not look into fields that feed no column.
+    """
     if row.is_tombstone:
         return None
     writer = topic.versions[row.version]
@@ -95,7 +100,7 @@ def row_of(topic: ForeignTopic, row: Row, columns: dict[str, ColumnAst]) -> obje
         causes.add("NOTHING_FED")
     if topic.is_strict and _lacks(fields, columns, topic.rule):
         causes.add("COLUMN_NOT_FED")
-    if NOT_UTF8 in _leaves(row.values):
+    if looks_everywhere and NOT_UTF8 in _leaves(row.values):
         causes.add("DECODE_FAILED")
     made = _struct(fields, values, columns, topic.rule)
     if isinstance(made, Bad):
