@@ -78,6 +78,19 @@ def _checked(given: Planned, row: Row, wanted: object, engine: str, decoded: Dec
     yield told(given.number, shown)
 
 
+@pytest.fixture
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Nothing is compiled: that takes a second for each plan, and they have a dozen rows."""
+    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, str(value))
+
+
+@pytest.mark.usefixtures("interpreted")
 class TestForeignTopics:
     def test_every_engine_reads_what_the_model_says(
         self, spark: SparkSession, registry: FixtureRegistry

@@ -36,6 +36,7 @@ _REFUSED: Final = {
     "unfed": r"no version|No version",
     "times": r"cannot be read from topic",
     "units": r"numbers of different units",
+    "shared": r"are fed by one field",
     "nothing": r"(?i)no column",
 }
 """What the plan says, by what the model says."""

@@ -26,9 +26,9 @@ from typing import Any, Final
 
 from tests.serde.foreign.schemas import NOT_UTF8, Field, Record
 from tests.serde.foreign.topics import ColumnAst, ForeignTopic, Row, fitting
-from tests.serde.logical_types import REFUSED, expected
+from tests.serde.logical_types import REFUSED, Written, expected
 
-__all__ = ["Ambiguous", "Bad", "could_hold", "feeders", "resolved", "row_of"]
+__all__ = ["Ambiguous", "Bad", "could_hold", "feeders", "lacks", "resolved", "row_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,8 @@ def _unique(fields: tuple[Field, ...], name: str, columns: Mapping[str, ColumnAs
     folded = [each for each in fields if each.name.lower() == name.lower()]
     if exact or not folded:
         return exact[0] if exact else None
+    # A default is for what the record lacks.
+    folded = [each for each in folded if not each.is_default] or folded
     if len(folded) > 1:
         raise Ambiguous(name)
     if folded[0].name in columns:
@@ -98,7 +100,7 @@ def row_of(
         return Bad(frozenset(causes | {"AMBIGUOUS_CASE"}))
     if not fed:
         causes.add("NOTHING_FED")
-    if topic.is_strict and _lacks(fields, columns, topic.rule):
+    if topic.is_strict and lacks(fields, columns, topic.rule):
         causes.add("COLUMN_NOT_FED")
     if looks_everywhere and NOT_UTF8 in _leaves(row.values):
         causes.add("DECODE_FAILED")
@@ -108,7 +110,7 @@ def row_of(
     return Bad(frozenset(causes)) if causes else made
 
 
-def _lacks(fields: tuple[Field, ...], columns: Mapping[str, ColumnAst], rule: str) -> bool:
+def lacks(fields: tuple[Field, ...], columns: Mapping[str, ColumnAst], rule: str) -> bool:
     """True if a column, or a field inside one, has no field of the writer's."""
     try:
         fed = feeders(fields, columns, rule)
@@ -117,7 +119,7 @@ def _lacks(fields: tuple[Field, ...], columns: Mapping[str, ColumnAst], rule: st
     if len(fed) < len(columns):
         return True
     return any(
-        isinstance(column, tuple) and column[0] == "STRUCT" and of.fields and _lacks(of.fields, column[1], rule)
+        isinstance(column, tuple) and column[0] == "STRUCT" and of.fields and lacks(of.fields, column[1], rule)
         for name, column in columns.items()
         for of in fed[name][-1:]
     )
@@ -146,7 +148,9 @@ def _resolved(
 ) -> tuple[tuple[Field, ...], Mapping[str, Any]]:
     own = {each.name: each for each in fields}
     made: list[Field] = []
+    defaults: list[Field] = []
     read: dict[str, Any] = {}
+    claimed: set[str] = set()
     for want in wanted:
         name = next((name for name in (want.name, *want.aliases) if name in own), None)
         if name is not None:
@@ -156,12 +160,12 @@ def _resolved(
                 of, value = replace(of, fields=inner), None if value is None else parts
             made.append(replace(of, name=want.name))
             read[want.name] = value
+            claimed.add(name)
         elif want.default:
-            made.append(want)
+            defaults.append(replace(want, is_default=True))
             read[want.name] = want.default[0]
     # Those that the reader does not have stay: a column's name may differ from a field's by case.
-    taken = {each.name for each in made}
-    return tuple(made + [each for each in fields if each.name not in taken]), {**values, **read}
+    return tuple(made + defaults + [each for each in fields if each.name not in claimed]), {**values, **read}
 
 
 def _struct(
@@ -177,7 +181,8 @@ def _struct(
         for of in found:
             value = _value(columns[name], of, values.get(of.name), rule)
             made[name] = value
-            causes |= value.causes if isinstance(value, Bad) else set()
+            if isinstance(value, Bad):
+                causes |= {"BAD_SCHEMA"} if of.is_default else value.causes
     return Bad(frozenset(causes)) if causes else made
 
 
@@ -212,8 +217,9 @@ def could_hold(column: ColumnAst, of: Field) -> bool:
         return of.kind in ("record", "union") if word == "STRUCT" else word.lower() == of.kind
     if of.kind in ("array", "map", "record", "union"):
         return False
-    if column.startswith("DECIMAL"):
-        return of.scalar is not None and of.scalar.counts == "decimal"
+    if column == "BYTES" or column.startswith("DECIMAL"):
+        # To Connect both are bytes: which of them it is, is asked of a value alone.
+        return of.scalar is not None and of.scalar.counts in ("bytes", "decimal")
     return column in fitting(of)
 
 
@@ -223,12 +229,18 @@ def _scalar(column: str, of: Field, value: Any) -> object:
         made = expected(of.scalar, column, value)
         if isinstance(made, decimal.Decimal) and not _has_digits(made, column):
             made = REFUSED
-        return Bad(frozenset({"BAD_VALUE", "OVERFLOW"})) if made is REFUSED else made
+        if made is not REFUSED:
+            return made
+        return Bad(frozenset({"BAD_VALUE", "OVERFLOW"})) if _is_alike(column, of.scalar) else _MISMATCH
     if value == NOT_UTF8:
         return Bad(frozenset({"DECODE_FAILED"}))
     if column == "STRING" and of.kind in ("boolean", "float", "double"):
         return str(value).lower() if of.kind == "boolean" else str(value)
     return value
+
+
+def _is_alike(column: str, scalar: Written) -> bool:
+    return scalar.counts not in ("bytes", "decimal") or (scalar.counts == "bytes") == (column == "BYTES")
 
 
 def _has_digits(value: decimal.Decimal, column: str) -> bool:

@@ -5,6 +5,7 @@
 | unfed | a column, or a field inside one, that no version feeds (unless missing_columns="null") |
 | times | a column of days or times which nothing but numbers of another time feed |
 | units | a column of numbers which are in one unit in one version, and in another in the next |
+| shared | columns with parts, of different types, that one field feeds under ksqldb-2020 |
 | nothing | NEWEST, or a reader's, without a field that a column holds |
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tests.serde.foreign.model import Ambiguous, could_hold, feeders, resolved
+from tests.serde.foreign.model import Ambiguous, could_hold, feeders, lacks, resolved
 from tests.serde.foreign.schemas import Field
 from tests.serde.foreign.topics import ColumnAst, ForeignTopic
 from tests.serde.logical_types import Written
@@ -83,12 +84,28 @@ def refusals(topic: ForeignTopic) -> frozenset[str]:
     found = set()
     if writers and not topic.takes_missing and any(True for _ in _unfed(writers, columns, topic.rule)):
         found.add("unfed")
+    if any(_shares(fields, columns) for fields in writers if topic.rule == "ksqldb-2020"):
+        found.add("shared")
     if not topic.rule.startswith("ksqldb"):
         found |= {"times"} & set(_of_times([feed for each in writers for feed in _feeds(each, columns, topic.rule)]))
         # A version that has no rows has no numbers.
         read = [fields for fields in writers if not _has_no_row(fields, columns, topic.rule)]
+        if topic.is_strict:
+            read = [fields for fields in read if not lacks(fields, columns, topic.rule)]
         found |= {"units"} & set(_of_times([feed for each in read for feed in _feeds(each, columns, topic.rule)]))
     return frozenset(found)
+
+
+def _shares(fields: tuple[Field, ...], columns: dict[str, ColumnAst]) -> bool:
+    fed = feeders(fields, columns, "ksqldb-2020")
+    for name, (of,) in fed.items():
+        others = [columns[other] for other, (one,) in fed.items() if one is of and other != name]
+        if any(isinstance(columns[name], tuple) and column != columns[name] for column in others):
+            return True
+        column = columns[name]
+        if of.fields and isinstance(column, tuple) and column[0] == "STRUCT" and _shares(of.fields, column[1]):
+            return True
+    return False
 
 
 def _can_be_matched(fields: tuple[Field, ...], columns: dict[str, ColumnAst], rule: str) -> bool:

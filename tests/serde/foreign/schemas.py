@@ -43,6 +43,8 @@ class Field:
     """Earlier names."""
     default: tuple[Any, ...] = ()
     """None, or one: the default, as a value."""
+    is_default: bool = False
+    """True if it is the reader's, in place of one that the writer does not have."""
 
     def schema(self) -> dict[str, Any]:
         """Of the field."""
