@@ -21,15 +21,15 @@ from tests.serde.foreign.planning import columns_of, refusals
 from tests.serde.foreign.topics import ColumnAst, ForeignTopic, Row, draw_topic, text_of
 from tests.serde.fuzz.same import same
 
-__all__ = ["COUNT", "NUMBERS", "Got", "Planned", "SEED", "agrees", "differences", "drawn", "how", "planned", "told"]
+__all__ = ["Got", "IS_NEW", "NUMBERS", "Planned", "SEED", "agrees", "differences", "drawn", "how", "planned", "told"]
 
-COUNT: Final = int(os.environ.get("SRFIX_FOREIGN", "0")) or 300
-"""How many topics."""
-_IS_NEW: Final = "SRFIX_FOREIGN" in os.environ
-SEED: Final = int(os.environ.get("SRFIX_FOREIGN_SEED", SystemRandom().randrange(10**9) if _IS_NEW else 14))
+_COUNT: Final = int(os.environ.get("SRFIX_FOREIGN", "0")) or 300
+IS_NEW: Final = "SRFIX_FOREIGN" in os.environ
+"""True if they are not those of every run."""
+SEED: Final = int(os.environ.get("SRFIX_FOREIGN_SEED", SystemRandom().randrange(10**9) if IS_NEW else 14))
 """What they are drawn from."""
 _ONLY: Final = os.environ.get("SRFIX_FOREIGN_TOPIC")
-NUMBERS: Final = [int(_ONLY)] if _ONLY else list(range(COUNT))
+NUMBERS: Final = [int(_ONLY)] if _ONLY else list(range(_COUNT))
 """Which topics of the seed."""
 
 _REFUSED: Final = {
@@ -79,7 +79,9 @@ class Got:
     reason: str | None
 
 
-def planned(number: int, topic: ForeignTopic, registry: FixtureRegistry, client: RegistryClient) -> Planned | str | None:
+def planned(
+    number: int, topic: ForeignTopic, registry: FixtureRegistry, client: RegistryClient
+) -> Planned | str | None:
     """What is to be compared; a sentence where the plan is not what the model says; None where both refuse it."""
     name = f"t{number}"
     names = {each: f"{name}-{each}" if topic.by_record else f"{name}-value" for each in topic.records}
@@ -101,8 +103,9 @@ def planned(number: int, topic: ForeignTopic, registry: FixtureRegistry, client:
         )
     except ColumnError as error:
         if not any(re.search(_REFUSED[word], str(error)) for word in wanted):
-            return f"the plan is refused ({', '.join(wanted) or 'the model takes it'}): {error}\n  {how(topic)}\n  " + "\n  ".join(
-                version.text() for version in topic.versions
+            return (
+                f"the plan is refused ({', '.join(wanted) or 'the model takes it'}): {error}\n  {how(topic)}\n  "
+                + "\n  ".join(version.text() for version in topic.versions)
             )
         return None
     except SrfixError as error:

@@ -81,9 +81,7 @@ def _unique(fields: tuple[Field, ...], name: str, columns: Mapping[str, ColumnAs
     return folded[0]
 
 
-def row_of(
-    topic: ForeignTopic, row: Row, columns: dict[str, ColumnAst], *, looks_everywhere: bool = True
-) -> object:
+def row_of(topic: ForeignTopic, row: Row, columns: dict[str, ColumnAst], *, looks_everywhere: bool = True) -> object:
     """The row, or `Bad`; None for a tombstone.
 
     :param looks_everywhere: False for whoever does not look into fields that feed no column.

@@ -194,5 +194,3 @@ def _unit(of: Field) -> tuple[str, object] | None:
     if of.scalar.counts == "never":
         return "never", of.scalar.word.partition(" ")[2]
     return of.scalar.counts, of.scalar.per_second
-
-
