@@ -65,7 +65,7 @@ def _column_of(scalar: Written) -> str | None:
             return None  # Connect's time of day, and Spark has no TIME
         case "decimal":
             assert isinstance(scalar.type, dict)
-            return f"DECIMAL({scalar.type['precision']}, {scalar.type['scale'] if 'scale' in scalar.type else 0})"
+            return f"DECIMAL({scalar.type['precision']}, {scalar.type.get('scale', 0)})"
         case "text":
             return "STRING"
         case "bytes":
