@@ -90,16 +90,17 @@ def _checked(given: Planned, row: Row, wanted: object, engine: str, decoded: Dec
 
 @pytest.fixture
 def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Nothing is compiled: that takes a second for each plan, and they have a dozen rows."""
-    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    """Nothing is compiled, as that takes longer than to read a dozen rows; but for topics that are drawn anew."""
     if IS_NEW:
-        settings = {}
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
+        yield
+        return
+    whole_stage, factory = "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"
+    before = {name: spark.conf.get(name) or "" for name in (whole_stage, factory)}
+    spark.conf.set(whole_stage, "false")
+    spark.conf.set(factory, "NO_CODEGEN")
     yield
     for name, value in before.items():
-        spark.conf.set(name, str(value))
+        spark.conf.set(name, value)
 
 
 @pytest.mark.usefixtures("interpreted")

@@ -122,12 +122,15 @@ def _has_no_row(fields: tuple[Field, ...], columns: dict[str, ColumnAst], rule: 
         fed = feeders(fields, columns, rule)
     except Ambiguous:
         return True
-    return any(
-        not could_hold(columns[name], of)
-        or (of.kind == "record" and not of.nulls and _has_no_row(of.fields, columns[name][1], rule))
-        for name, found in fed.items()
-        for of in found
-    )
+    for name, found in fed.items():
+        column = columns[name]
+        if not all(could_hold(column, of) for of in found):
+            return True
+        for of in found:
+            is_certain = of.kind == "record" and not of.nulls
+            if is_certain and isinstance(column, tuple) and _has_no_row(of.fields, column[1], rule):
+                return True
+    return False
 
 
 def _unfed(writers: list[tuple[Field, ...]], columns: dict[str, ColumnAst], rule: str) -> Iterator[str]:
