@@ -14,7 +14,7 @@ Where Avro's resolution has a value and the row is bad all the same, this is why
 | one field that could feed two columns, or two fields one column, by case | `casing`; the table of test_casing |
 | int or long into DOUBLE, bytes into STRING, under NEWEST too | ksqlDB's coercions (facts/ksqldb.md; DESIGN, "Coercions") |
 | a null of a type that the column never holds; of items only where there are some | DESIGN, "Coercions" |
-| a default of the reader's that the column cannot hold: its schema is at fault, BAD_SCHEMA | README, "The serde on Spark" |
+| a default of the reader's that the column cannot hold | the word BAD_SCHEMA is srfix's own: no document has it |
 | bytes that are not UTF-8, in a field that feeds no column too | README, "The serde on Spark" |
 """
 
