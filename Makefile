@@ -8,10 +8,10 @@ DOCKER := $(VENV)/.installed-docker
 SPARK  := $(VENV)/.installed-spark
 
 # An older PySpark lives in an environment of its own; its jars are looked up by its release line (srfix.fixtures.jars).
-SPARK_4_1 := .venv-spark-4.1
+SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format test-spark test-spark-4.1 stack stack-smoke java jars images docker-test bench bench-spark fuzz wheel pyfiles clean
+.PHONY: help demo test lint format test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz wheel pyfiles clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9.-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,14 +69,18 @@ $(SPARK): $(STAMP)
 test-spark: jars $(SPARK) ## The tests on a real Spark (classic and Connect) with Avro, and a real Kafka
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/spark
 
-$(SPARK_4_1)/.installed: pyproject.toml $(STAMP)
-	$(PYTHON) -m venv $(SPARK_4_1)
-	$(SPARK_4_1)/bin/python -m pip install --quiet --upgrade pip
-	$(SPARK_4_1)/bin/python -m pip install --quiet --editable '.[dev,spark-dev]' 'pyspark==4.1.*'
+.venv-spark-%/.installed: pyproject.toml $(STAMP)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	$(@D)/bin/python -m pip install --quiet --editable '.[dev,spark-dev]' 'pyspark==$*.*'
 	@touch $@
 
-test-spark-4.1: java $(SPARK_4_1)/.installed ## The same on PySpark 4.1, in an environment of its own
-	$(SPARK_4_1)/bin/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/spark
+.PRECIOUS: .venv-spark-%/.installed
+$(SPARKS): test-spark-%: java .venv-spark-%/.installed
+	.venv-spark-$*/bin/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/spark
+
+test-spark-X: ## (X: 3.5, 4.0, 4.1, 4.2) The same on another PySpark, in an environment of its own
+	@echo "Name the Spark: make $(SPARKS)" >&2; exit 2
 
 $(DOCKER): $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docker]'
@@ -95,14 +99,16 @@ bench: $(STAMP) ## Speed, as ratios against named peers in the same run
 	$(BIN)/python tests/bench/bench_census.py
 	$(BIN)/python tests/bench/bench_scale.py
 
-bench-spark: jars $(SPARK) ## Both engines on Spark beside what is written by hand; the census of both
+bench-spark: jars $(SPARK) ## Both engines on Spark, and the default, beside what is written by hand; the census of both
 	$(BIN)/python -m tests.bench.bench_spark
 
-fuzz: $(STAMP) ## All attacks, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, WORLDS=N worlds)
+fuzz: $(STAMP) jars $(SPARK) ## All attacks, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, WORLDS=N worlds)
 	SRFIX_ATTACKS=all $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile
 	SRFIX_FUZZ=$(or $(FUZZ),1000000) $(BIN)/python -m pytest -n auto --durations=0 tests/serde/fuzz || \
 		{ echo "A failure is told as the payload and the schema or columns that it is of; to run it again, put the" \
 			"@reproduce_failure line that is printed with it over the test's run()." >&2; exit 1; }
+	SRFIX_FOREIGN=$(or $(FOREIGN),3000) $(BIN)/python -m pytest -n 0 tests/serde/test_foreign_topics.py
+	SRFIX_FOREIGN=$(or $(FOREIGN_SPARK),300) $(BIN)/python -m pytest -n 0 tests/spark/test_foreign_topics.py
 	SRFIX_WORLDS=$(or $(WORLDS),20000) $(BIN)/python -m pytest -n auto --dist worksteal tests/recovery/test_worlds.py
 
 wheel: $(STAMP) ## Build the wheel into dist/
@@ -112,4 +118,4 @@ pyfiles: $(STAMP) ## Build dist/srfix-pyfiles.zip, for spark-submit --py-files
 	$(BIN)/python -m srfix.fixtures.pyfiles
 
 clean: ## Remove what was built and fetched
-	rm -rf $(VENV) $(SPARK_4_1) .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-spark-* .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

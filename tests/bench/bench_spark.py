@@ -1,4 +1,5 @@
-"""Both engines on Spark beside what is written by hand, and the census of both beside a bare read.
+"""Both engines on Spark, and the default, beside what is written by hand, of files and of Kafka, on 1, 3 and 30 shapes of
+schemas; and the census of both beside a bare read.
 
     make bench-spark        (python -m tests.bench.bench_spark [--records N] [--rounds R])
 
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
 
+import pyarrow.dataset
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -29,7 +31,7 @@ from srfix.recovery.census.interface import CensusRequest
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.census.spark import SparkCensus
 from srfix.serde.registry import RegistryClient
-from srfix.serde.spark import Engine, from_registry, plan_read, plan_write, to_registry
+from srfix.serde.spark import Engine, ReadPlan, from_registry, plan_read, plan_write, to_registry
 from srfix.serde.spark.session import with_avro_limits
 from srfix.serde.subjects import Topic
 from srfix.serde.wire import frame_id
@@ -40,7 +42,7 @@ from tests.bench.spark_by_hand import (
     encode_with_fastavro,
     encode_with_to_avro,
 )
-from tests.bench.spark_data import COLUMNS, SCHEMAS, TOPIC, lower_schema, write_topic
+from tests.bench.spark_data import COLUMNS, SCHEMAS, TOPIC, lower_schema, shapes, write_topic
 
 Transform: TypeAlias = Callable[[DataFrame], DataFrame]
 
@@ -52,8 +54,12 @@ _ONE_ID: Final = "from_avro, one id"
 _BRANCHES: Final = "by hand: when + from_avro"
 _FASTAVRO: Final = "by hand: mapInArrow + fastavro"
 _JVM: Final = "srfix, jvm"
+_AUTO: Final = "srfix, auto"
 _ARROW: Final = "srfix, arrow"
-_ENGINES: Final[Mapping[str, Engine]] = {_JVM: "jvm", _ARROW: "arrow"}
+_ENGINES: Final[Mapping[str, Engine]] = {_JVM: "jvm", _AUTO: "auto", _ARROW: "arrow"}
+_SHAPES: Final = (1, 3, 30)
+_FILTER: Final = "partition = 0 AND offset % 10 = 0"
+"""What reaches the source, or does not."""
 _TO_AVRO: Final = "by hand: to_avro"
 
 
@@ -140,7 +146,7 @@ def decoding(topic: DataFrame, client: RegistryClient, *, records: int, rounds: 
     plan = plan_read(client, TOPIC, COLUMNS, ids=SCHEMAS)
     engines: dict[str, DataFrame] = {
         name: topic.transform(
-            from_registry(plan, engine=engine, on_error="quarantine", workers_have_srfix=engine == "arrow")
+            from_registry(plan, engine=engine, on_error="quarantine", workers_have_srfix=engine != "jvm")
         )
         for name, engine in _ENGINES.items()
     }
@@ -159,9 +165,64 @@ def decoding(topic: DataFrame, client: RegistryClient, *, records: int, rounds: 
     table("decode, wall a record", wall, _BRANCHES, _FASTAVRO)
     return all(
         [
-            gate("jvm beside branches by hand", cpu.ratio(_JVM, _BRANCHES), at_most=1.25),
+            gate("jvm beside branches by hand", cpu.ratio(_JVM, _BRANCHES), at_most=1.15),
+            gate("auto, the default, beside jvm", cpu.ratio(_AUTO, _JVM), at_most=1.1),
             gate("fastavro in mapInArrow beside jvm", cpu.ratio(_FASTAVRO, _JVM), at_least=6),
             gate("arrow beside fastavro in mapInArrow", cpu.ratio(_ARROW, _FASTAVRO), at_most=1.1),
+        ]
+    )
+
+
+def by_shapes(spark: SparkSession, scratch: Path, *, records: int, rounds: int) -> bool:
+    """The default beside what is written by hand, from files and from Kafka, with a filter behind it too."""
+    held = []
+    for count in _SHAPES:
+        folder, schemas = scratch / f"shapes-{count}", shapes(count)
+        folder.mkdir()
+        write_topic(folder, records, schemas)
+        files = spark.read.parquet(str(folder))
+        with FixtureRegistry() as registry, KraftBroker() as broker:
+            seed(registry, schemas)
+            plan = plan_read(RegistryClient(registry.url), TOPIC, COLUMNS, ids=schemas)
+            broker.create_topic(TOPIC, _PARTITIONS, {"retention.ms": "-1"})
+            produce_payloads(broker.bootstrap_servers, folder)
+            kafka = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
+            topic = kafka.option("subscribe", TOPIC).load()
+            for where, source, told in (
+                ("files", files, None),
+                ("Kafka", topic, None),
+                ("Kafka, filtered", topic, _FILTER),
+            ):
+                held.append(_default(f"{count} shapes, {where}", source, plan, schemas, told, records, rounds))
+    return all(held)
+
+
+def _default(
+    title: str,
+    source: DataFrame,
+    plan: ReadPlan,
+    schemas: Mapping[int, str],
+    condition: str | None,
+    records: int,
+    rounds: int,
+) -> bool:
+    def filtered(frame: DataFrame) -> DataFrame:
+        return frame if condition is None else frame.where(condition)
+
+    def read(engine: Engine) -> DataFrame:
+        return filtered(source.transform(from_registry(plan, engine=engine, workers_have_srfix=engine == "auto")))
+
+    routes = {
+        _BRANCHES: decode_with_from_avro(filtered(source), schemas),
+        _JVM: read("jvm").select("value.*"),
+        _AUTO: read("auto").select("value.*"),
+    }
+    cpu, _ = measured(routes, records=records, rounds=rounds)
+    table(f"{title}, CPU a record", cpu, _BRANCHES, _JVM)
+    return all(
+        [
+            gate("jvm beside branches by hand", cpu.ratio(_JVM, _BRANCHES), at_most=1.15),
+            gate("auto, the default, beside jvm", cpu.ratio(_AUTO, _JVM), at_most=1.1),
         ]
     )
 
@@ -182,7 +243,7 @@ def encoding(rows: DataFrame, client: RegistryClient, *, records: int, rounds: i
     return gate("fastavro in mapInArrow beside jvm", cpu.ratio(_FASTAVRO, _JVM), at_least=5)
 
 
-def counting(spark: SparkSession, *, records: int, rounds: int) -> None:
+def counting(spark: SparkSession, *, records: int, rounds: int) -> bool:
     """Rates of a census: a thread that only consumes, the local engine, a bare read on Spark, Spark's engine."""
     keys = max(1, records // _RECORDS_A_KEY)
     with KraftBroker() as broker:
@@ -201,9 +262,11 @@ def counting(spark: SparkSession, *, records: int, rounds: int) -> None:
             "census, Spark": lambda: on_spark.count(request),
         }
         print(f"\ncensus of {records:,} records, {keys:,} keys, {_PARTITIONS} partitions: records a second, wall")
-        for name, route in routes.items():
-            seconds = min(_timed(route) for _ in range(rounds))
-            print(f"  {name:36}{records / seconds:12,.0f}")
+        seconds = {name: min(_timed(route) for _ in range(rounds)) for name, route in routes.items()}
+        for name, spent in seconds.items():
+            print(f"  {name:36}{records / spent:12,.0f}")
+        rate = seconds["bare read on Spark"] / seconds["census, Spark"]
+        return gate("census on Spark beside a bare read, in records a second", rate, at_least=0.8)
 
 
 def _timed(route: Callable[[], object]) -> float:
@@ -230,6 +293,24 @@ def produce(bootstrap_servers: str, keys: int, records: int) -> None:
     producer.flush()
 
 
+def produce_payloads(bootstrap_servers: str, folder: Path) -> None:
+    """The payloads of Parquet files, over all partitions."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": "20", "batch.size": "1000000"})
+    number = 0
+    for batch in pyarrow.dataset.dataset(folder).to_batches(columns=["value"]):
+        for value in batch.column(0).to_pylist():
+            while True:
+                try:
+                    producer.produce(TOPIC, value=value, partition=number % _PARTITIONS)
+                except BufferError:
+                    producer.poll(0.1)
+                else:
+                    break
+            number += 1
+        producer.poll(0)
+    producer.flush()
+
+
 def consume(bootstrap_servers: str, records: int) -> None:
     consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "bench", "enable.auto.commit": False})
     consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(_PARTITIONS)])
@@ -239,11 +320,11 @@ def consume(bootstrap_servers: str, records: int) -> None:
     consumer.close()
 
 
-def seed(registry: FixtureRegistry) -> None:
+def seed(registry: FixtureRegistry, schemas: Mapping[int, str] = SCHEMAS) -> None:
     """The topic's schemas, under the ids that its payloads carry."""
-    for schema_id in range(1, max(SCHEMAS) + 1):
+    for schema_id in range(1, max(schemas) + 1):
         other = f'{{"type": "fixed", "size": {schema_id}, "name": "Other"}}'
-        given = registry.seed(*((f"{TOPIC}-value", SCHEMAS[schema_id]) if schema_id in SCHEMAS else ("other", other)))
+        given = registry.seed(*((f"{TOPIC}-value", schemas[schema_id]) if schema_id in schemas else ("other", other)))
         assert given == schema_id
 
 
@@ -272,8 +353,9 @@ def main() -> int:
         held = [
             decoding(topic, client, records=options.records, rounds=options.rounds),
             encoding(rows, client, records=options.records, rounds=options.rounds),
+            by_shapes(spark, Path(scratch), records=options.records // 4, rounds=options.rounds),
+            counting(spark, records=2 * options.records, rounds=3),
         ]
-        counting(spark, records=2 * options.records, rounds=3)
     return 0 if all(held) else 1
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import fastavro
@@ -53,14 +53,14 @@ def _projection(text: str) -> str:
     return json.dumps({**schema, "fields": [*fields, {"name": "__ok", "type": "boolean", "default": True}]})
 
 
-def decode_with_from_avro(frame: DataFrame) -> DataFrame:
+def decode_with_from_avro(frame: DataFrame, schemas: Mapping[int, str] = SCHEMAS) -> DataFrame:
     """Spark's `from_avro`, a branch for each id, behind a barrier; null where a row could not be read."""
     from pyspark.sql import functions as F
     from pyspark.sql.avro.functions import from_avro
 
     header, body = F.substring("value", 1, _PREFIX), F.expr(f"substring(value, {_PREFIX + 1})")
     branches: Column | None = None
-    for schema_id, text in SCHEMAS.items():
+    for schema_id, text in schemas.items():
         options = {"mode": "PERMISSIVE", "avroSchema": _projection(text)}
         decoded = from_avro(body, text, options).cast(f"struct<{DDL.replace(' ', ':').replace(',:', ',')},ok:boolean>")
         is_it = header == F.lit(_header(schema_id))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 
 from srfix.serde.wire import frame_id
 
-__all__ = ["COLUMNS", "DDL", "SCHEMAS", "TOPIC", "lower_schema", "row", "write_topic"]
+__all__ = ["COLUMNS", "DDL", "SCHEMAS", "TOPIC", "lower_schema", "row", "shapes", "write_topic"]
 
 TOPIC: Final = "bench"
 COLUMNS: Final = (
@@ -84,19 +85,28 @@ def row(number: int) -> dict[str, object]:
     }
 
 
-def write_topic(folder: Path, records: int) -> None:
+def shapes(count: int) -> dict[int, str]:
+    """So many schemas, by id, no two of which are read alike. Three are `SCHEMAS`."""
+    if count == len(SCHEMAS):
+        return SCHEMAS
+    extra = tuple((f"extra{number}", ["null", "string"]) for number in range(count))
+    return {number + 1: _record("User", (*_FIELDS, *extra[:number])) for number in range(count)}
+
+
+def write_topic(folder: Path, records: int, schemas_by_id: Mapping[int, str] = SCHEMAS) -> None:
     """Parquet files with a column `value`, of as many payloads, the ids mixed."""
-    documents = {schema_id: json.loads(text) for schema_id, text in SCHEMAS.items()}
+    ids = (3, 4, 3, 7) if schemas_by_id is SCHEMAS else tuple(schemas_by_id)
+    documents = {schema_id: json.loads(text) for schema_id, text in schemas_by_id.items()}
     schemas = {schema_id: fastavro.parse_schema(document) for schema_id, document in documents.items()}
     names = {schema_id: [field["name"] for field in document["fields"]] for schema_id, document in documents.items()}
     for start in range(0, records, _ROWS_A_FILE):
         payloads = []
         for number in range(start, min(start + _ROWS_A_FILE, records)):
-            schema_id = (3, 4, 3, 7)[number % 4]
+            schema_id = ids[number % len(ids)]
             fields = row(number)
             body = io.BytesIO()
             fastavro.schemaless_writer(
-                body, schemas[schema_id], {name: fields[name.lower()] for name in names[schema_id]}
+                body, schemas[schema_id], {name: fields.get(name.lower()) for name in names[schema_id]}
             )
             payloads.append(frame_id(schema_id, body.getvalue()))
         pq.write_table(pa.table({"value": pa.array(payloads, pa.binary())}), folder / f"part-{start:09}.parquet")

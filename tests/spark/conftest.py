@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 import pyspark
@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.jars import fetch, spark_jars
 from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.spark.releases import ABILITIES
 from srfix.serde.spark.session import with_avro_limits
 
 RELEASE: Final = ".".join(pyspark.__version__.split(".")[:2])
@@ -28,10 +29,25 @@ os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executa
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """PySpark 4.1 leaves the sockets open over which results came."""
-    if RELEASE == "4.1":
+    """PySpark up to 4.1 leaves the sockets open over which results came."""
+    if RELEASE in ("3.5", "4.0", "4.1"):
         left = "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
         config.addinivalue_line("filterwarnings", left)
+
+
+CANNOT: Final = "The arrow engine begins with Spark 4.1"
+"""What is said on an older Spark of what it cannot do."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """On a Spark that cannot do what a test is about, the test is to end in the sentence that says so."""
+    report = yield
+    if call.excinfo is not None and not ABILITIES[RELEASE].arrow and CANNOT in str(report.longrepr):
+        report.outcome, report.wasxfail = "skipped", CANNOT
+    return report
 
 
 SLOWEST: Final = ("test_connect", "test_shipping", "test_stream", "test_notebook", "test_cli_on_spark", "test_packages")

@@ -125,13 +125,13 @@ assert good_rows(read_again).where("value IS NOT NULL").count() == rows_read
 # %% [markdown]
 # ## Written back
 # Under one schema, the table's own, for whoever cannot wait for the repair of a reader. Tombstones stay tombstones, because
-# it is said so.
+# it is said so, and the frame has the mark by which they were read as such.
 
 # %%
 clean = plan_write(registry, "users-clean", plan.columns)
 print(clean.explain())
 write_topic(
-    good_rows(users).select("key", "value", "partition"),
+    good_rows(users).select("key", "value", "partition", "_srfix_tombstone"),
     clean,
     bootstrap_servers=bootstrap_servers,
     null_rows="tombstone",

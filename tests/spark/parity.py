@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 
 from pyspark.sql import Column, Row, SparkSession
@@ -16,11 +17,11 @@ from srfix.serde.errors import EngineRefusedError
 from srfix.serde.interface import SerdeContext, Value
 from srfix.serde.spark import ReadPlan
 from srfix.serde.spark._jvm_read import JvmRead, jvm_read
-from srfix.serde.spark._pyspark.arrow import arrow_decoded, decoded_type
-from srfix.serde.spark._pyspark.jvm import jvm_decoded
-from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
+from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback, decoded_type
+from srfix.serde.spark._pyspark.columns import judged_payloads
+from srfix.serde.spark._pyspark.engines import Decoding
 
-__all__ = ["Compared", "Decoded", "Payloads", "compare"]
+__all__ = ["Compared", "Decoded", "Payloads", "compare", "jvm_decoded"]
 
 _PLANS_A_JOB = 12
 
@@ -54,29 +55,33 @@ class Compared:
     arrow: Decoded
     jvm: Decoded | None
     """None where the engine has refused the plan."""
+    auto: Decoded | None = None
+    """The jvm engine with Python for the rows that the plan does not know; None where nobody asked, or where it is the arrow
+    engine."""
 
 
-def compare(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
+def compare(spark: SparkSession, given: Sequence[Payloads], *, with_auto: bool = False) -> Iterator[Compared]:
     """All of them, in a few jobs, in their order."""
     for start in range(0, len(given), _PLANS_A_JOB):
-        yield from _job(spark, given[start : start + _PLANS_A_JOB])
+        yield from _job(spark, given[start : start + _PLANS_A_JOB], with_auto)
 
 
-def _job(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
+def _job(spark: SparkSession, given: Sequence[Payloads], with_auto: bool) -> Iterator[Compared]:
     # A column for each plan: one job reads them all, each into rows of its own type.
     rows = [(number, *payloads) for number, payloads in enumerate(zip_longest(*(each.payloads for each in given)))]
     names = [f"p{number}" for number in range(len(given))]
     frame = spark.createDataFrame(rows, "i int, " + ", ".join(f"{name} binary" for name in names))
     reads = [_jvm(each.plan) for each in given]
     decoded: list[Column] = []
-    strict: dict[str, Column] = {}
     for name, each, read in zip(names, given, reads, strict=True):
         as_text = _with_texts(decoded_type(each.plan))
         decoded.append(arrow_decoded(each.plan, F.col(name)).cast(as_text).alias(f"arrow_{name}"))
         if read is not None:
-            decoded.append(jvm_decoded(read, F.col(name)).alias(f"jvm_{name}"))
-            strict[f"jvm_{name}"] = _strict(F.col(f"jvm_{name}"), each.plan).cast(as_text)
-    found = sorted(frame.select("i", *decoded).withColumns(strict).collect(), key=lambda row: int(row["i"]))
+            decoded.append(jvm_decoded(each.plan, F.col(name)).cast(as_text).alias(f"jvm_{name}"))
+        if read is not None and with_auto:
+            auto = jvm_decoded(each.plan, F.col(name), fallback=partial(arrow_fallback, each.plan))
+            decoded.append(auto.cast(as_text).alias(f"auto_{name}"))
+    found = sorted(frame.select("i", *decoded).collect(), key=lambda row: int(row["i"]))
     for name, each, read in zip(names, given, reads, strict=True):
         expected = deserialize_many(
             each.payloads, SerdeContext(each.plan.topic), each.plan.deserializer(), on_error="quarantine"
@@ -89,16 +94,14 @@ def _job(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
                 deserializer=_wanted(wanted),
                 arrow=_got(row[f"arrow_{name}"]),
                 jvm=None if read is None else _got(row[f"jvm_{name}"]),
+                auto=_got(row[f"auto_{name}"]) if read is not None and with_auto else None,
             )
 
 
-def _strict(decoded: Column, plan: ReadPlan) -> Column:
-    """As frames are read (`frames.decode_frame`)."""
-    holds = is_pythons(plan.columns, decoded.getField("row"))
-    if holds is None:
-        return decoded
-    bad = F.struct(F.lit(None).alias("row"), F.lit(Reason.DECODE_FAILED.value).alias("reason"), F.lit(BEYOND_PYTHON))
-    return F.when(holds, decoded).otherwise(bad.cast(decoded_type(plan)))
+def jvm_decoded(plan: ReadPlan, payload: Column, fallback: Callable[[Column], Column] | None = None) -> Column:
+    """`struct<row, reason, message>` by the jvm engine, as a column's."""
+    judged = judged_payloads(Decoding(plan=plan, read=jvm_read(plan), fallback=fallback), payload)
+    return F.get(F.transform(judged, lambda one: one.dropFields("payload")), F.lit(0))
 
 
 def _jvm(plan: ReadPlan) -> JvmRead | None:
@@ -126,19 +129,19 @@ def _wanted(wanted: Value | BadRow) -> Decoded:
     if isinstance(wanted, BadRow):
         message = wanted.error.message.encode(errors="backslashreplace").decode()
         return Decoded(row=None, reason=wanted.reason.value, message=message)
-    return Decoded(row=_plain(wanted), reason=Reason.TOMBSTONE.value if wanted is None else None, message=None)
+    return Decoded(row=plain(wanted), reason=Reason.TOMBSTONE.value if wanted is None else None, message=None)
 
 
 def _got(decoded: Row) -> Decoded:
     row = decoded["row"]
     return Decoded(
-        row=None if row is None else _plain(row.asDict(recursive=True)),
+        row=None if row is None else plain(row.asDict(recursive=True)),
         reason=decoded["reason"],
         message=decoded["message"],
     )
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """A value such that equal ones are equal, whatever Spark makes of them in Python."""
     match value:
         case float():
@@ -152,8 +155,8 @@ def _plain(value: object) -> object:
         case bytearray():
             return bytes(value)
         case dict():
-            return {name: _plain(part) for name, part in value.items()}
+            return {name: plain(part) for name, part in value.items()}
         case list():
-            return [_plain(part) for part in value]
+            return [plain(part) for part in value]
         case _:
             return value

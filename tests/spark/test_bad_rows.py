@@ -70,6 +70,7 @@ class TestQuarantine:
             names.reason,
             names.message,
             names.payload,
+            names.tombstone,
         ]
         # In Spark 4.1 a sort reads twice, and what it reads for its sample is counted too.
         rows = sorted(df.collect(), key=lambda row: int(row["offset"]))
@@ -81,6 +82,7 @@ class TestQuarantine:
             for offset, (reason, payload) in enumerate(zip(reasons, sent.values(), strict=True))
         ]
         assert [row["value"] for row in rows] == [Row(ID=1, NAME="n1")] + 7 * [None]
+        assert [row[names.tombstone] for row in rows] == [reason is Reason.TOMBSTONE for reason in sent]
         assert [bool(row[names.message]) for row in rows] == 2 * [False] + 6 * [True]
 
         counted = counts_of(observation.get)
@@ -96,7 +98,7 @@ class TestGoodAndBadRows:
         read = from_registry(world.plan(), on_error="quarantine", engine="arrow")
         df = frame(spark, sent.values()).transform(read).cache()
         good = good_rows(df)
-        assert good.columns == ["topic", "partition", "offset", "key", "value", "headers"]
+        assert good.columns == ["topic", "partition", "offset", "key", "value", "headers", "_srfix_tombstone"]
         assert good.select("offset", "value").orderBy("offset").collect() == [
             Row(offset=0, value=Row(ID=1, NAME="n1")),
             Row(offset=1, value=None),
@@ -121,8 +123,10 @@ class TestNull:
         observation = Observation("null")
         read = from_registry(world.plan(), on_error="null", engine="arrow", observe=observation)
         df = frame(spark, payloads(world).values()).transform(read)
-        assert df.columns == ["topic", "partition", "offset", "key", "value", "headers"]
-        assert [row["value"] for row in df.collect()] == [Row(ID=1, NAME="n1")] + 7 * [None]
+        assert df.columns == ["topic", "partition", "offset", "key", "value", "headers", "_srfix_tombstone"]
+        rows = df.collect()
+        assert [row["value"] for row in rows] == [Row(ID=1, NAME="n1")] + 7 * [None]
+        assert [row["_srfix_tombstone"] for row in rows] == [False, True] + 6 * [False]
         assert counts_of(observation.get).bad == 6
 
 

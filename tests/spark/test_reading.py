@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
+from pyspark.sql import DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.broker._client import ProducedRecord
@@ -16,9 +17,10 @@ from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.batches import Reason
 from srfix.serde.errors import UsageError
 from srfix.serde.spark import bad_rows, from_registry, good_rows, read_stream, read_topic
+from srfix.serde.spark._pyspark import engines
 from srfix.serde.spark._pyspark.arrow import decoded_type
-from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.frames import decode_frame
+from srfix.serde.spark.interface import Engine, OnBadRow
 from srfix.serde.subjects import Role
 from srfix.serde.wire import prefix_id_bytes
 from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
@@ -44,7 +46,7 @@ class TestFromRegistry:
         df = frame(spark, [newer, None, older]).transform(
             from_registry(world.plan(), engine=case.engine, workers_have_srfix=case.workers_have_srfix)
         )
-        assert df.columns == ["topic", "partition", "offset", "key", "value", "headers"]
+        assert df.columns == ["topic", "partition", "offset", "key", "value", "headers", "_srfix_tombstone"]
         assert df.schema["value"].dataType.simpleString() == "struct<ID:bigint,NAME:string>"
         rows = df.select("partition", "offset", "value").orderBy("offset").collect()
         assert rows == [
@@ -95,7 +97,8 @@ class TestFromRegistry:
             engine=case.engine,
             workers_have_srfix=case.workers_have_srfix,
         )
-        assert files.transform(read).collect() == [Row(**{"a `body` of.old": Row(ID=4, NAME="n4")})]
+        expected = Row(**{"a `body` of.old": Row(ID=4, NAME="n4"), "_srfix_tombstone": False})
+        assert files.transform(read).collect() == [expected]
 
 
 def test_by_default_an_engine_is_picked_and_schemas_that_the_plan_does_not_know_are_found(
@@ -120,7 +123,36 @@ class TestBarrier:
             assert shapes == len(set(re.findall(r"from_avro\(.*?\(mode,", plan))) > 0, on_error
         assert wanted.select("value.ID").collect() == [Row(ID=2)]
 
-    def test_a_function_in_python_is_called_once_for_each_row(self, spark: SparkSession, world: World) -> None:
+    @pytest.mark.parametrize("engine", ["auto", "jvm", "arrow"])
+    @pytest.mark.parametrize("on_error", ["fail", "quarantine", "null"])
+    def test_a_filter_on_other_columns_reaches_the_source(
+        self, spark: SparkSession, world: World, tmp_path: Path, engine: Engine, on_error: OnBadRow
+    ) -> None:
+        plan = world.plan()
+        born_later = world.payload(2)
+        folder = str(tmp_path / "topic")
+        frame(spark, [world.lower(1), b"{}", world.lower(3), born_later]).write.parquet(folder)
+        topic = spark.read.parquet(folder)
+        df = topic.transform(from_registry(plan, engine=engine, on_error=on_error))
+        wanted = df.where("offset <> 1").where("value.ID > 1")
+        assert sorted(row["ID"] for row in wanted.select("value.ID").collect()) == [2, 3]
+        text = str(wanted._jdf.queryExecution().executedPlan().toString())
+        assert "PushedFilters: [IsNotNull(offset), Not(EqualTo(offset,1))]" in text
+        assert (
+            0 < text.find("Generate inline") < text.find("ArrowEvalPython") < text.find("Filter (isnotnull(offset")
+        ), text
+
+    @pytest.mark.parametrize("on_error", ["fail", "quarantine", "null"])
+    def test_without_srfix_on_the_workers_there_is_no_python_in_the_plan(
+        self, spark: SparkSession, world: World, on_error: OnBadRow
+    ) -> None:
+        world.payload(0)
+        read = from_registry(world.plan(), on_error=on_error, workers_have_srfix=False)
+        assert "Python" not in plan_text(frame(spark, [world.lower(1)]).transform(read))
+
+    def test_a_function_in_python_is_called_once_for_each_row(
+        self, spark: SparkSession, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         calls = spark.sparkContext.accumulator(0)
 
         def decode(payload: bytes) -> tuple[tuple[int, str], None, None]:
@@ -130,13 +162,11 @@ class TestBarrier:
         plan = world.plan()
         stub = F.udf(decode, decoded_type(plan), useArrow=False)
 
-        def decoded(payload: Column, headers: Column | None) -> Column:
-            return stub(payload)
-
+        monkeypatch.setattr(engines, "arrow_decoded", lambda plan, payload, **_: stub(payload))
         df = decode_frame(
             frame(spark, [b"a", b"bb", b"ccc"]),
             plan,
-            Decoding(decoded=decoded, reads_headers=True),
+            engines.Decoding(plan=plan, read=None),
             column=None,
             on_error="fail",
             observe=None,
@@ -186,9 +216,9 @@ class TestFrames:
 
     def test_words_that_are_none_are_refused_without_a_frame(self, world: World) -> None:
         with pytest.raises(UsageError, match=r"^on_error='skip' is none of fail, quarantine, null\.$"):
-            from_registry(world.plan(), on_error="skip")  # type: ignore[arg-type]
+            from_registry(world.plan(), on_error="skip")  # type: ignore[call-overload]
         with pytest.raises(UsageError, match=r"^engine='fast' is none of auto, arrow, jvm\.$"):
-            from_registry(world.plan(), engine="fast")  # type: ignore[arg-type]
+            from_registry(world.plan(), engine="fast")  # type: ignore[call-overload]
 
     def test_a_stream_takes_a_name_and_no_observation(self, spark: SparkSession, world: World) -> None:
         stream = spark.readStream.format("rate").load().select(F.lit(b"").alias("value"))
@@ -227,7 +257,7 @@ class TestReadTopic:
         assert rows[0]["headers"] == [Row(key="trace", value=bytearray(b"1"))]
 
     def test_a_stream_has_the_same_columns(self, spark: SparkSession, broker: KraftBroker, world: World) -> None:
-        plan = world.plan()
+        plan = world.plan(topic=_created(broker, world))
         servers = broker.bootstrap_servers
         stream = read_stream(spark, plan, bootstrap_servers=servers, engine="arrow", observe="users")
         assert stream.isStreaming
@@ -235,11 +265,10 @@ class TestReadTopic:
 
     def test_secrets_are_in_no_message_of_ours(self, spark: SparkSession, broker: KraftBroker, world: World) -> None:
         options = {"kafka.sasl.jaas.config": 'x required password="sesame";'}
-        df = read_topic(
-            spark, world.plan(), bootstrap_servers=broker.bootstrap_servers, options=options, engine="arrow"
-        )
+        plan = world.plan(topic=_created(broker, world))
+        df = read_topic(spark, plan, bootstrap_servers=broker.bootstrap_servers, options=options, engine="arrow")
         with pytest.raises(UsageError) as caught:
-            df.transform(from_registry(world.plan(), engine="arrow"))
+            df.transform(from_registry(plan, engine="arrow"))
         assert "sesame" not in str(caught.value)
         assert "sesame" not in plan_text(df)
 
@@ -248,3 +277,10 @@ def test_every_reason_of_a_row_that_is_read_is_counted_under_its_word(spark: Spa
     df = frame(spark, []).transform(from_registry(world.plan(), engine="arrow", on_error="null", observe="n"))
     counted = set(re.findall(r" AS (\w+)#", plan_text(df)))
     assert {reason.value for reason in Reason} - counted == {"TOMBSTONE", "ENCODE_FAILED"}
+
+
+def _created(broker: KraftBroker, world: World) -> str:
+    topic = f"reading-{uuid4().hex[:8]}"
+    broker.create_topic(topic, 1)
+    assert world.payload(1, topic=topic)  # registers the columns
+    return topic

@@ -348,6 +348,23 @@ class TestWriting:
             batch.select(names).to_pylist() for batch in read
         ]
 
+    def test_only_what_is_marked_is_written_as_a_tombstone(self, topic: Topic) -> None:
+        schema = struct(key="binary", ID="long", _srfix_tombstone="boolean")
+        marked, other = (
+            pa.RecordBatch.from_pydict(
+                {"key": [b"k"], "ID": pa.array([None], pa.int64()), "_srfix_tombstone": pa.array([mark])}
+            )
+            for mark in (True, False)
+        )
+        with pytest.raises(
+            EncodeError, match=r"^Row 0 of the batch: _srfix_tombstone is true\. Written, it would delete"
+        ):
+            write(topic, marked, schema, metadata="key")
+        for batch in (marked, other):
+            assert write(topic, batch, schema, metadata="key", tombstones="write") == 1
+        sent = [row["value"] for batch in batches(planned(topic, format="raw")) for row in batch.to_pylist()]
+        assert [value is None for value in sent] == [True, False]
+
     def test_a_raw_null_is_not_written_by_accident(self, topic: Topic) -> None:
         batch = pa.RecordBatch.from_pydict({"value": pa.array([None], pa.binary())})
         with pytest.raises(

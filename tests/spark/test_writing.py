@@ -27,7 +27,16 @@ from srfix.serde.columns import Array, Column, Columns, ColumnType, Decimal, Map
 from srfix.serde.errors import BadRowError, ColumnError, EngineRefusedError, UsageError, WorkerPackageError
 from srfix.serde.formats.table import Format
 from srfix.serde.registry import RegistryClient
-from srfix.serde.spark import clear_errors, from_registry, plan_read, plan_write, to_registry, write_stream, write_topic
+from srfix.serde.spark import (
+    clear_errors,
+    from_registry,
+    good_rows,
+    plan_read,
+    plan_write,
+    to_registry,
+    write_stream,
+    write_topic,
+)
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.write_plan import WritePlan
 from srfix.serde.subjects import Role
@@ -324,7 +333,7 @@ class TestFraming:
         name, guid = in_header.record_header
         df = spark.sql(
             "SELECT CAST(value AS STRUCT<id: INT>) AS value, "
-            "CAST(headers AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers "
+            "CAST(headers AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers, value IS NULL AS _srfix_tombstone "
             f"FROM VALUES (struct(7), array(struct('a', X'01'), struct('{name}', X'02'))), "
             "(struct(8), NULL), (NULL, array(struct('b', X'03'))) AS t(value, headers)"
         )
@@ -361,8 +370,72 @@ class TestNullRows:
             clear_errors(),
         ):
             df.transform(to_registry(plan, engine=engine)).select("value").collect()
-        written = payloads(df.transform(to_registry(plan, engine=engine, null_rows="tombstone")))
-        assert written == [b"\0\0\0\0\1\2\2", None]
+        with pytest.raises(
+            UsageError, match=r"the frame has no column _srfix_tombstone: a null row may as well be one that could"
+        ):
+            df.transform(to_registry(plan, engine=engine, null_rows="tombstone"))
+        marked = df.withColumn("_srfix_tombstone", F.col("value").isNull())
+        assert payloads(marked.transform(to_registry(plan, engine=engine, null_rows="tombstone"))) == [
+            b"\0\0\0\0\1\2\2",
+            None,
+        ]
+        flat = marked.select("key", "value.*", "_srfix_tombstone")
+        assert payloads(flat.transform(to_registry(plan, engine=engine, null_rows="tombstone"))) == [
+            b"\0\0\0\0\1\2\2",
+            None,
+        ]
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_only_what_was_read_as_a_tombstone_is_written_as_one(self, spark: SparkSession, engine: Engine) -> None:
+        """Frames whose reasons were dropped, or that were read with on_error="null": bad rows are null there as well, and
+        written they deleted their keys."""
+        registry = MemoryRegistry()
+        plan = plan_write(registry, "users", "ID INT")
+        read = plan_read(None, "users", "ID INT", format=Format.JSON)
+        sent = spark.sql(
+            """SELECT n, CAST(body AS BINARY) AS value FROM VALUES (1, '{"ID":1}'), (2, NULL), (3, '{"ID":') AS t(n, body)"""
+        )
+        for frame in (
+            sent.transform(from_registry(read, on_error="quarantine")).drop(
+                "_srfix_reason", "_srfix_message", "_srfix_payload"
+            ),
+            sent.transform(from_registry(read, on_error="null")),
+        ):
+            written = frame.transform(to_registry(plan, engine=engine, null_rows="tombstone"))
+            assert payloads(written.where("n < 3")) == [b"\0\0\0\0\1\2\2", None]
+            with (
+                pytest.raises(
+                    BadRowError, match=r"The row is null, and is not marked as a tombstone: it may be one that could"
+                ),
+                clear_errors(),
+            ):
+                payloads(written)
+        good = good_rows(sent.transform(from_registry(read, on_error="quarantine")))
+        assert payloads(good.transform(to_registry(plan, engine=engine, null_rows="tombstone"))) == [
+            b"\0\0\0\0\1\2\2",
+            None,
+        ]
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_a_flat_frame_with_reasons_has_its_tombstones_and_bad_rows(
+        self, spark: SparkSession, engine: Engine
+    ) -> None:
+        """As format("srfix") gives them: there is no struct that could be null."""
+        plan = plan_write(MemoryRegistry(), "users", "ID INT, NAME STRING")
+        df = spark.sql(
+            "SELECT * FROM VALUES (1, 'a', CAST(NULL AS STRING)), (NULL, NULL, 'TOMBSTONE'), (NULL, NULL, NULL), "
+            "(NULL, NULL, 'TRUNCATED') AS t(ID, NAME, _srfix_reason)"
+        )
+        write = to_registry(plan, engine=engine, null_rows="tombstone")
+        assert payloads(df.where("_srfix_reason IS NULL OR _srfix_reason = 'TOMBSTONE'").transform(write)) == [
+            b"\0\0\0\0\1\2\2\2\2a",
+            None,
+            b"\0\0\0\0\1\0\0",
+        ]
+        with pytest.raises(BadRowError, match=r"The row could not be read \(TRUNCATED\)"), clear_errors():
+            payloads(df.transform(write))
+        with pytest.raises(BadRowError, match=r"The row is null, and written it would delete its key"), clear_errors():
+            payloads(df.where("_srfix_reason = 'TOMBSTONE'").transform(to_registry(plan, engine=engine)))
 
     @pytest.mark.parametrize("engine", ENGINES)
     def test_what_could_not_be_read_never_becomes_a_tombstone(self, spark: SparkSession, engine: Engine) -> None:
@@ -389,7 +462,8 @@ class TestNullRows:
             clear_errors(),
         ):
             df.transform(to_registry(plan, engine=engine)).select("value").collect()
-        written = payloads(df.transform(to_registry(plan, engine=engine, null_rows="tombstone")))
+        marked = df.withColumn("_srfix_tombstone", F.col("id").isNull())
+        written = payloads(marked.transform(to_registry(plan, engine=engine, null_rows="tombstone")))
         assert written == [b"\0\0\0\0\1\2", None]
 
     @pytest.mark.parametrize("engine", ENGINES)

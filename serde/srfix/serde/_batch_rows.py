@@ -12,12 +12,14 @@ from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.errors import (
     CasingError,
     CoercionError,
+    ColumnNotFedError,
     DecodeError,
     DualSubjectError,
     EncodeError,
     ImpossibleSchemaIdError,
     IncompatibleTypeError,
     NoSubjectError,
+    NothingFedError,
     OutOfRangeError,
     PayloadBoundError,
     PayloadTooShortError,
@@ -79,6 +81,8 @@ class Reason(Enum):
     TRUNCATED = "TRUNCATED"
     TRAILING_BYTES = "TRAILING_BYTES"
     BEYOND_BOUNDS = "BEYOND_BOUNDS"
+    NOTHING_FED = "NOTHING_FED"
+    COLUMN_NOT_FED = "COLUMN_NOT_FED"
     TYPE_MISMATCH = "TYPE_MISMATCH"
     BAD_VALUE = "BAD_VALUE"
     OVERFLOW = "OVERFLOW"
@@ -106,6 +110,8 @@ _REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
     (TruncatedBodyError, Reason.TRUNCATED),
     (TrailingBytesError, Reason.TRAILING_BYTES),
     (PayloadBoundError, Reason.BEYOND_BOUNDS),
+    (NothingFedError, Reason.NOTHING_FED),
+    (ColumnNotFedError, Reason.COLUMN_NOT_FED),
     (IncompatibleTypeError, Reason.TYPE_MISMATCH),
     (OutOfRangeError, Reason.OVERFLOW),
     (CoercionError, Reason.BAD_VALUE),

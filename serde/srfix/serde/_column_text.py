@@ -1,22 +1,29 @@
-"""Columns as text, in ksqlDB's words: `ID BIGINT KEY, TAGS ARRAY<STRING>, ADDRESS STRUCT<STREET STRING, ZIP INT>`.
+"""Columns as text, in ksqlDB's words: `ID BIGINT KEY, TAGS ARRAY<STRING>, ADDRESS STRUCT<STREET STRING, ZIP INT>`; or in
+Spark's: `id long NOT NULL, address struct<street:string,zip:int>`.
 
-    columns     = [ "(" ] column { "," column } [ ")" ]
-    column      = name type [ "KEY" | "PRIMARY" "KEY" ]
+    columns     = [ "(" ] column { "," column } [ ")" ] | "STRUCT" "<" column { "," column } ">"
+    column      = name [ ":" ] type [ "KEY" | "PRIMARY" "KEY" ] { "NOT" "NULL" | "COMMENT" "'" … "'" }
     name        = letter or "_", then letters, digits, "_", "@"    (upper-cased; no reserved word)
                 | digit, then at least one of the same             (upper-cased; nothing that reads as a number)
                 | "`" … "`" | '"' … '"'                            (verbatim; a doubled quote stands for one)
     type        = "ARRAY" "<" type ">" | type "ARRAY"
                 | "MAP" "<" type "," type ">"
-                | "STRUCT" "<" [ name type { "," name type } ] ">"
-                | "DECIMAL" "(" precision "," scale ")"
+                | "STRUCT" "<" [ field { "," field } ] ">"         (field: a column that is no key)
+                | "DECIMAL" [ "(" precision [ "," scale ] ")" ]    (Spark's: 10 digits, none behind the point)
                 | scalar [ "(" parameter { "," parameter } ")" ]   (the parameters say nothing: VARCHAR(255) is STRING)
     scalar      = BOOLEAN | INT | INTEGER | BIGINT | DOUBLE | STRING | VARCHAR | BYTES | DATE | TIME | TIMESTAMP
+                | TINYINT | BYTE | SMALLINT | SHORT | LONG | FLOAT | REAL | CHAR | CHARACTER | BINARY | TIMESTAMP_LTZ
+    decimal     = DECIMAL | DEC | NUMERIC
 
-That is `tableElements` of ksqlDB's `SqlBase.g4` with `ParserUtil.getIdentifierText`, `SqlTypeParser` and
+The last line of the scalars, DEC, NUMERIC, colons, NOT NULL and COMMENT are Spark's (`StructType.fromDDL`, `simpleString`);
+its types become the columns that `columns_from_spark` makes of them. NOT NULL and COMMENT say nothing here: any column may be
+null. Names are in upper case unless they are quoted, in Spark's words too: a StructType keeps them as they are.
+
+The rest is `tableElements` of ksqlDB's `SqlBase.g4` with `ParserUtil.getIdentifierText`, `SqlTypeParser` and
 `SqlPrimitiveType`. Keywords may have any case. An empty STRUCT is `STRUCT< >`: the lexer takes `<>` for "not equal".
 
 Read in the grammar, but refused here by name: HEADERS columns, which no key and no value holds; `CREATE TYPE`'s own types,
-and `${variables}`, which only a server knows.
+and `${variables}`, which only a server knows; Spark's TIMESTAMP_NTZ, which is no instant.
 """
 
 from __future__ import annotations
@@ -45,6 +52,23 @@ from srfix.serde.errors import ColumnError
 __all__ = ["parse_columns", "print_columns", "print_type"]
 
 _SCALARS: Final = {type_.value: type_ for type_ in ScalarType} | {"INT": ScalarType.INTEGER, "VARCHAR": STRING}
+_SPARKS_SCALARS: Final = {
+    "BINARY": ScalarType.BYTES,
+    "BYTE": ScalarType.INTEGER,
+    "CHAR": STRING,
+    "CHARACTER": STRING,
+    "FLOAT": ScalarType.DOUBLE,
+    "LONG": ScalarType.BIGINT,
+    "REAL": ScalarType.DOUBLE,
+    "SHORT": ScalarType.INTEGER,
+    "SMALLINT": ScalarType.INTEGER,
+    "TIMESTAMP_LTZ": ScalarType.TIMESTAMP,
+    "TINYINT": ScalarType.INTEGER,
+}
+"""Spark's words beside ksqlDB's → what `columns_from_spark` makes of them."""
+_DECIMAL_WORDS: Final = ("DECIMAL", "DEC", "NUMERIC")
+_SPARKS_DECIMAL: Final = (10, 0)
+"""Precision and scale of a DECIMAL that names none, or no scale."""
 _TYPES: Final = ", ".join((*_SCALARS, "DECIMAL", "ARRAY", "MAP", "STRUCT"))
 _MAX_INTEGER: Final = 2**31 - 1
 
@@ -95,6 +119,13 @@ class _Parser:
         self._token = next_token(text, 0)
 
     def whole(self) -> Columns:
+        if self._keyword() == "STRUCT" and next_token(self._text, self._token.end).text in ("<", "<>"):
+            fields = self._struct(0).fields  # all columns, as a StructType's simpleString has them
+            if not fields:
+                raise ColumnError("The column list is a STRUCT without fields. Name one column at least.")
+            if self._token.kind != "end":
+                self._fail("the end of the text")
+            return fields
         in_brackets = self._take("(")
         columns = [self._column()]
         while self._take(","):
@@ -137,8 +168,22 @@ class _Parser:
 
     def _column(self) -> Column:
         name = self._name("a column name")
+        self._take(":")
         type_ = self._type(1)
-        return Column(name, type_, self._namespace())
+        self._remarks()
+        namespace = self._namespace()
+        self._remarks()
+        return Column(name, type_, namespace)
+
+    def _remarks(self) -> None:
+        """What Spark's DDL has behind a type: nothing of it makes a difference here."""
+        while (keyword := self._keyword()) in ("NOT", "COMMENT"):
+            self._advance()
+            if keyword == "NOT" and self._keyword() != "NULL":
+                self._fail("NULL after NOT")
+            if keyword == "COMMENT" and self._token.kind not in ("text", "quoted"):
+                self._fail("a text in quotes after COMMENT")
+            self._advance()
 
     def _name(self, what: str) -> str:
         token = self._token
@@ -213,7 +258,7 @@ class _Parser:
                 return Map(values, keys)
             case "STRUCT":
                 return self._struct(depth)
-            case "DECIMAL":
+            case word if word in _DECIMAL_WORDS:
                 return self._decimal()
             case _:
                 return self._scalar()
@@ -235,15 +280,19 @@ class _Parser:
 
     def _field(self, depth: int) -> Column:
         name = self._name("a field name")
-        return Column(name, self._type(depth + 1))
+        self._take(":")
+        type_ = self._type(depth + 1)
+        self._remarks()
+        return Column(name, type_)
 
     def _decimal(self) -> Decimal:
         start = self._advance().start
-        self._expect("(", instead="'(' and precision and scale, such as DECIMAL(10, 2)")
-        precision = self._integer("the precision")
-        self._expect(",")
-        scale = self._integer("the scale")
-        self._expect(")")
+        precision, scale = _SPARKS_DECIMAL
+        if self._take("("):
+            precision = self._integer("the precision")
+            if self._take(","):
+                scale = self._integer("the scale")
+            self._expect(")", instead="',' or ')'")
         try:
             return Decimal(precision, scale)
         except ColumnError as error:
@@ -262,7 +311,12 @@ class _Parser:
         token = self._token
         known = token.kind in ("word", "quoted")
         word = declared_name(token.text[1:-1] if token.kind == "quoted" else token.text)
-        type_ = _SCALARS.get(word) if known else None
+        type_ = _SCALARS.get(word) or _SPARKS_SCALARS.get(word) if known else None
+        if type_ is None and known and word == "TIMESTAMP_NTZ":
+            raise ColumnError(
+                f"The column list has TIMESTAMP_NTZ at character {token.start + 1}: a time on a clock somewhere, and no "
+                "instant, which no column holds. For instants take TIMESTAMP; for the number as it was written, BIGINT."
+            )
         if type_ is None:
             self._fail(f"a type: {_TYPES}" if token.kind != "end" else "a type")
         self._advance()

@@ -1,7 +1,8 @@
 """The words and signs of a column list, as the lexer of ksqlDB's `SqlBase.g4` cuts them: the longest match wins.
 
 White space is blank, tab and line ends; comments are `-- …` to the end of the line and `/* … */`. As in the grammar, the
-character after `--` belongs to the comment whatever it is: a line of nothing but `--` takes the next line with it.
+character after `--` belongs to the comment whatever it is: a line of nothing but `--` takes the next line with it. A colon is
+Spark's, between a name and its type.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _KINDS: Final[tuple[tuple[TokenKind, re.Pattern[str]], ...]] = (
     ("quoted", re.compile(r'`[^`]*+(?:``[^`]*+)*+`|"[^"]*+(?:""[^"]*+)*+"')),
     ("text", re.compile(r"'[^']*+(?:''[^']*+)*+'")),
     ("variable", re.compile(rf"\$\{{[{_LETTER}_][{_LETTER}0-9_@]*\}}")),
-    ("sign", re.compile(r"<>|!=|<=|>=|\|\||:=|->|=>|[<>(),=+*/%.;\[\]-]")),
+    ("sign", re.compile(r"<>|!=|<=|>=|\|\||:=|->|=>|[<>(),:=+*/%.;\[\]-]")),
 )
 """In the grammar's order, by which ties are decided: `12` is an integer and `1E5` a number, but `1E5X` is a name."""
 

@@ -16,6 +16,8 @@ from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SrfixError
+from srfix.serde.formats._avro_columns import columns_from_avro
+from srfix.serde.formats._avro_resolution import ReaderSchema, usable_reader
 from srfix.serde.formats.table import Format, check_schema_type, format_of
 from srfix.serde.interface import Context, Value
 from srfix.serde.resolve import Resolver
@@ -41,12 +43,25 @@ class FramedDeserializer:
         columns: Columns | None = None,
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,
+        strict: bool = False,
+        reader_schema: str | ReaderSchema | None = None,
     ) -> None:
-        """:raises ColumnError: if the columns cannot be used."""
+        """
+        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
+        :param reader_schema: an Avro schema whose aliases and defaults count (Avro's schema resolution). Without columns a
+            row has its fields.
+        :raises ColumnError: if the columns cannot be used.
+        :raises SchemaError: if the reader's schema is none of Avro.
+        :raises UsageError: if there is a reader's schema, and ksqlDB's own case rules.
+        """
         self._resolver = resolver
+        self._reader = usable_reader(reader_schema, case_rule)
+        if self._reader is not None and columns is None:
+            columns = columns_from_avro(self._reader.text, names="keep", references=self._reader.references)
         self._columns = None if columns is None else usable_columns(columns)
         self._case_rule = case_rule
         self._wrap = wrap
+        self._strict = strict
         self._plans: dict[tuple[bytes, str, str], Decode] = {}
         self._guid_plans: dict[tuple[UUID, str, str], Decode] = {}
 
@@ -106,7 +121,12 @@ class FramedDeserializer:
         if not half.wrapped or format_of(resolved.schema.schema_type) is not Format.AVRO:
             return None
         return values_decoder(
-            resolved.schema.text, columns=half.columns, case_rule=self._case_rule, references=resolved.references
+            resolved.schema.text,
+            columns=half.columns,
+            case_rule=self._case_rule,
+            references=resolved.references,
+            strict=self._strict,
+            reader=self._reader,
         )
 
     def _is_named_by_header(self, ctx: Context) -> bool:
@@ -152,13 +172,19 @@ class FramedDeserializer:
         else:
             format_ = format_of(schema.schema_type)
         half = None if self._columns is None else half_of(self._columns, role, self._wrap)
-        decode = decode_plan(format_, schema.text, half, self._case_rule, resolved.references)
+        decode = decode_plan(
+            format_, schema.text, half, self._case_rule, resolved.references, strict=self._strict, reader=self._reader
+        )
         if self._validate and format_ is Format.JSON_SR:
             return validated_decode(decode, schema, resolved.references)
         return decode
 
     def __reduce__(self) -> tuple[object, ...]:
         options: dict[str, Any] = {"columns": self._columns, "case_rule": self._case_rule, "wrap": self._wrap}
+        if self._strict:
+            options["strict"] = True
+        if self._reader is not None:
+            options["reader_schema"] = self._reader
         if self._validate:
             options["validate"] = True
         return partial(type(self), **options), (self._resolver,)

@@ -10,6 +10,7 @@ from srfix.serde._half import Half, half_of
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import CasingError, DecodeError, EncodeError
+from srfix.serde.formats._avro_resolution import ReaderSchema
 from srfix.serde.formats.table import Format, check_schema_type, module_of, schema_module_of
 from srfix.serde.interface import Value
 from srfix.serde.registry.models import Schema
@@ -93,7 +94,14 @@ class ColumnPlans:
 
 
 def decode_plan(
-    format_: Format, text: str | None, half: Half | None, case_rule: CaseRule, references: tuple[str, ...] = ()
+    format_: Format,
+    text: str | None,
+    half: Half | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    *,
+    strict: bool = False,
+    reader: ReaderSchema | None = None,
 ) -> Decode:
     """A plan for reading; without a half, the body as the writer has it."""
     return module_of(format_).decoder(
@@ -102,6 +110,8 @@ def decode_plan(
         case_rule=case_rule,
         references=references,
         wrapped=half is None or half.wrapped,
+        strict=strict,
+        reader=reader,
     )
 
 

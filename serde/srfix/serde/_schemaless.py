@@ -105,6 +105,21 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone]):
 class SchemalessDeserializer(_Schemaless[Decode]):
     """Reads payloads without a schema. Thread-safe and picklable."""
 
+    def __init__(
+        self,
+        columns: Columns | None = None,
+        *,
+        case_rule: CaseRule = CaseRule.UNIQUE,
+        wrap: bool | None = None,
+        strict: bool = False,
+    ) -> None:
+        """
+        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
+        :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+        """
+        self._strict = strict
+        super().__init__(columns, case_rule=case_rule, wrap=wrap)
+
     def __call__(self, payload: bytes | None, ctx: Context) -> Value:
         """The row; None for a null payload.
 
@@ -120,4 +135,8 @@ class SchemalessDeserializer(_Schemaless[Decode]):
             raise read_from(error, ctx) from error
 
     def _made(self, half: Half | None) -> Decode:
-        return decode_plan(self._format, None, half, self._case_rule)
+        return decode_plan(self._format, None, half, self._case_rule, strict=self._strict)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        made = partial(type(self), case_rule=self._case_rule, wrap=self._wrap, strict=self._strict)
+        return made, (self._columns,)

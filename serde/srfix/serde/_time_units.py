@@ -30,7 +30,17 @@ from srfix.serde._connect_schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME, Co
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import IncompatibleTypeError, TimeUnitError
 
-__all__ = ["MICROS", "MILLIS", "NANOS", "TimeUnit", "column_of", "reads_units", "refusal_in_unit", "time_unit"]
+__all__ = [
+    "MICROS",
+    "MILLIS",
+    "NANOS",
+    "TimeUnit",
+    "as_written",
+    "column_of",
+    "reads_units",
+    "refusal_in_unit",
+    "time_unit",
+]
 
 MILLIS: Final = 1_000
 """Milliseconds: so many in a second."""
@@ -38,6 +48,9 @@ MICROS: Final = 1_000_000
 """Microseconds."""
 NANOS: Final = 1_000_000_000
 """Nanoseconds."""
+
+
+_UNITS: Final = {MILLIS: "milliseconds", MICROS: "microseconds", NANOS: "nanoseconds"}
 
 
 class _Counts(Enum):
@@ -58,6 +71,13 @@ class TimeUnit:
     """What they count."""
     per_second: int = 0
     """How many are a second: `MILLIS`, `MICROS` or `NANOS`; 0 for days, and where no column takes them."""
+
+    @property
+    def numbers(self) -> str:
+        """What the numbers are, in words that are the same for all names of one unit."""
+        if not self.per_second:
+            return self.counts.value if self.counts is _Counts.DAYS else self.word
+        return f"{self.counts.value} in {_UNITS[self.per_second]}"
 
 
 _INT32: Final = frozenset({ConnectType.INT32})
@@ -165,3 +185,8 @@ def _instead(writer: ConnectType, unit: TimeUnit) -> str:
 def column_of(unit: TimeUnit) -> ScalarType | None:
     """The column that holds such values; None if no column but a number does."""
     return _COLUMNS.get(unit.counts)
+
+
+def as_written(unit: TimeUnit | None, column: ColumnType) -> TimeUnit | None:
+    """The unit of the numbers that a column takes as they were written; None if it reads them by it, or there is none."""
+    return None if column in _TAKES else unit

@@ -9,6 +9,7 @@
 | `BAD_SCHEMA`, `AMBIGUOUS_CASE` | `SchemaError`, `CasingError` |
 | `TRUNCATED`, `TRAILING_BYTES`, `DECODE_FAILED` | `TruncatedBodyError`, `TrailingBytesError`, other `DecodeError` |
 | `BEYOND_BOUNDS` | `PayloadBoundError`: more than any payload may ask for (`srfix.serde.bounds`) |
+| `NOTHING_FED`, `COLUMN_NOT_FED` | `NothingFedError`: the writer feeds none of the columns; `ColumnNotFedError` (`strict`) |
 | `TYPE_MISMATCH`, `BAD_VALUE`, `OVERFLOW` | `IncompatibleTypeError`, `CoercionError`, `OutOfRangeError` |
 | `ENCODE_FAILED` | `EncodeError` |
 

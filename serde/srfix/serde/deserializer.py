@@ -10,9 +10,16 @@
 | `WindowedDeserializer(deserializer, kind)` | a windowed key: a key of any of these, and its window |
 
 With columns a row has exactly those, in their order, fed by the writer's fields under the case rule; a column that no
-field feeds is None. Columns that are marked as KEY make the keys, the others the values (by `ctx.field`); where none is
-marked, all make either. `wrap` says whether a single column stands in a record: None is ksqlDB's default, by which a
-key's does not. A bare null is `{column: None}`; None, whatever the columns, is a null payload.
+field feeds is None. What feeds none of them is no row of theirs (`NothingFedError`): another record type, or columns that are
+misspelt; a field that holds null feeds its column. With `strict=True` every column must be fed.
+
+With `reader_schema=…` (Avro) its aliases and defaults count, as in Avro's schema resolution: a field that was renamed is found
+by its alias, and one that the writer lacks is its default. Without columns a row has its fields. By default, as in ksqlDB,
+neither counts.
+
+Columns that are marked as KEY make the keys, the others the values (by `ctx.field`); where none is marked, all make either.
+`wrap` says whether a single column stands in a record: None is ksqlDB's default, by which a key's does not. A bare null is
+`{column: None}`; None, whatever the columns, is a null payload.
 """
 
 from __future__ import annotations
@@ -23,6 +30,7 @@ from srfix.serde._locating import read_from
 from srfix.serde._schemaless import SchemalessDeserializer
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import DecodeError, UsageError
+from srfix.serde.formats._avro_resolution import ReaderSchema
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, Deserializer, Value
 from srfix.serde.resolve import Resolver
@@ -33,6 +41,7 @@ __all__ = [
     "JsonDeserializer",
     "JsonSchemaDeserializer",
     "KafkaDeserializer",
+    "ReaderSchema",
     "SchemaDeserializer",
     "WindowedDeserializer",
 ]
@@ -84,13 +93,15 @@ class JsonSchemaDeserializer(FramedDeserializer):
         columns: Columns | None = None,
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,
+        strict: bool = False,
         validate: bool = False,
     ) -> None:
         """
+        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
         :param validate: True to check every body against its schema first (needs jsonschema-rs, the extra json-schema).
         :raises ColumnError: if the columns cannot be used.
         """
-        super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap)
+        super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict)
         self._validate = validate
 
 
@@ -118,13 +129,21 @@ class SchemaDeserializer(FramedDeserializer):
         columns: Columns | None = None,
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,
+        strict: bool = False,
+        reader_schema: str | ReaderSchema | None = None,
         validate: bool = False,
     ) -> None:
         """
+        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
+        :param reader_schema: an Avro schema whose aliases and defaults count for Avro bodies.
         :param validate: True to check every JSON body against its schema first (needs jsonschema-rs, the extra json-schema).
         :raises ColumnError: if the columns cannot be used.
+        :raises SchemaError: if the reader's schema is none of Avro.
+        :raises UsageError: if there is a reader's schema, and ksqlDB's own case rules.
         """
-        super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap)
+        super().__init__(
+            resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict, reader_schema=reader_schema
+        )
         self._validate = validate
 
 

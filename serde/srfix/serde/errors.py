@@ -14,6 +14,8 @@
     │   ├── TruncatedBodyError
     │   ├── TrailingBytesError
     │   ├── PayloadBoundError         a body that asks for more than any may (srfix.serde.bounds)
+    │   ├── ColumnNotFedError         a column that the writer does not feed, where every one was asked for
+    │   │   └── NothingFedError       the writer feeds none of the columns: its record is not of their kind
     │   ├── IncompatibleTypeError     a writer type that cannot feed the column
     │   │   └── TimeUnitError         because its numbers are no such day, time or instant
     │   └── CoercionError             a value that does not fit the column that it feeds
@@ -72,6 +74,7 @@ __all__ = [
     "ClusterError",
     "CoercionError",
     "ColumnError",
+    "ColumnNotFedError",
     "DataLossError",
     "DecodeError",
     "DualSubjectError",
@@ -83,6 +86,7 @@ __all__ = [
     "KsqldbError",
     "MalformedHeaderError",
     "NoSubjectError",
+    "NothingFedError",
     "OutOfRangeError",
     "PayloadBoundError",
     "PayloadTooShortError",
@@ -194,6 +198,17 @@ class PayloadBoundError(DecodeError):
 
     bound: str
     """Which bound: the name of a field of `PayloadBounds`."""
+
+
+class ColumnNotFedError(DecodeError):
+    """A column that the writer does not feed, where every column was asked for (`strict`)."""
+
+    columns: tuple[str, ...]
+    """The columns that are not fed, by path: `ADDRESS->CITY`."""
+
+
+class NothingFedError(ColumnNotFedError):
+    """The writer feeds none of the columns: what it wrote is not a row of them, whatever it is."""
 
 
 class IncompatibleTypeError(DecodeError):

@@ -67,7 +67,7 @@ class TestCaseRules:
             (KSQLDB, "FOO INT", {"FOO": 1, "foo": 2}, {"FOO": 2}),
             (KSQLDB, "FOO INT", {"foo": 1, "FOO": 2}, {"FOO": 2}),
             (KSQLDB, "FOO INT", {"FOO": 1, "foo": None}, {"FOO": None}),
-            (KSQLDB, "`caseField` INT", {"CASEFIELD": 1}, {"caseField": None}),
+            (KSQLDB, "`caseField` INT, FOO INT", {"CASEFIELD": 1, "FOO": 2}, {"caseField": None, "FOO": 2}),
             (KSQLDB, "`foo` INT, FOO INT", {"foo": 1}, {"foo": 1, "FOO": None}),
             (KSQLDB_2020, "`col1` INT", {"COL1": 1}, {"col1": 1}),
             (KSQLDB_2020, "`a` INT, A INT", {"a": 1}, {"a": 1, "A": 1}),
@@ -80,7 +80,7 @@ class TestCaseRules:
             ),
             (KSQLDB_2020, "FOO INT", {"FOO": 1, "foo": None}, {"FOO": None}),
             (UNIQUE, "FOO INT", {"FOO": 1, "foo": 2}, {"FOO": 1}),
-            (EXACT, "FOO INT", {"foo": 2}, {"FOO": None}),
+            (EXACT, "FOO INT, `bar` INT", {"foo": 2, "bar": 3}, {"FOO": None, "bar": 3}),
         ],
     )
     def test_the_table_holds(self, rule: CaseRule, columns: str, row: dict[str, object], read: Value) -> None:

@@ -75,8 +75,8 @@ class TestRows:
             "D": [],
         }
 
-    def test_an_empty_object_is_a_row_of_nulls(self) -> None:
-        assert _read("A INT, B INT", "{}") == {"A": None, "B": None}
+    def test_an_object_with_a_null_is_a_row_of_nulls(self) -> None:
+        assert _read("A INT, B INT", '{"A":null}') == {"A": None, "B": None}
 
     def test_a_null_is_no_row(self) -> None:
         assert _read("A INT", "null") is None
@@ -147,9 +147,9 @@ class TestCaseRules:
             ("FOO INT", '{"foo":1,"Foo":null}', {"FOO": None}),
             ("FOO INT", '{"foo":1,"Foo":2,"foo":3}', {"FOO": 2}),  # "foo" keeps its place, before "Foo"
             (
-                "`caseField` INT",
-                '{"CASEFIELD":1}',
-                {"caseField": None},
+                "`caseField` INT, FOO INT",
+                '{"CASEFIELD":1,"FOO":2}',
+                {"caseField": None, "FOO": 2},
             ),  # shouldIgnoreDeserializeJsonObjectCaseMismatch
             ("`caseField` INT", '{"casefield":1,"caseField":2}', {"caseField": 2}),
             ("`foo` INT, FOO INT", '{"foo":1}', {"foo": 1, "FOO": 1}),

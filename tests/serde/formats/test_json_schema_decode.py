@@ -297,11 +297,15 @@ class TestCase:
             _read(self._TWO, "`Foo` STRING", "{}", rule=CaseRule.UNIQUE)
 
     def test_exact_takes_no_other(self) -> None:
-        assert _read(self._TWO, "`Foo` STRING", '{"foo":"b"}', rule=CaseRule.EXACT) == {"Foo": None}
+        assert _read(self._TWO, "`Foo` STRING, `foo` STRING", '{"foo":"b"}', rule=CaseRule.EXACT) == {
+            "Foo": None,
+            "foo": "b",
+        }
 
     def test_a_quoted_name_is_exact(self) -> None:
-        text = '{"type":"object","properties":{"CASEFIELD":{"type":"string"}}}'
-        assert _read(text, "`caseField` STRING", '{"CASEFIELD":"a"}') == {"caseField": None}
+        text = '{"type":"object","properties":{"CASEFIELD":{"type":"string"},"A":{"type":"string"}}}'
+        row = _read(text, "`caseField` STRING, A STRING", '{"CASEFIELD":"a","A":"b"}')
+        assert row == {"caseField": None, "A": "b"}
 
     def test_the_rule_of_2020_reads_plain_json(self) -> None:
         # KsqlJsonDeserializer: the exact key of the body, strings as numbers, and the schema has no say.

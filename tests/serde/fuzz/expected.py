@@ -10,14 +10,14 @@ import base64
 import binascii
 import datetime
 import decimal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from tests.serde.fuzz.same import same
 
-__all__ = ["UNKNOWN", "Unfit", "agrees", "avro_row", "is_known", "json_value"]
+__all__ = ["UNKNOWN", "Unfit", "agrees", "avro_row", "is_known", "json_value", "must_feed"]
 
 
 class Unfit(Exception):
@@ -66,6 +66,15 @@ def _feeds(field: str, column: str, rule: CaseRule, *, has_schema: bool) -> bool
             return field.upper() == column.upper()
         case CaseRule.KSQLDB | CaseRule.KSQLDB_2020:
             return column in (field, field.upper())
+
+
+def must_feed(reader: Columns, names: Iterable[str], rule: CaseRule, *, has_schema: bool) -> None:
+    """What the root of a row needs.
+
+    :raises Unfit: if none of a writer's fields, or a document's keys, feeds a column: that is no row.
+    """
+    if not any(_feeds(name, column.name, rule, has_schema=has_schema) for name in names for column in reader):
+        raise Unfit("nothing feeds a column")
 
 
 def avro_row(reader: Columns, writer: Columns, raw: object, rule: CaseRule) -> object:

@@ -16,7 +16,7 @@ from srfix.serde.formats import avro
 from srfix.serde.resolve import ById
 from tests.serde.confluent.strategies import AvroCase, avro_cases
 from tests.serde.fuzz.avro_reference import AvroReference, Beyond, Loose, Refused
-from tests.serde.fuzz.expected import Unfit, avro_row
+from tests.serde.fuzz.expected import Unfit, avro_row, must_feed
 from tests.serde.fuzz.harness import Fuzz, fuzzed, seeds
 from tests.serde.fuzz.strategies import RowsCase, rows_cases
 from tests.serde.fuzz.topic import OTHERS, Read, Topic
@@ -62,7 +62,9 @@ class TestWithColumns:
 
             def row_of(body: bytes) -> object:
                 if case.wrapped:
-                    return avro_row(case.reader, case.writer, reference.read(body), case.rule)
+                    record = reference.read(body)
+                    must_feed(case.reader, (field.name for field in case.writer), case.rule, has_schema=True)
+                    return avro_row(case.reader, case.writer, record, case.rule)
                 raw = body if reference.is_bytes else reference.read(body)
                 name = case.writer[0].name
                 return avro_row(case.reader, case.writer, {name: raw}, case.rule)

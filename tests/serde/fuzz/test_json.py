@@ -17,7 +17,7 @@ from srfix.serde.formats import json, json_schema
 from srfix.serde.interface import Deserializer, SerdeContext
 from srfix.serde.resolve import ById
 from tests.serde.fuzz import json_reference
-from tests.serde.fuzz.expected import Unfit, is_known, json_value
+from tests.serde.fuzz.expected import Unfit, is_known, json_value, must_feed
 from tests.serde.fuzz.harness import Fuzz, fuzzed, seeds
 from tests.serde.fuzz.json_reference import Beyond, Refused
 from tests.serde.fuzz.mutations import JSON
@@ -82,7 +82,7 @@ class TestWithColumns:
             back = json.encoder(None, columns=case.reader, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
             about = f"{print_columns(case.reader)} {case.rule}"
             for read in bare_reads(fuzz, random, deserialize, texts, JSON, about=about):
-                _check_row(read, case, has_schema=False)
+                _check_row(read, case, has_schema=False, has_properties=False)
                 _check_back(read, deserialize, back, b"")
 
         run()
@@ -104,7 +104,7 @@ class TestWithColumns:
                 if read.schema is None:
                     read.must_be_refused("the registry knows no such schema")
                 elif read.schema.text == text:
-                    _check_row(read, case, has_schema=case.rule is not CaseRule.KSQLDB_2020)
+                    _check_row(read, case, has_schema=case.rule is not CaseRule.KSQLDB_2020, has_properties=True)
 
         run()
         fuzz.check_count()
@@ -121,7 +121,7 @@ def _check(read: Read, reference: Callable[[bytes], object]) -> None:
         read.must_be(expected)
 
 
-def _check_row(read: Read, case: RowsCase, *, has_schema: bool) -> None:
+def _check_row(read: Read, case: RowsCase, *, has_schema: bool, has_properties: bool) -> None:
     try:
         value = json_reference.exact(read.body)
     except Refused as error:
@@ -131,7 +131,7 @@ def _check_row(read: Read, case: RowsCase, *, has_schema: bool) -> None:
     except Beyond:
         return
     try:
-        expected = _row(case, value, has_schema=has_schema)
+        expected = _row(case, value, has_schema=has_schema, has_properties=has_properties)
     except Unfit as error:
         read.must_be_refused(str(error))
         return
@@ -139,10 +139,15 @@ def _check_row(read: Read, case: RowsCase, *, has_schema: bool) -> None:
         read.must_be(expected)
 
 
-def _row(case: RowsCase, value: object, *, has_schema: bool) -> object:
+def _row(case: RowsCase, value: object, *, has_schema: bool, has_properties: bool) -> object:
     if case.wrapped:
         if value is None and has_schema:
             raise Unfit("the schema wants an object")
+        if isinstance(value, dict):
+            # The properties count where a document's keys feed the columns, too: each of them may be left out.
+            names = [field.name for field in case.writer] if has_properties else []
+            names += [] if has_schema else list(value)
+            must_feed(case.reader, names, case.rule, has_schema=has_schema)
         return json_value(Struct(case.reader), value, case.rule, Struct(case.writer) if has_schema else None)
     (column,) = case.reader
     return {column.name: json_value(column.type, value, case.rule, column.type if has_schema else None)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -111,13 +112,68 @@ def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
 
 
 def _without_engines(plan: ReadPlan) -> str:
-    text, _, engines = plan.explain().partition("\n\nEngines\n")
+    text, _, engines = plan.explain(extended=True).partition("\n\nEngines\n")
     assert engines
     return text
 
 
 def _engines(plan: ReadPlan) -> str:
-    return plan.explain().partition("\n\nEngines\n")[2]
+    return plan.explain(extended=True).partition("\n\nEngines\n")[2]
+
+
+SUMMARY: Final = """\
+The values of topic 'users': Avro, case rule unique
+  columns     USERID BIGINT, NAME STRING, ADDRESS STRUCT<CITY STRING, STREET STRING>
+  policy      an id whose schema 'app-store-changelog-value' holds, or else 'users-value' (DualSubject)
+  reads       ids 1, 2, of 'app-store-changelog-value' (1 version), 'users-value' (4 versions)
+  bad rows    id 3 (AMBIGUOUS_CASE); id 4 (TYPE_MISMATCH)
+  refused     id 99
+  null        ADDRESS (id 1)
+  engines     jvm and arrow
+All of it: explain(extended=True)"""
+
+
+class TestSummary:
+    def test_the_incident_to_the_letter(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        for subject, text in (
+            ("app-store-changelog-value", KSQLDB),
+            ("users-value", SOURCE),
+            ("users-value", KSQLDB),
+            ("users-value", AMBIGUOUS),
+            ("users-value", LIST),
+        ):
+            registry.seed(subject, text)
+        policy = DualSubject(client, first=PHANTOM, second=TopicSubject())
+        assert plan_read(client, "users", COLUMNS, policy=policy, ids=[99], missing_columns="null").explain() == SUMMARY
+
+    def test_it_has_ten_lines_at_most_whatever_there_is_to_say(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        registry.configure("users-value", {"compatibility": "NONE"})
+        fields = ",".join(f'{{"name":"a_column_of_number_{n}","type":"string"}}' for n in range(60))
+        for name in range(30):
+            registry.seed("users-value", f'{{"type":"record","name":"U{name}","fields":[{fields}]}}')
+            registry.seed("users-value", LIST.replace('"U"', f'"L{name}"'))
+        time = '{"type":"int","logicalType":"time-millis"}'
+        registry.seed(
+            "users-value",
+            f'{{"type":"record","name":"N","fields":[{{"name":"name","type":"string"}},{{"name":"t","type":{time}}},'
+            '{"name":"a_column_of_number_0","type":"string"}]}',
+        )
+        lines = plan_read(client, "users", NEWEST, ids=range(900, 950)).explain().splitlines()
+        assert len(lines) == 10
+        assert max(map(len, lines)) <= 120
+        assert lines[2] == "  newest      version 61 of 'users-value'; left out ->t"
+        assert lines[6].startswith("  refused     ids 900, 901, ")
+        assert lines[6].endswith(" and 42 more")
+
+
+class TestSchema:
+    def test_it_is_the_struct_type_of_the_rows(self, client: RegistryClient) -> None:
+        types = pytest.importorskip("pyspark.sql.types")
+        schema = plan_read(client, "users", "id long, `tags` array<string>").schema
+        assert schema == types.StructType.fromJson(json.loads(plan_read(client, "users", schema).spark_schema()))
+        assert schema.simpleString() == "struct<ID:bigint,tags:array<string>>"
 
 
 class TestExplain:
@@ -128,7 +184,7 @@ class TestExplain:
         registry.seed("users-value", AMBIGUOUS)
         registry.seed("users-value", LIST)
         policy = DualSubject(client, first=PHANTOM, second=TopicSubject())
-        plan = plan_read(client, "users", COLUMNS, policy=policy, ids=[99])
+        plan = plan_read(client, "users", COLUMNS, policy=policy, ids=[99], missing_columns="null")
         assert _without_engines(plan) == INCIDENT
 
     def test_schemas_that_are_read_alike_are_shown_once(
@@ -170,11 +226,13 @@ class TestExplain:
         self, client: RegistryClient, policy: Callable[[RegistryClient], Resolver] | None, words: str
     ) -> None:
         plan = plan_read(client, "users", "ID INT", policy=None if policy is None else policy(client))
-        assert f"\n  policy      {words}\n" in plan.explain()
+        assert f"\n  policy      {words}\n" in plan.explain(extended=True)
 
     @pytest.mark.parametrize("rule", CaseRule)
     def test_the_case_rule(self, client: RegistryClient, rule: CaseRule) -> None:
-        assert f"\n  case rule   {rule.value}: " in plan_read(client, "users", "ID INT", case_rule=rule).explain()
+        assert f"\n  case rule   {rule.value}: " in plan_read(client, "users", "ID INT", case_rule=rule).explain(
+            extended=True
+        )
 
     def test_a_schema_without_a_serde(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed("users-value", 'syntax = "proto3"; message U { int64 id = 1; }', schema_type="PROTOBUF")
@@ -189,19 +247,29 @@ class TestExplain:
     ) -> None:
         registry.seed("users-value", SOURCE)
         columns = ", ".join(f"COLUMN_{number} STRING" for number in range(40))
-        lines = plan_read(client, "users", columns, ids=[99]).explain().splitlines()
+        lines = (
+            plan_read(client, "users", columns, ids=[99], missing_columns="null").explain(extended=True).splitlines()
+        )
         assert max(len(line) for line in lines if "<-" not in line) <= 120
 
     def test_it_is_the_same_text_each_time(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed("users-value", SOURCE)
-        assert len({plan_read(client, "users", COLUMNS, ids=[9, 7, 8]).explain() for _ in range(3)}) == 1
+        assert (
+            len(
+                {
+                    plan_read(client, "users", COLUMNS, ids=[9, 7, 8], missing_columns="null").explain(extended=True)
+                    for _ in range(3)
+                }
+            )
+            == 1
+        )
 
 
 class TestEngines:
     def test_the_jvm_engine_says_what_it_cannot_see(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed("users-value", SOURCE)
         registry.seed("users-value", SOURCE.replace('"U"', '"V"'))
-        text = _engines(plan_read(client, "users", COLUMNS))
+        text = _engines(plan_read(client, "users", COLUMNS, missing_columns="null"))
         assert text.startswith(ENGINES)
         flat = " ".join(text.split())
         assert all(f"- {' '.join(sentence.split())}" in flat for sentence in UNSEEN)

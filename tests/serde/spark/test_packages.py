@@ -27,6 +27,16 @@ class TestPackages:
     def test_for_4_1_the_kafka_source_is_that_of_4_1(self) -> None:
         assert "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1" in packages("4.1.2").coordinates
 
+    def test_for_4_2_the_avro_functions_are_those_of_4_1(self) -> None:
+        assert packages("4.2.1").coordinates[:2] == (
+            "org.apache.spark:spark-avro_2.13:4.1.1",
+            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+        )
+
+    def test_3_5_is_built_with_scala_2_12(self) -> None:
+        assert packages("3.5.9").coordinates[0] == "org.apache.spark:spark-avro_2.12:3.5.1"
+        assert packages("3.5.9", scala="2.13").coordinates[0] == "org.apache.spark:spark-avro_2.13:3.5.1"
+
     @pytest.mark.parametrize("line", RELEASES)
     def test_a_line_of_the_table_needs_no_words(self, line: str) -> None:
         assert packages(f"{line}.7").note is None
@@ -53,7 +63,7 @@ class TestPackages:
         assert scala == [1, 1, 1, 0, 0]
 
     @pytest.mark.parametrize(
-        ("version", "line"), [("4.2.0", "4.1"), ("5.0.0", "4.3"), ("3.5.8", "4.0"), ("4.10.0", "4.3")]
+        ("version", "line"), [("3.4.4", "3.5"), ("5.0.0", "4.3"), ("3.6.0", "3.5"), ("4.10.0", "4.3")]
     )
     def test_a_version_that_is_not_known_gets_the_nearest_below_and_words(self, version: str, line: str) -> None:
         found = packages(version)
@@ -81,10 +91,11 @@ class TestPackages:
         with pytest.raises(UsageError, match=r"^No PySpark is installed here\. Name the version of Spark: packages"):
             packages()
 
-    @pytest.mark.parametrize("line", ["4.1", "4.3"])
+    @pytest.mark.parametrize("line", RELEASES)
     def test_the_fixtures_fetch_the_same_versions(self, line: str) -> None:
         jars = RELEASES[line]
         assert dict(spark_jars(line).properties) == {
+            "scala.version": jars.scala,
             "spark.avro.version": jars.avro,
             "spark.kafka.version": jars.kafka,
             "spark.token.provider.version": jars.token_provider,

@@ -179,13 +179,13 @@ class TestWhatIsAskedFor:
         registry.seed("users-value", UPPER)
         registry.forget_requests()
         plan_read(client, "users", NEWEST, policy=_dual(client))
-        asked = [(request.method, request.path.partition("?")[0]) for request in registry.requests]
+        asked = sorted((request.method, request.path.partition("?")[0]) for request in registry.requests)
         assert asked == [
-            ("GET", "/subjects/users-value/versions/latest"),
             ("GET", f"/subjects/{PHANTOM_VALUE}/versions"),
             ("GET", f"/subjects/{PHANTOM_VALUE}/versions/1"),
             ("GET", "/subjects/users-value/versions"),
             ("GET", "/subjects/users-value/versions/1"),
+            ("GET", "/subjects/users-value/versions/latest"),
             ("POST", f"/subjects/{PHANTOM_VALUE}"),
             ("POST", f"/subjects/{PHANTOM_VALUE}"),
             ("POST", "/subjects/users-value"),
@@ -423,7 +423,7 @@ class TestProblems:
         self, registry: FixtureRegistry, client: RegistryClient, plan: ReadPlan
     ) -> None:
         mixed = plan_read(client, "users", COLUMNS, format=None)
-        assert [planned.problem is None for planned in mixed.schemas] == [True, False, False, True, False]
+        assert [planned.problem is None for planned in mixed.schemas] == [True, False, False, False, False]
 
     def test_a_type_inside_a_nullable_record_is_no_problem_of_every_row(
         self, registry: FixtureRegistry, client: RegistryClient

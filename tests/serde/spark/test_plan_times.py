@@ -36,7 +36,50 @@ def _seed(registry: FixtureRegistry, **fields: Json) -> int:
     return registry.seed("users-value", json.dumps(record(**fields)))
 
 
+MICROS: Final = "io.debezium.time.MicroTimestamp"
 LOCAL: Final = logical("long", "local-timestamp-micros")
+
+
+class TestNumbersOfDifferentUnits:
+    """A column that takes numbers as they are, and versions whose numbers are not the same."""
+
+    @pytest.mark.parametrize(
+        ("column", "types", "path"),
+        [
+            ("A BIGINT", (logical("long", "timestamp-millis"), logical("long", "timestamp-micros")), "A"),
+            ("A STRING", (logical("long", "time-micros"), logical("long", "timestamp-micros")), "A"),
+            ("A INT", (logical("int", "date"), logical("int", "time-millis")), "A"),
+            (
+                "A ARRAY<BIGINT>",
+                (array(logical("long", "timestamp-nanos")), array(logical("long", "timestamp-micros"))),
+                "A->ARRAY",
+            ),
+        ],
+    )
+    def test_are_refused(
+        self, registry: FixtureRegistry, client: RegistryClient, column: str, types: tuple[Json, Json], path: str
+    ) -> None:
+        registry.configure("users-value", {"compatibility": "NONE"})
+        for type_ in types:
+            _seed(registry, A=type_)
+        with pytest.raises(ColumnError, match=rf"^The column {path} would hold numbers of different units"):
+            plan_read(client, "users", column)
+        plan_read(client, "users", column, case_rule=CaseRule.KSQLDB)
+
+    def test_are_no_matter_where_the_column_reads_them(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        registry.configure("users-value", {"compatibility": "NONE"})
+        for type_ in ("timestamp-millis", "timestamp-micros"):
+            _seed(registry, A=logical("long", type_))
+        plan_read(client, "users", "A TIMESTAMP")
+
+    def test_nor_where_they_are_the_same_by_another_name_or_say_nothing(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        registry.configure("users-value", {"compatibility": "NONE"})
+        types: list[Json] = [logical("long", "timestamp-micros"), "long", {"type": "long", "connect.name": MICROS}]
+        for type_ in types:
+            _seed(registry, A=type_)
+        plan_read(client, "users", "A BIGINT")
 
 
 class TestTimes:
@@ -138,7 +181,7 @@ class TestNewestOfSpark:
         assert reasons["->t"].startswith("Spark has no such type as TIME.")
         assert reasons["->d"].startswith("Spark's decimals have 38 digits, and this one 39.")
         assert plan.spark_schema()
-        explained = plan.explain()
+        explained = plan.explain(extended=True)
         assert all(f"left out {path}: " in explained for path in reasons)
 
     @pytest.mark.parametrize(

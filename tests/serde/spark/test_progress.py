@@ -43,6 +43,12 @@ class TestStreamProgressOf:
             },
         )
 
+    def test_what_a_stream_counts_unasked_has_no_reasons(self) -> None:
+        name = "srfix values of users"
+        progress = stream_progress_of(said(observedMetrics={name: {"rows": 3, "tombstones": 1, "bad": 2}}))
+        assert progress.counts[name] == ReadCounts(rows=3, tombstones=1, bad=2, by_reason={}, unknown_ids=())
+        assert str(progress).endswith("2 bad in srfix values of users")
+
     def test_a_query_without_a_name_is_called_by_its_id(self) -> None:
         assert stream_progress_of(said(name=None)).query == "f00d"
 

@@ -118,7 +118,7 @@ class TestRead:
         assert found == [{"ID": 0, "_srfix_reason": None}, {"ID": 1, "_srfix_reason": None}]
 
     def test_a_bad_row_says_where_it_was_if_the_files_say_it(self, tmp_path: Path) -> None:
-        table = records(2).set_column(1, "value", pa.array([b"{}", b"{"], pa.binary()))
+        table = records(2).set_column(1, "value", pa.array([b'{"ID":1}', b"{"], pa.binary()))
         pq.write_table(table, tmp_path / "a.parquet")
         with pytest.raises(
             BadRowError, match=r"^srfix: the value of topic 'users', partition 0, offset 1 cannot be read\. "

@@ -7,10 +7,12 @@ from typing import cast
 
 import pytest
 
+from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.columns import parse_columns
 from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.spark._source_frame import FieldKind, Frame, frame_of, spark_json
 from srfix.serde.spark._source_options import SourceOptions, Use, source_options
+from srfix.serde.spark._source_reads import with_columns
 
 LEAST = {"bootstrap.servers": "broker:9092", "topic": "users", "registry": "http://registry:8081"}
 
@@ -161,3 +163,43 @@ class TestByASchema:
         )
         default = frame_of(given)
         assert names(framed(given, cast("dict[str, object]", json.loads(spark_json(default))))) == names(default)
+
+
+class TestWithColumns:
+    """Columns that nobody named are the newest schema's."""
+
+    def given(self, registry: FixtureRegistry, **more: str) -> SourceOptions:
+        least = {"bootstrap.servers": "b:9092", "subscribe": "users", "schema.registry.url": registry.url}
+        return source_options(least | more, Use.SCHEMA)
+
+    def test_they_are_in_its_own_letters_and_what_no_column_holds_is_left_out(self) -> None:
+        time = '{"type":"int","logicalType":"time-millis"}'
+        fields = f'{{"name":"userId","type":"long"}},{{"name":"at","type":{time}}},{{"name":"NAME","type":"string"}}'
+        with FixtureRegistry() as registry:
+            registry.seed("users-value", '{"type":"record","name":"U","fields":[{"name":"old","type":"int"}]}')
+            registry.configure("users-value", {"compatibility": "NONE"})
+            registry.seed("users-value", f'{{"type":"record","name":"U","fields":[{fields}]}}')
+            found = with_columns(self.given(registry))
+        assert found.columns == "`userId` BIGINT, NAME STRING"
+        names = [field["name"] for field in json.loads(spark_json(frame_of(found)))["fields"]]
+        assert names == ["userId", "NAME", "_srfix_reason"]
+
+    def test_columns_that_were_named_and_records_as_they_are_ask_nobody(self) -> None:
+        with FixtureRegistry() as registry:
+            for more in ({"columns": "ID long"}, {"format": "raw"}, {"format": "json"}):
+                given = self.given(registry, **more)
+                assert with_columns(given) is given
+
+    def test_a_bare_value_is_asked_for_wrap(self) -> None:
+        with FixtureRegistry() as registry:
+            registry.seed("users-value", '"long"')
+            with pytest.raises(UsageError, match=r'one column, ROWVAL\. Say \.option\("wrap", "false"\)\.$'):
+                with_columns(self.given(registry))
+            assert with_columns(self.given(registry, wrap="false")).columns == "ROWVAL BIGINT"
+
+    def test_a_subject_without_a_schema_says_what_to_do(self) -> None:
+        with (
+            FixtureRegistry() as registry,
+            pytest.raises(UsageError, match=r"'users-value' has no live version\. Name "),
+        ):
+            with_columns(self.given(registry))

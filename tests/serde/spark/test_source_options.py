@@ -7,11 +7,12 @@ import re
 import pytest
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import source
 from srfix.serde.spark._source_names import option_names
 from srfix.serde.spark._source_options import Isolation, Policy, SourceOptions, Tombstones, Use, source_options
+from srfix.serde.spark._source_reads import with_columns
 from srfix.serde.subjects import Role
 
 SERVERS = {"bootstrap.servers": "broker:9092"}
@@ -57,6 +58,55 @@ class TestSourceOptions:
         found = source_options({**LEAST, f"{front}basic.auth.user.info": "me:env:PASSWORD"}, Use.BATCH)
         assert found.registry.user_info == "me:env:PASSWORD"
 
+    @pytest.mark.parametrize("name", ["registry", "registry.url", "schema.registry.url"])
+    def test_the_registry_has_any_of_its_names(self, name: str) -> None:
+        found = source_options({**SERVERS, "topic": "users", name: "http://r:8081"}, Use.SCHEMA)
+        assert found.registry.urls == "http://r:8081"
+
+    @pytest.mark.parametrize(
+        ("option", "value", "place"),
+        [
+            ("topic", "users", ("users", None)),
+            ("subscribe", "users", ("users", None)),
+            ("assign", '{"users": [2, 0, 2]}', ("users", (0, 2))),
+        ],
+    )
+    def test_the_topic_has_the_names_of_sparks_kafka_source(
+        self, option: str, value: str, place: tuple[str, tuple[int, ...] | None]
+    ) -> None:
+        found = source_options({**SERVERS, option: value, "registry": "http://r"}, Use.STREAM)
+        assert (found.topic, found.partitions) == place
+
+    @pytest.mark.parametrize(
+        ("option", "value", "message"),
+        [
+            ("subscribe", "a,b", r"^The option subscribe names one topic here, not 'a,b': .* union the frames\.$"),
+            *(
+                ("assign", value, r"^The option assign is JSON of one topic and its partitions, as ")
+                for value in (
+                    "users",
+                    "[0]",
+                    "{}",
+                    '{"a": [0], "b": [0]}',
+                    '{"a": []}',
+                    '{"a": 0}',
+                    '{"a": [-1]}',
+                    '{"": [0]}',
+                )
+            ),
+        ],
+    )
+    def test_more_than_one_topic_is_refused(self, option: str, value: str, message: str) -> None:
+        with pytest.raises(UsageError, match=message):
+            source_options({**SERVERS, option: value, "registry": "http://r"}, Use.BATCH)
+
+    @pytest.mark.parametrize("columns", [{}, {"columns": "ID INT"}])
+    def test_a_literal_password_is_refused_before_anything_is_asked(self, columns: dict[str, str]) -> None:
+        given = {**LEAST, **columns, "registry.basic.auth.user.info": "me:in-the-sql"}
+        with pytest.raises(SecretError, match=r"As an option: .*USER:env:NAME") as caught:
+            with_columns(source_options(given, Use.SCHEMA))
+        assert "in-the-sql" not in str(caught.value)
+
     def test_no_secret_is_in_the_repr(self) -> None:
         found = source_options(
             {
@@ -96,7 +146,12 @@ class TestSourceOptions:
                 {"topik": "x"},
                 r"There is no option topik\. Did you mean topic\? Those for a batch read: .*case\.rule",
             ),
-            (Use.BATCH, {"subscribe": "x"}, r"There is no option subscribe\. Did you mean topic\?"),
+            (Use.BATCH, {"subscribePattern": "x"}, r"There is no option subscribePattern\. Did you mean subscribe\?"),
+            (
+                Use.BATCH,
+                {"subscribe": "x"},
+                r"The options topic and subscribe each name the topic\. Give one of them\.",
+            ),
             (Use.BATCH, {"zzz": "x"}, r"There is no option zzz\. Those for a batch read: "),
             (
                 Use.STREAM,

@@ -24,7 +24,14 @@ from srfix.serde.registry.models import RegisteredSchema
 from srfix.serde.resolve import ById, DualSubject, UnderOneSubject
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
 from srfix.serde.spark import ReadPlan, plan_read
-from srfix.serde.spark._worker import PlanDecoder, RememberedRefusals, plan_decoder, spark_type
+from srfix.serde.spark._worker import (
+    FallbackDecoder,
+    PlanDecoder,
+    RememberedRefusals,
+    fallback_decoder,
+    plan_decoder,
+    spark_type,
+)
 from srfix.serde.subjects import Role, TopicSubject
 from srfix.serde.wire import Framing, frame_id
 from tests.serde.fakes import MemoryRegistry
@@ -298,6 +305,46 @@ class TestPlanDecoderOfAProcess:
         assert told.startswith(f"[{ROW!r}] ")
         absent = {"pyspark", "confluent_kafka", "click", "rich", "avro", "msgspec", "orjson"}
         assert absent & set(told.split()) == set()
+
+
+class _Counted(PlanDecoder):
+    """Counts the payloads that it is given."""
+
+    asked = 0
+
+    def __call__(self, payloads: pa.Array, headers: pa.Array | None = None) -> pa.Array:
+        self.asked += len(payloads)
+        return super().__call__(payloads, headers)
+
+
+class TestFallback:
+    """What another engine leaves."""
+
+    def test_a_batch_of_nulls_is_not_looked_at(self, client: RegistryClient) -> None:
+        decode = _Counted(plan_read(client, "users", COLUMNS))
+        fallback = FallbackDecoder(decode)
+        for size in (10_000, 0, 7, 10_000, 20_000):
+            decoded = fallback(pa.nulls(size, pa.binary()))
+            assert (len(decoded), decoded.null_count, decoded.type) == (size, size, decode.type)
+        assert decode.asked == 0
+
+    @pytest.mark.parametrize("given", [(0,), (4,), (0, 2, 4), (1, 3), tuple(range(5))])
+    def test_the_others_are_decoded_and_stay_in_their_places(
+        self, client: RegistryClient, given: tuple[int, ...]
+    ) -> None:
+        payload = _payload(client)
+        plan = plan_read(client, "users", COLUMNS)
+        decode = _Counted(plan)
+        whole = [b"{}" if number == 2 else payload for number in range(5)]
+        payloads = [one if number in given else None for number, one in enumerate(whole)]
+        decoded = FallbackDecoder(decode)(pa.array(payloads, pa.binary()))
+        wanted = PlanDecoder(plan)(pa.array(whole, pa.binary())).to_pylist()
+        assert decoded.to_pylist() == [one if number in given else None for number, one in enumerate(wanted)]
+        assert (decode.asked, decoded.type) == (len(given), decode.type)
+
+    def test_one_is_made_for_a_plan(self, client: RegistryClient) -> None:
+        pickled = pickle.dumps(plan_read(client, "users", COLUMNS))
+        assert fallback_decoder(pickled) is fallback_decoder(pickled)
 
 
 def test_spark_type_is_nullable_throughout() -> None:

@@ -6,7 +6,7 @@ import platform
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 import click
 
@@ -29,6 +29,7 @@ from srfix.recovery.checkup import (
 )
 from srfix.recovery.cluster import Cluster
 from srfix.serde.registry.models import Json
+from srfix.serde.spark.releases import abilities_in_words
 
 __all__ = ["doctor"]
 
@@ -72,8 +73,20 @@ def _versions() -> tuple[tuple[str, str], ...]:
         ("confluent-kafka", version("confluent-kafka")),
         ("librdkafka", confluent_kafka.libversion()[0]),
         ("fastavro", version("fastavro")),
+        *_spark(),
         ("platform", f"{platform.system()} {platform.machine()}"),
     )
+
+
+def _spark() -> Iterator[tuple[str, str]]:
+    """If there is one, with what srfix does on it."""
+    for distribution in ("pyspark", "pyspark-client", "pyspark-connect"):
+        try:
+            found = version(distribution)
+        except PackageNotFoundError:
+            continue
+        yield distribution, f"{found} ({abilities_in_words(found)})"
+        return
 
 
 def _kafka(connection: Connection, application: str | None) -> Iterator[Check]:

@@ -87,7 +87,7 @@ def to_arrow(
     >>> from srfix.serde.deserializer import JsonDeserializer
     >>> from srfix.serde.interface import SerdeContext
     >>> deserializer = JsonDeserializer(parse_columns("ID INT, NAME STRING"))
-    >>> to_arrow([b'{"id": 7}', b"{}"], SerdeContext("users"), deserializer).to_pydict()
+    >>> to_arrow([b'{"id": 7}', b'{"id": null}'], SerdeContext("users"), deserializer).to_pydict()
     {'ID': [7, None], 'NAME': [None, None]}
     """
     role = _role_of(ctx)

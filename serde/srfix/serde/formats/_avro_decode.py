@@ -11,21 +11,23 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from typing import cast
 
-from srfix.serde._column_halves import only_column, require_string_keys, struct_of
-from srfix.serde._column_types import Columns
+from srfix.serde._column_halves import only_column, require_string_keys
+from srfix.serde._column_types import Column, Columns
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode
-from srfix.serde.errors import SchemaError
+from srfix.serde.errors import DecodeError, SchemaError
 from srfix.serde.formats._avro_costs import Costs
 from srfix.serde.formats._avro_engine import fastavro_decoder
 from srfix.serde.formats._avro_finish import Finish, unless_none, unscaled_decimal
 from srfix.serde.formats._avro_guard import check_body, guard_of
 from srfix.serde.formats._avro_ints import hides_ints, int_check
 from srfix.serde.formats._avro_plan import ReadPlan, Step
-from srfix.serde.formats._avro_schema import AvroNode, has_decimals, load
-from srfix.serde.interface import Value
+from srfix.serde.formats._avro_resolution import ReaderSchema, default_body, resolved_root
+from srfix.serde.formats._avro_schema import AvroField, AvroNode, has_decimals, load
+from srfix.serde.interface import Row, Value
 
 __all__ = ["decoder", "values_decoder"]
 
@@ -37,6 +39,8 @@ def decoder(
     case_rule: CaseRule,
     references: tuple[str, ...] = (),
     wrapped: bool = True,
+    strict: bool = False,
+    reader: ReaderSchema | None = None,
 ) -> Decode:
     """A decoder for bodies written under a schema; without columns the rows are as fastavro gives them.
 
@@ -46,17 +50,20 @@ def decoder(
 
     :param references: the texts that the schema refers to, in the order of registration.
     :param wrapped: False says that the body is the bare value of the only column.
-    :raises SchemaError: if the text is not an Avro schema.
+    :param strict: a schema that leaves a column, or a field inside one, unfed has no rows (`ColumnNotFedError`), as one that
+        feeds none never has (`NothingFedError`).
+    :param reader: the schema whose aliases and defaults count (`_avro_resolution`); for columns only.
+    :raises SchemaError: if the text is not an Avro schema, or a default does not fit.
     :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
     :raises ColumnError: if the columns cannot be those of Avro: keys of a MAP that are not STRING, two names that become
         one, several columns where one is un-wrapped.
     """
     if schema_text is None:
         raise SchemaError("Avro bodies cannot be read without the schema that they were written under.")
-    root = load(schema_text, references)
     if columns is None:
-        return _as_written(root, case_rule)
-    plan = ReadPlan(case_rule, for_columns=True)
+        return _as_written(load(schema_text, references), case_rule)
+    root = resolved_root(schema_text, references, reader)
+    plan = ReadPlan(case_rule, for_columns=True, strict=strict, default_of=_default_of)
     require_string_keys(columns, "Avro")
     step, finish = _of_columns(plan, root, columns, wrapped=wrapped)
     return _raw_bytes(finish) if root.kind == "bytes" else _read_by_fastavro(root, plan, step, finish)
@@ -86,7 +93,13 @@ def _as_written(root: AvroNode, case_rule: CaseRule) -> Decode:
 
 
 def values_decoder(
-    schema_text: str, *, columns: Columns, case_rule: CaseRule, references: tuple[str, ...] = ()
+    schema_text: str,
+    *,
+    columns: Columns,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    strict: bool = False,
+    reader: ReaderSchema | None = None,
 ) -> Decode | None:
     """As `decoder`, for typed arrays: what it gives is an iterable of the columns' values, in their order, of which
 
@@ -97,15 +110,31 @@ def values_decoder(
     An array that refuses a number, or finds one beyond Python's years, has `decoder` find the words. None for a root that is
     no record, or that cannot feed the columns.
     """
-    root = load(schema_text, references)
+    root = resolved_root(schema_text, references, reader)
     require_string_keys(columns, "Avro")
     if root.kind != "record":
         return None
-    plan = ReadPlan(case_rule, for_columns=True, as_values=True)
-    step = plan.column(root, struct_of(columns), "")
+    plan = ReadPlan(case_rule, for_columns=True, as_values=True, strict=strict, default_of=_default_of)
+    step = plan.row(root, columns)
     if step.is_refusal:
         return None
     return _read_by_fastavro(root, plan, step, step.finish)
+
+
+def _default_of(field: AvroField, column: Column) -> Value:
+    """A default, read as a value of the field's type is.
+
+    :raises SchemaError: if it does not fit the type, or the type does not feed the column.
+    """
+    root = AvroNode(kind="record", name="Default", fields=(field,))
+    plan = ReadPlan(CaseRule.EXACT, for_columns=True, default_of=_default_of)
+    own = Column(field.name, column.type)
+    step, finish = _of_columns(plan, root, (own,), wrapped=True)
+    try:
+        row = _read_by_fastavro(root, plan, step, finish)(default_body(field), 0)
+    except DecodeError as error:
+        raise SchemaError(f"The default of the field {field.name} cannot be read: {error.message}") from error
+    return cast("Row", row)[field.name]
 
 
 def _read_by_fastavro(root: AvroNode, plan: ReadPlan, step: Step, finish: Finish | None) -> Decode:
@@ -120,7 +149,7 @@ def _read_by_fastavro(root: AvroNode, plan: ReadPlan, step: Step, finish: Finish
 
 def _of_columns(plan: ReadPlan, root: AvroNode, columns: Columns, *, wrapped: bool) -> tuple[Step, Finish | None]:
     if wrapped:
-        step = plan.column(root, struct_of(columns), "")
+        step = plan.row(root, columns)
         # `toKsqlRow` asks for null before it looks at types.
         return step, unless_none(step.finish) if step.is_refusal and step.finish is not None else step.finish
     column = only_column(columns)

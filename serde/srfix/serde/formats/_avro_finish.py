@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
@@ -174,7 +175,7 @@ def finish_row(
     ints: tuple[tuple[str, str], ...],
     finishes: tuple[tuple[str, Finish], ...],
     shared: tuple[tuple[str, tuple[Target, ...]], ...],
-    absent: Iterable[str],
+    absent: Mapping[str, Value],
     picks: tuple[str, ...] | None,
     as_values: bool = False,
 ) -> Finish | None:
@@ -183,11 +184,13 @@ def finish_row(
     :param ints: fields that must fit 32 bits, with their paths.
     :param finishes: fields, with what is left to do.
     :param shared: fields that feed several columns, or none that counts, with what makes the values.
-    :param absent: columns that no field feeds.
+    :param absent: columns that no field feeds, with what they hold: null, or a default.
     :param picks: the columns in their order; None if the record has just these.
     :param as_values: the row's values in the columns' order, instead of the row.
     """
-    nothing: Row = dict.fromkeys(absent)
+    nothing: Row = dict(absent)
+    # The row's owner may change what has parts.
+    has_parts = any(isinstance(value, list | dict) for value in nothing.values())
     take = _values_of(picks) if as_values else None
     if not ints and not finishes and (picks is None or (as_values and not shared and not nothing)):
         return take
@@ -209,7 +212,7 @@ def finish_row(
                 for column in columns:
                     row[column] = made
         if nothing:
-            row.update(nothing)
+            row.update(deepcopy(nothing) if has_parts else nothing)
         if take is not None:
             return take(row)
         if pick is None:

@@ -8,13 +8,15 @@ two bytes are as a varint, so that any other byte is a KeyError too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
+from srfix.serde._column_halves import struct_of
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde._connect_coercions import incompatible, refusal
 from srfix.serde._connect_schema import ConnectType
+from srfix.serde._fed import Unfed, unfed
 from srfix.serde._time_units import reads_units, refusal_in_unit
 from srfix.serde.casing import CaseRule, placements
 from srfix.serde.errors import ColumnError, IncompatibleTypeError, SchemaError
@@ -37,10 +39,13 @@ from srfix.serde.formats._avro_ints import is_plain_int
 from srfix.serde.formats._avro_leaves import BOOLEAN_SYMBOLS, Step, connect_type, for_array, head, leaf, unit_of
 from srfix.serde.formats._avro_names import avro_fields
 from srfix.serde.formats._avro_readers import DECIMAL, INT, TIME_MICROS, TIME_MILLIS
-from srfix.serde.formats._avro_schema import AvroNode, describe, nullable_branch
+from srfix.serde.formats._avro_schema import AvroField, AvroNode, describe, nullable_branch
 from srfix.serde.interface import Value
 
-__all__ = ["Placed", "ReadPlan", "Step", "connect_default", "place"]
+__all__ = ["DefaultOf", "Placed", "ReadPlan", "Step", "connect_default", "defaulted", "place"]
+
+DefaultOf: TypeAlias = Callable[[AvroField, Column], Value]
+"""A field of a reader's schema, with its default, and the column → the value."""
 
 # What it makes other values of than it should.
 _STRICT: Final[dict[tuple[str, str], str]] = {("int", "time-millis"): TIME_MILLIS, ("long", "time-micros"): TIME_MICROS}
@@ -55,6 +60,9 @@ class ReadPlan:
     :param bounds_decimals: decimals that are read as the writer has them fail beyond the bound of their bytes.
     :param as_values: the root, a record, becomes the columns' values instead of a row, as typed arrays take them: times and
         dates as numbers, and nobody sees to it that what feeds an INTEGER has 32 bits.
+    :param strict: every column, and every field inside one, must be fed.
+    :param default_of: makes the value of a field that the writer lacks and a reader's schema has a default for; None where
+        no such schema counts.
     """
 
     def __init__(
@@ -65,6 +73,8 @@ class ReadPlan:
         checks_ints: bool = False,
         bounds_decimals: bool = False,
         as_values: bool = False,
+        strict: bool = False,
+        default_of: DefaultOf | None = None,
     ) -> None:
         self._case_rule = case_rule
         self._reads_units = reads_units(case_rule)
@@ -72,6 +82,10 @@ class ReadPlan:
         self._checks_ints = checks_ints
         self._bounds_decimals = bounds_decimals
         self._as_values = as_values
+        self._strict = strict
+        self._absent: list[str] = []
+        self._defaulted: set[str] = set()
+        self._default_of = default_of
         self.surplus: dict[AvroNode, int] = {}
         """What is made of a value of a type besides what fastavro gives (`Costs`)."""
         self._verbatim: dict[AvroNode, ParsedSchema] = {}
@@ -183,6 +197,45 @@ class ReadPlan:
             finish=None if finish_value is None else each_value(finish_value),
         )
 
+    def row(self, node: AvroNode, columns: Columns) -> Step:
+        """The root, as rows of columns. What feeds none of them, or not each under `strict`, is refused where it is met."""
+        step = self.column(node, struct_of(columns), "")
+        branch = nullable_branch(node)
+        value, may_be_null = (node, _has_null(node)) if branch is None else branch
+        if step.is_refusal or value.kind not in ("record", "union"):
+            return step
+        found = self._unfed(value, columns)
+        if found is None:
+            return step
+        finish = unless_none(found.refuse) if may_be_null else found.refuse
+        return Step(schema=step.schema, finish=finish)
+
+    def _unfed(self, node: AvroNode, columns: Columns) -> Unfed | None:
+        """Why a record's rows, or a union's, are none, now that the plan has walked it."""
+        is_union = node.kind == "union"
+        names = _branch_names(node) if is_union else [part.name for part in node.fields]
+        what = "the union" if is_union else "the writer schema"
+        placed = place(columns, names, self._case_rule, "", what=what)
+        filled = {target.column.name for targets in placed.values() for target in targets}
+        absent = [column.name for column in columns if column.name not in filled]
+        inside = [path for path in dict.fromkeys(self._absent) if path not in absent]
+        every = [column.name for column in columns]
+        return unfed(every, absent, inside, names, strict=self._strict, what=what, defaulted=self._defaulted)
+
+    def _defaults(self, node: AvroNode, columns: Columns, filled: Collection[str], path: str) -> dict[str, Value]:
+        """The values of columns that nothing feeds: the defaults of the reader's schema, or null."""
+        made: dict[str, Value] = {column.name: None for column in columns if column.name not in filled}
+        for field, column in defaulted(node, columns, filled, self._case_rule, path):
+            assert self._default_of is not None
+            made[column.name] = self._default_of(field, column)
+            self._defaulted.add(f"{path}->{column.name}".removeprefix("->"))
+            self._add(node, text_cost(len(repr(field.default))))
+        return made
+
+    def _note_absent(self, columns: Columns, filled: Collection[str], path: str) -> None:
+        where = f"{path.removeprefix('->')}->" if path else ""
+        self._absent += [f"{where}{column.name}" for column in columns if column.name not in filled]
+
     def _record(self, node: AvroNode, columns: Columns, path: str) -> Step:
         fed = place(columns, [part.name for part in node.fields], self._case_rule, path)
         fields: list[dict[str, object]] = []
@@ -214,6 +267,7 @@ class ReadPlan:
                 shared.append((hidden, made))
         names = tuple(column.name for column in columns)
         filled = direct | {name for _, made in shared for columns_, _ in made for name in columns_}
+        self._note_absent(columns, filled, path)
         is_as_read = not shared and names == tuple(cast("str", part["name"]) for part in fields)
         if not is_as_read:
             self._add(node, CONTAINER + len(names))
@@ -221,7 +275,7 @@ class ReadPlan:
             ints=tuple(ints),
             finishes=tuple(finishes),
             shared=tuple(shared),
-            absent=tuple(name for name in names if name not in filled),
+            absent=self._defaults(node, columns, filled, path),
             picks=None if is_as_read else names,
             as_values=as_values,
         )
@@ -265,7 +319,7 @@ class ReadPlan:
         return step, tuple(made)
 
     def _union(self, node: AvroNode, type_: ColumnType, path: str) -> Step:
-        values = [branch for branch in node.branches if branch.kind != "null"]
+        values = _values_of(node)
         refused = refusal(ConnectType.STRUCT, type_, path) if values else incompatible("null", type_, path)
         if refused is not None or not isinstance(type_, Struct):
             assert refused is not None
@@ -277,6 +331,7 @@ class ReadPlan:
                 f"{', '.join(names)}. No column can tell them apart."
             )
         fed = place(type_.fields, names, self._case_rule, path, what="the union")
+        self._note_absent(type_.fields, {each.column.name for placed in fed.values() for each in placed}, path)
         schema: ParsedSchema = {"type": "union"}
         refusals: list[Finish] = []
         targets: dict[str, tuple[Target, ...]] = {}
@@ -298,6 +353,30 @@ class ReadPlan:
             names=tuple(column.name for column in type_.fields), refusals=tuple(refusals), targets=targets
         )
         return Step(schema=schema, finish=unless_none(finish) if len(values) < len(node.branches) else finish)
+
+
+def defaulted(
+    node: AvroNode, columns: Columns, filled: Collection[str], case_rule: CaseRule, path: str
+) -> list[tuple[AvroField, Column]]:
+    """The defaults of a reader's schema that a record's columns get, where the writer lacks the field."""
+    if not node.defaults:
+        return []
+    placed = place(columns, [part.name for part in node.defaults], case_rule, path, what="the reader's schema")
+    by_name = {part.name: part for part in node.defaults}
+    found = ((by_name[name], target) for name, targets in placed.items() for target in targets)
+    return [(field, target.column) for field, target in found if target.counts and target.column.name not in filled]
+
+
+def _values_of(union: AvroNode) -> list[AvroNode]:
+    return [branch for branch in union.branches if branch.kind != "null"]
+
+
+def _branch_names(union: AvroNode) -> list[str]:
+    return [union_field_name(branch) for branch in _values_of(union)]
+
+
+def _has_null(node: AvroNode) -> bool:
+    return any(branch.kind == "null" for branch in node.branches)
 
 
 @dataclass(frozen=True, slots=True)

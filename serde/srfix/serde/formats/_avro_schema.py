@@ -67,6 +67,10 @@ class AvroField:
     """Its default as JSON; `MISSING` without one."""
     doc: str | None = None
     """Its documentation."""
+    aliases: tuple[str, ...] = ()
+    """Names that it had before, or has elsewhere."""
+    written: str | None = None
+    """The writer's name for it, where a reader's alias gave it another (`_avro_resolution`)."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -85,10 +89,16 @@ class AvroNode:
     """Of a decimal."""
     size: int = 0
     """Bytes of a fixed."""
+    aliases: tuple[str, ...] = ()
+    """Names that a record, enum or fixed had before, or has elsewhere."""
     symbols: tuple[str, ...] = ()
     """Of an enum."""
+    written_symbols: tuple[str, ...] = ()
+    """Of an enum that was resolved: the writer's symbols, of which several may be one of the reader's (`_avro_resolution`)."""
     fields: tuple[AvroField, ...] = ()
     """Of a record."""
+    defaults: tuple[AvroField, ...] = ()
+    """Of a record that was resolved: the reader's fields that the writer lacks, with defaults (`_avro_resolution`)."""
     items: AvroNode | None = None
     """Of an array; the values of a map."""
     branches: tuple[AvroNode, ...] = ()
@@ -197,6 +207,7 @@ class _Builder:
         node = AvroNode(kind="record" if kind == "error" else kind, name=name)
         self._done[name] = node
         _set_logical(node, schema)
+        node.aliases = _texts(schema.get("aliases"))
         if kind == "enum":
             node.symbols = tuple(cast("list[str]", schema["symbols"]))
         elif kind == "fixed":
@@ -213,6 +224,7 @@ class _Builder:
                     node=self.node(part["type"]),
                     default=part.get("default", MISSING),
                     doc=_text(part.get("doc")),
+                    aliases=_texts(part.get("aliases")),
                 )
                 for part in cast("list[dict[str, object]]", schema["fields"])
             )
@@ -247,6 +259,10 @@ def _field_name(name: object, record: str) -> str:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
 
 def nullable_branch(node: AvroNode) -> tuple[AvroNode, bool] | None:

@@ -11,6 +11,7 @@ import decimal
 from typing import Final, TypeAlias
 
 from srfix.serde._column_types import STRING, Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, has_decimals
+from srfix.serde._fed import unfed
 from srfix.serde.casing import CaseRule, match_keys
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, IncompatibleTypeError, PayloadBoundError
@@ -34,10 +35,16 @@ def plain_decoder() -> Decode:
     return parse_from  # type: ignore[return-value]  # no Decimals here
 
 
-def column_decoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> Decode:
-    """Rows of the columns; with `wrapped=False` the body is the bare value of the only one."""
+def column_decoder(
+    columns: Columns, *, case_rule: CaseRule, wrapped: bool, strict: bool = False, is_fed: bool = False
+) -> Decode:
+    """Rows of the columns; with `wrapped=False` the body is the bare value of the only one.
+
+    :param strict: a document that lacks the key of a column, or of a field inside one, is no row.
+    :param is_fed: it is known otherwise that the writer feeds columns: a document without any key of theirs is a row.
+    """
     single = None if wrapped else columns[0]
-    readers = _Readers(case_rule)
+    readers = _Readers(case_rule, strict=strict, is_fed=is_fed or not wrapped)
     read = readers.of(Struct(columns) if single is None else single.type, _ROOT)
     begin = readers.budget.begin if readers.budget.is_needed else None
     every_digit = has_decimals(columns)
@@ -80,8 +87,10 @@ def column_decoder(columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> D
 class _Readers:
     """Makes the readers of one deserializer."""
 
-    def __init__(self, case_rule: CaseRule) -> None:
+    def __init__(self, case_rule: CaseRule, *, strict: bool = False, is_fed: bool = False) -> None:
         self.case_rule = case_rule
+        self.strict = strict
+        self.is_fed = is_fed
         self.budget = Budget()
         self.shapes: Shapes[tuple[_Step, ...]] = Shapes()
 
@@ -105,6 +114,7 @@ class _StructReader:
 
     __slots__ = (
         "_case_rule",
+        "_is_row",
         "_names",
         "_nulls",
         "_plans",
@@ -112,6 +122,7 @@ class _StructReader:
         "_readers",
         "_shapes",
         "_spend",
+        "_strict",
         "_type",
         "_where",
     )
@@ -133,6 +144,8 @@ class _StructReader:
             for field in type_.fields
         }
         self._plans: dict[tuple[str, ...], tuple[_Step, ...]] = {}
+        self._strict = readers.strict
+        self._is_row = where == _ROOT and not readers.is_fed
 
     def read(self, value: object) -> Value:
         """The row. A key that the object lacks is a null, and so is a null: its type is not looked at."""
@@ -142,6 +155,8 @@ class _StructReader:
         steps = self._plans.get(keys)
         if steps is None:
             steps = self._plan(keys)
+        if (self._is_row and not steps) or (self._strict and len(steps) < len(self._names)):
+            self._refuse(keys, steps)
         if self._price:
             self._spend(self._price)
         row = self._nulls.copy()
@@ -157,6 +172,15 @@ class _StructReader:
             misread.path = f".{name}{misread.path}"
             raise
         return row
+
+    def _refuse(self, keys: tuple[str, ...], steps: tuple[_Step, ...]) -> None:
+        filled = {name for name, *_ in steps}
+        absent = [name for name in self._names if name not in filled]
+        # Where the document is known to be a row, or a part of one, one column more is fed than stands here.
+        others = () if self._is_row else (_ROOT,)
+        found = unfed((*self._names, *others), absent, (), keys, strict=self._strict, what=self._where)
+        if found is not None:
+            found.refuse()
 
     def _plan(self, keys: tuple[str, ...]) -> tuple[_Step, ...]:
         matched = match_keys(self._names, keys, self._case_rule, where=self._where)

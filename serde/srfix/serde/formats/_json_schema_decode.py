@@ -34,6 +34,7 @@ from srfix.serde._connect_schema import (
     ConnectSchema,
     ConnectType,
 )
+from srfix.serde._fed import unfed
 from srfix.serde._time_units import TimeUnit, reads_units, refusal_in_unit, time_unit
 from srfix.serde.casing import CaseRule, placements
 from srfix.serde.engine import Decode
@@ -54,14 +55,17 @@ _MISSING: Final = object()
 _NONE_TYPE: Final = type(None)
 
 
-def connect_decoder(writer: ConnectSchema, columns: Columns, *, case_rule: CaseRule, wrapped: bool) -> Decode:
+def connect_decoder(
+    writer: ConnectSchema, columns: Columns, *, case_rule: CaseRule, wrapped: bool, strict: bool = False
+) -> Decode:
     """Rows of the columns; with `wrapped=False` the body is the bare value of the only one.
 
+    :param strict: a schema that leaves a column, or a field inside one, unfed has no rows.
     :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
     """
-    plan = _Plan(case_rule)
+    plan = _Plan(case_rule, strict=strict)
     single = None if wrapped else columns[0]
-    read = plan.read(writer, Struct(columns) if single is None else single.type, "")
+    read = plan.row(writer, columns) if single is None else plan.read(writer, single.type, "")
     begin = plan.budget.begin if plan.budget.is_needed else None
     every_digit = has_decimals(columns)
 
@@ -91,10 +95,30 @@ def connect_decoder(writer: ConnectSchema, columns: Columns, *, case_rule: CaseR
 
 
 class _Plan:
-    def __init__(self, case_rule: CaseRule) -> None:
+    def __init__(self, case_rule: CaseRule, *, strict: bool) -> None:
         self._case_rule = case_rule
+        self._strict = strict
+        self._absent: list[str] = []
         self._reads_units = reads_units(case_rule)
         self.budget = Budget()
+
+    def row(self, writer: ConnectSchema, columns: Columns) -> Read:
+        """The root, as rows. What feeds none of the columns, or not each under `strict`, is refused where it is met."""
+        read = self.read(writer, Struct(columns), "")
+        if writer.type is not ConnectType.STRUCT:
+            return read
+        names, fields = [column.name for column in columns], [part.name for part in writer.fields]
+        absent = [name for name in names if name in self._absent]
+        inside = [path for path in dict.fromkeys(self._absent) if path not in absent]
+        found = unfed(names, absent, inside, fields, strict=self._strict, what="the writer schema")
+        if found is None:
+            return read
+
+        def refuse(node: object) -> Value:
+            value = read(node)  # a body that cannot be read at all is bad for that
+            return None if value is None else found.refuse()
+
+        return refuse
 
     def read(self, writer: ConnectSchema, column: ColumnType, path: str, *, is_repeated: bool = False) -> Read:
         """What reads a node of the writer's type for a column. A type that does not fit is refused when it is called,
@@ -155,6 +179,9 @@ class _Plan:
             read = read_by(schema, types[name], inner, is_repeated=is_repeated)
             # A default is read for each row: it may be a list, which the row's owner may change.
             steps.append((field, name, _taken_as_it_is(schema, types[name]), null_is_null, read, has_default))
+        filled = {name for _, name, *_ in steps}
+        front = f"{path.removeprefix('->')}->" if path else ""
+        self._absent += [f"{front}{name}" for name in types if name not in filled]
         return tuple(steps), self.budget.price_of_row(costs.values()) if is_repeated else 0
 
     def _struct(self, writer: ConnectSchema, column: Struct, path: str, *, is_repeated: bool) -> Read:

@@ -25,6 +25,7 @@ from typing import Protocol
 from srfix.serde._column_types import Columns
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode, Encode
+from srfix.serde.formats._avro_resolution import ReaderSchema
 from srfix.serde.generations import Generation, WrittenBy
 from srfix.serde.subjects import Role
 
@@ -42,9 +43,14 @@ class DecoderFactory(Protocol):
         case_rule: CaseRule,
         references: tuple[str, ...] = (),
         wrapped: bool = True,
+        strict: bool = False,
+        reader: ReaderSchema | None = None,
     ) -> Decode:
-        """A decoder; made once per writer schema.
+        """A decoder; made once per writer schema. What feeds none of the columns is no row of them: it is refused where it is
+        met (`NothingFedError`).
 
+        :param strict: what leaves any of the columns, or a field inside one, unfed is refused too (`ColumnNotFedError`).
+        :param reader: an Avro schema whose aliases and defaults count; of no use to the other formats.
         :raises SchemaError: if the text is not a schema of the format.
         :raises ColumnError: if the format cannot hold the columns.
         :raises CasingError: if letter case leaves the match between fields and columns undecided.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from srfix.serde._column_types import Columns
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Decode, Encode
+from srfix.serde.formats._avro_resolution import ReaderSchema
 from srfix.serde.formats._json_decode import column_decoder, plain_decoder
 from srfix.serde.formats._json_encode import column_encoder, plain_encoder
 from srfix.serde.formats._unwrapped import check_json_columns
@@ -26,6 +27,8 @@ def decoder(
     case_rule: CaseRule,
     references: tuple[str, ...] = (),
     wrapped: bool = True,
+    strict: bool = False,
+    reader: ReaderSchema | None = None,
 ) -> Decode:
     """A decoder. Without columns it gives the parsed JSON: fractions are floats, whole numbers exact.
 
@@ -37,7 +40,7 @@ def decoder(
     if columns is None:
         return plain_decoder()
     check_json_columns(columns, wrapped=wrapped)
-    return column_decoder(columns, case_rule=case_rule, wrapped=wrapped)
+    return column_decoder(columns, case_rule=case_rule, wrapped=wrapped, strict=strict)
 
 
 def encoder(

@@ -12,9 +12,10 @@ from typing import Final
 from srfix.serde._column_types import Columns
 from srfix.serde._connect_columns import connect_of
 from srfix.serde._half import half_of
-from srfix.serde.casing import CaseRule
+from srfix.serde.casing import CaseRule, match_keys
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats._avro_resolution import ReaderSchema
 from srfix.serde.formats._json_decode import column_decoder, plain_decoder
 from srfix.serde.formats._json_encode import column_encoder, plain_encoder
 from srfix.serde.formats._json_schema_columns import columns_from_json_schema, infer_json_schema
@@ -77,6 +78,8 @@ def decoder(
     case_rule: CaseRule,
     references: tuple[str, ...] = (),
     wrapped: bool = True,
+    strict: bool = False,
+    reader: ReaderSchema | None = None,
 ) -> Decode:
     """A decoder. Without columns it gives the parsed JSON, whatever the schema says: fractions are floats, whole numbers
     exact.
@@ -94,11 +97,22 @@ def decoder(
         return plain_decoder()
     check_json_columns(columns, wrapped=wrapped)
     if case_rule is CaseRule.KSQLDB_2020:
-        return column_decoder(columns, case_rule=case_rule, wrapped=wrapped)
+        is_fed = wrapped and _feeds_by_keys(schema_text, references, columns)
+        return column_decoder(columns, case_rule=case_rule, wrapped=wrapped, strict=strict, is_fed=is_fed)
     if schema_text is None:
         raise SchemaError("JSON_SR bodies cannot be read without the schema that they were written under.")
     writer = connect_schema(schema_text, references)
-    return connect_decoder(writer, columns, case_rule=case_rule, wrapped=wrapped)
+    return connect_decoder(writer, columns, case_rule=case_rule, wrapped=wrapped, strict=strict)
+
+
+def _feeds_by_keys(schema_text: str | None, references: tuple[str, ...], columns: Columns) -> bool:
+    """True if the schema has a property for any of the columns: a document that leaves it out is a row of theirs."""
+    try:
+        writer = connect_schema(schema_text or "{}", references)
+    except SchemaError:
+        return False  # the schema does not count; the document's keys do
+    names, properties = [column.name for column in columns], [part.name for part in writer.fields]
+    return bool(match_keys(names, properties, CaseRule.KSQLDB_2020, where="the writer schema"))
 
 
 def encoder(

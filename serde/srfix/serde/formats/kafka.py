@@ -38,6 +38,7 @@ from srfix.serde.columns import print_columns
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError
 from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck
+from srfix.serde.formats._avro_resolution import ReaderSchema
 from srfix.serde.formats._avro_scalars import Check, scalar
 from srfix.serde.formats._avro_schema import load
 from srfix.serde.formats._misfit import Misfit, encode_error
@@ -60,6 +61,8 @@ def decoder(
     case_rule: CaseRule = CaseRule.UNIQUE,
     references: tuple[str, ...] = (),
     wrapped: bool = False,
+    strict: bool = False,
+    reader: ReaderSchema | None = None,
 ) -> Decode:
     """A decoder for rows of the one column. Nothing but the column has a say: there are no names in the bytes, and no
     wrapping.

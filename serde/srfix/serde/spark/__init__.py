@@ -21,7 +21,7 @@ from srfix.serde.spark.interface import (
 from srfix.serde.spark.packages import Packages, packages
 from srfix.serde.spark.plan import NEWEST, ReadPlan, plan_read
 from srfix.serde.spark.progress import JobProgress, StreamProgress, to_stderr, watch_jobs, watch_streams
-from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_stream, read_topic
+from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_stream, read_topic, replay
 from srfix.serde.spark.session import check_session, start_session
 from srfix.serde.spark.write_plan import WritePlan, plan_write
 from srfix.serde.spark.writing import to_registry, write_stream, write_topic
@@ -56,6 +56,7 @@ __all__ = [
     "read_stream",
     "read_topic",
     "reason_columns",
+    "replay",
     "srfix_error_of",
     "start_session",
     "to_registry",

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Literal, Protocol, runtime_checkable
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Lock
+from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
 
+from srfix.serde.bounds import PLANNING_REQUESTS
 from srfix.serde.errors import UsageError
 from srfix.serde.interface import SerdeRegistry
 from srfix.serde.registry.errors import SubjectNotFoundError, VersionNotFoundError
@@ -14,7 +19,29 @@ from srfix.serde.spark.interface import ListedVersion
 from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
 from srfix.serde.wire import SchemaId
 
-__all__ = ["Asked", "PlanRegistry", "listed"]
+__all__ = ["Asked", "PlanRegistry", "listed", "side_by_side"]
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+_FEW: Final = 2
+"""Questions from which on threads are worth their start."""
+
+
+def side_by_side(ask: Callable[[_T], _R], questions: Iterable[_T]) -> list[_R]:
+    """The answers, in the questions' order; `bounds.PLANNING_REQUESTS` are asked at a time.
+
+    An error is that of the first question that has one. What was not asked by then is not asked: a registry that does not
+    answer is waited for as long as one request waits.
+    """
+    asked = list(questions)
+    if len(asked) < _FEW:
+        return [ask(question) for question in asked]
+    with ThreadPoolExecutor(min(PLANNING_REQUESTS, len(asked)), thread_name_prefix="srfix-plan") as pool:
+        try:
+            return list(pool.map(ask, asked))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 class PlanRegistry(SerdeRegistry, Protocol):
@@ -30,8 +57,8 @@ class _Forgetful(Protocol):
 
 
 class Asked:
-    """What a plan's policies ask while it is made. What a version's answer said is not asked again by id, where that would
-    be the same text; nothing is registered."""
+    """What a plan's policies ask while it is made, from several threads. What a version's answer said is not asked again by
+    id, where that would be the same text; nothing is registered."""
 
     def __init__(self, registry: PlanRegistry) -> None:
         self._registry = registry
@@ -40,25 +67,37 @@ class Asked:
         # By context: an id means one schema in each.
         self._by_id: dict[tuple[str, int], RegisteredSchema] = {}
         self._versions: dict[tuple[str, int | str], SchemaVersion] = {}
+        self._lock = Lock()
+        self._asking: defaultdict[Hashable, Lock] = defaultdict(Lock)
+
+    @contextmanager
+    def _alone(self, *question: Hashable) -> Iterator[None]:
+        """Who asks the same waits for the answer."""
+        with self._lock:
+            lock = self._asking[question]
+        with lock:
+            yield
 
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
         """See `SchemaSource.schema_by_id`."""
         key = (_context(subject), schema_id)
-        if key not in self._by_id:
-            self._by_id[key] = self._registry.schema_by_id(schema_id, subject=subject)
-        return self._by_id[key]
+        with self._alone(*key):
+            if key not in self._by_id:
+                self._by_id[key] = self._registry.schema_by_id(schema_id, subject=subject)
+            return self._by_id[key]
 
     def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
         """See `SchemaSource.version`."""
-        found = self._versions.get((subject, version))
-        if found is None:
-            found = self._registry.version(subject, version, deleted=deleted)
-            self._versions[subject, version] = self._versions[subject, found.version] = found
-            if _is_compact(found.schema.text):
-                known = RegisteredSchema(schema_id=found.schema_id, schema=found.schema)
-                # An unqualified subject may be answered from another context, whose ids are others.
-                self._by_id.setdefault((_context(found.subject), found.schema_id), known)
-        return found
+        with self._alone("version", subject, version):
+            found = self._versions.get((subject, version))
+            if found is None:
+                found = self._registry.version(subject, version, deleted=deleted)
+                self._versions[subject, version] = self._versions[subject, found.version] = found
+                if _is_compact(found.schema.text):
+                    known = RegisteredSchema(schema_id=found.schema_id, schema=found.schema)
+                    # An unqualified subject may be answered from another context, whose ids are others.
+                    self._by_id.setdefault((_context(found.subject), found.schema_id), known)
+            return found
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
         """The version numbers of a subject; none where there is no such subject."""
@@ -90,16 +129,19 @@ def listed(asked: Asked, subjects: Iterable[Subject], known: Iterable[ListedVers
     :raises RegistryError: if the registry could not be asked.
     """
     by_place = {(found.subject, found.version): found for found in known}
-    for subject in subjects:
-        for version in asked.versions(subject, deleted=True):
-            found = by_place.get((subject, version))
-            if found is None:
-                try:
-                    answer = asked.version(subject, version, deleted=True)
-                except (SubjectNotFoundError, VersionNotFoundError):
-                    continue  # deleted for good since it was listed
-                found = ListedVersion(subject=subject, version=version, schema_id=answer.schema_id)
-            yield found
+
+    def place(subject: Subject, version: int) -> ListedVersion | None:
+        found = by_place.get((subject, version))
+        if found is not None:
+            return found
+        try:
+            answer = asked.version(subject, version, deleted=True)
+        except (SubjectNotFoundError, VersionNotFoundError):
+            return None  # deleted for good since it was listed
+        return ListedVersion(subject=subject, version=version, schema_id=answer.schema_id)
+
+    places = [(subject, version) for subject in subjects for version in asked.versions(subject, deleted=True)]
+    yield from filter(None, side_by_side(lambda one: place(*one), places))
 
 
 def _is_compact(text: str) -> bool:

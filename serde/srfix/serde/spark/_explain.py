@@ -1,4 +1,4 @@
-"""A read plan as a text for a person."""
+"""A read plan as a text for a person, all of it: `ReadPlan.explain(extended=True)`. `_summary` is the short one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 from srfix.serde.batches import reason_of
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import print_columns, print_type
-from srfix.serde.errors import ColumnError, EngineRefusedError
+from srfix.serde.errors import ColumnError, EngineRefusedError, SchemaError
+from srfix.serde.formats._avro_resolution import has_hints
+from srfix.serde.formats._avro_schema import load
 from srfix.serde.formats.table import Format
 from srfix.serde.resolve import ById, DualSubject, PlannablePolicy, UnderOneSubject
 from srfix.serde.spark._jvm_read import jvm_read
@@ -18,11 +20,11 @@ from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, Pla
 if TYPE_CHECKING:
     from srfix.serde.spark.plan import ReadPlan
 
-__all__ = ["explanation"]
+__all__ = ["FORMATS", "explanation", "policy_words", "versions_words"]
 
 _WIDTH: Final = 120
 _TYPE_WIDTH: Final = 30
-_WORDS: Final = {Format.AVRO: "Avro", Format.JSON_SR: "JSON_SR", Format.JSON: "JSON", Format.KAFKA: "KAFKA"}
+FORMATS: Final = {Format.AVRO: "Avro", Format.JSON_SR: "JSON_SR", Format.JSON: "JSON", Format.KAFKA: "KAFKA"}
 _RULES: Final = {
     CaseRule.UNIQUE: "the field of exactly the column's name, else the only one that equals it ignoring case",
     CaseRule.EXACT: "the field of exactly the column's name",
@@ -33,7 +35,7 @@ _RULES: Final = {
 
 
 def explanation(plan: ReadPlan) -> str:
-    """What `ReadPlan.explain` gives: the same text for equal plans, without a line's end at its own."""
+    """What `ReadPlan.explain(extended=True)` gives: the same text for equal plans, without a line's end at its own."""
     blocks = [_head(plan), *_schemas(plan)]
     if plan.refusals:
         blocks.append(_refused(plan.refusals))
@@ -42,8 +44,10 @@ def explanation(plan: ReadPlan) -> str:
 
 
 def _head(plan: ReadPlan) -> list[str]:
-    format_ = "Avro or JSON_SR, as each schema says" if plan.format is None else _WORDS[plan.format]
+    format_ = "Avro or JSON_SR, as each schema says" if plan.format is None else FORMATS[plan.format]
     lines = [f"The {plan.role.value}s of topic {plan.topic!r}: {format_}"]
+    if (words := resolution_words(plan)) is not None:
+        lines += _entry("resolution", words)
     bare = "" if plan.wrapped else "; a body is its bare value"
     lines += _entry("columns", f"{print_columns(plan.columns)}{bare}")
     if plan.newest is not None:
@@ -54,12 +58,39 @@ def _head(plan: ReadPlan) -> list[str]:
     if plan.format is not Format.KAFKA:
         lines += _entry("case rule", f"{plan.case_rule.value}: {_RULES[plan.case_rule]}")
     if plan.policy is not None:
-        lines += _entry("policy", _policy(plan))
-        lines += _entry("asked", ", ".join(_counted(plan)))
+        lines += _entry("policy", policy_words(plan))
+        lines += _entry("asked", ", ".join(versions_words(plan)))
     return lines
 
 
-def _policy(plan: ReadPlan) -> str:
+def resolution_words(plan: ReadPlan) -> str | None:
+    """Whether aliases and defaults count; None where there are none."""
+    if plan.reader is not None:
+        newest = plan.newest
+        whose = (
+            "the reader's schema" if newest is None else f"version {newest.version} of {newest.subject!r}, the newest,"
+        )
+        return f"as Avro's: aliases and defaults of {whose} count"
+    if not any(map(_has_hints, plan.schemas)):
+        return None
+    if plan.case_rule in (CaseRule.KSQLDB, CaseRule.KSQLDB_2020):
+        return "as ksqlDB's: aliases and defaults in the schemas do not count"
+    return (
+        "by the columns: aliases and defaults in the schemas do not count, as in ksqlDB. NEWEST or reader_schema= makes them "
+        "count"
+    )
+
+
+def _has_hints(planned: PlannedSchema) -> bool:
+    if planned.format is not Format.AVRO:
+        return False
+    try:
+        return has_hints(load(planned.resolved.schema.text, planned.resolved.references))
+    except SchemaError:
+        return False
+
+
+def policy_words(plan: ReadPlan) -> str:
     """Which ids it accepts, in words."""
     policy, role = plan.policy, plan.role
     kind = type(policy).__name__
@@ -77,7 +108,8 @@ def _policy(plan: ReadPlan) -> str:
             return kind
 
 
-def _counted(plan: ReadPlan) -> Iterator[str]:
+def versions_words(plan: ReadPlan) -> Iterator[str]:
+    """The subjects, each with how many versions it has."""
     for subject in plan.subjects:
         count = sum(found.subject == subject for found in plan.listed)
         yield f"{subject!r} ({_number(count, 'version') if count else 'no such subject'})"
@@ -102,7 +134,7 @@ def _schemas(plan: ReadPlan) -> Iterator[list[str]]:
 
 
 def _title(planned: PlannedSchema) -> str:
-    format_ = planned.resolved.schema.schema_type if planned.format is None else _WORDS[planned.format]
+    format_ = planned.resolved.schema.schema_type if planned.format is None else FORMATS[planned.format]
     return f"Schema id {planned.schema_id}: {format_}"
 
 
@@ -132,6 +164,8 @@ def _table(planned: PlannedSchema, types: dict[str, str]) -> list[str]:
 
 
 def _source(feed: Feed) -> str:
+    if feed.field is None and feed.default is not None:
+        return f"{feed.default}: the default of the reader's schema"
     source = "null: no field feeds it" if feed.field is None else feed.field or "the body"
     if feed.refusal is not None:
         why, _, _ = feed.refusal.partition(", at ")
@@ -162,6 +196,8 @@ def _engines(plan: ReadPlan) -> list[str]:
     shapes = [_and(map(str, shape.schema_ids)) for shape in read.shapes]
     said = f"reads {_number(len(shapes), 'shape')} of schemas: ids {'; '.join(shapes)}" if shapes else "reads none"
     lines += _entry("jvm", said)
+    if read.left:
+        lines += _entry("", f"{read.left_over}.")
     lines += _entry("", "cannot see:")
     for sentence in read.unseen:
         lines += _entry("", f"- {sentence}")

@@ -6,13 +6,15 @@ as far as the columns go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde._fed import Unfed, unfed
+from srfix.serde._time_units import TimeUnit
 from srfix.serde.casing import CaseRule
-from srfix.serde.errors import IncompatibleTypeError, TimeUnitError
+from srfix.serde.errors import DecodeError, IncompatibleTypeError, TimeUnitError
 from srfix.serde.formats._avro_plan import Placed
 from srfix.serde.spark.interface import Feed
 
@@ -35,8 +37,17 @@ class Writer(Protocol):
     def detail(self, column: ColumnType) -> str | None:
         """What happens to a value on the way; None if nothing does."""
 
+    def as_written(self, column: ColumnType) -> TimeUnit | None:
+        """The unit of numbers that the column does not read by it, but takes as they are; None if there is none."""
+
     def fields(self) -> Mapping[str, Writer]:
         """Of what a STRUCT takes: the fields, or the branches of a union, by name."""
+
+    def written(self, field: str) -> str:
+        """The writer's name of a field, where an alias gave it another."""
+
+    def defaults(self, columns: Columns, filled: Collection[str], case_rule: CaseRule, path: str) -> Mapping[str, str]:
+        """Columns that no field feeds → the default of the reader's schema, in JSON."""
 
     def items(self) -> Writer:
         """Of what an ARRAY takes."""
@@ -56,13 +67,16 @@ class Feeds:
     """Every column, in order, each with those inside it."""
     unused: tuple[str, ...] = ()
     """The writer fields that feed no column."""
-    problem: IncompatibleTypeError | None = None
-    """A type that no row of the schema comes past."""
+    problem: DecodeError | None = None
+    """What no row of the schema comes past: a type, or that no column is fed."""
 
 
-def feeds_of(root: Writer, columns: Columns, case_rule: CaseRule, *, wrapped: bool) -> Feeds:
-    """The feeds of a schema from which a decoder could be made."""
-    walk = _Walk(case_rule)
+def feeds_of(root: Writer, columns: Columns, case_rule: CaseRule, *, wrapped: bool, strict: bool = False) -> Feeds:
+    """The feeds of a schema from which a decoder could be made.
+
+    :param strict: every column, and every field inside one, must be fed.
+    """
+    walk = _Walk(case_rule, strict=strict)
     if wrapped:
         walk.root(root, columns)
     else:
@@ -83,19 +97,31 @@ class _Place:
 
 
 class _Walk:
-    def __init__(self, case_rule: CaseRule) -> None:
+    def __init__(self, case_rule: CaseRule, *, strict: bool) -> None:
         self.feeds: list[Feed] = []
         self.unused: list[str] = []
-        self.problem: IncompatibleTypeError | None = None
+        self.problem: DecodeError | None = None
         self._case_rule = case_rule
+        self._strict = strict
 
     def root(self, writer: Writer, columns: Columns) -> None:
         refused = writer.refusal(Struct(tuple(Column(column.name, column.type) for column in columns)), "")
         if refused is None:
             self._struct(writer, columns, _Place(), is_certain=True)
+            found = self._unfed(writer, columns)
+            # Beside null a body may be no row at all, which is a tombstone.
+            if found is not None and not writer.is_nullable:
+                self.problem = found.error()
             return
         self.problem = refused
         self.feeds += [Feed(column=column.name, field=None, refusal=refused.message) for column in columns]
+
+    def _unfed(self, writer: Writer, columns: Columns) -> Unfed | None:
+        names = [column.name for column in columns]
+        nothing = [feed.column for feed in self.feeds if feed.field is None and feed.default is None]
+        absent = [name for name in names if name in nothing]
+        inside = [path for path in nothing if path not in absent]
+        return unfed(names, absent, inside, writer.fields(), strict=self._strict, what="the writer schema")
 
     def value(
         self, writer: Writer, type_: ColumnType, place: _Place, *, is_certain: bool, over: Sequence[str] = ()
@@ -133,7 +159,8 @@ class _Walk:
         """Items, keys and values have a line of their own only where there is something to say of them."""
         first = len(self.feeds)
         self.value(writer, type_, place, is_certain=False)
-        if self.feeds[first].detail is None and self.feeds[first].refusal is None:
+        feed = self.feeds[first]
+        if feed.detail is None and feed.refusal is None and feed.numbers is None:
             del self.feeds[first]
 
     def _struct(self, writer: Writer, columns: Columns, place: _Place, *, is_certain: bool) -> None:
@@ -142,18 +169,20 @@ class _Walk:
         feeders: dict[str, list[tuple[str, Placed]]] = {}
         for field in fields:
             if field not in fed:
-                self.unused.append(_joined(place.field, field))
+                self.unused.append(_joined(place.field, writer.written(field)))
             for placed in fed.get(field, ()):
                 feeders.setdefault(placed.column.name, []).append((field, placed))
+        defaults = writer.defaults(columns, feeders, self._case_rule, place.path)
         for column in columns:
             path = _joined(place.column, column.name)
             found = feeders.get(column.name)
             if found is None:
-                self.feeds.append(Feed(column=path, field=None))
+                self.feeds.append(Feed(column=path, field=None, default=defaults.get(column.name)))
                 continue
             over = [field for field, placed in found if not placed.counts]
             for field, placed in found:
-                below = _Place(column=path, field=_joined(place.field, field), path=f"{place.path}->{placed.avro_name}")
+                written = _joined(place.field, writer.written(field))
+                below = _Place(column=path, field=written, path=f"{place.path}->{placed.avro_name}")
                 if placed.counts:
                     self.value(fields[field], column.type, below, is_certain=is_certain, over=over)
                 elif (refused := fields[field].refusal(column.type, below.path)) is not None:
@@ -170,7 +199,7 @@ class _Walk:
         over: Sequence[str],
         refused: IncompatibleTypeError | None,
     ) -> None:
-        detail = writer.detail(type_)
+        detail, unit = writer.detail(type_), writer.as_written(type_)
         if over:
             detail = "; ".join(filter(None, (detail, f"overrides {', '.join(over)}")))
         self.feeds.append(
@@ -180,6 +209,7 @@ class _Walk:
                 detail=detail,
                 refusal=None if refused is None else refused.message,
                 is_other_time=isinstance(refused, TimeUnitError),
+                numbers=None if unit is None else unit.numbers,
             )
         )
 

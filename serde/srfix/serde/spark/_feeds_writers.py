@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from srfix.serde._column_types import Columns, ColumnType, Decimal, ScalarType, Struct, type_name
@@ -12,14 +12,15 @@ from srfix.serde._connect_columns import NO_PRECISION, connect_schema_of
 from srfix.serde._connect_schema import DECIMAL_NAME, DECIMAL_PRECISION, DECIMAL_SCALE, ConnectSchema, ConnectType
 from srfix.serde._half import Half
 from srfix.serde._resolved import ResolvedSchema
-from srfix.serde._time_units import TimeUnit, reads_units, refusal_in_unit, time_unit
+from srfix.serde._time_units import TimeUnit, as_written, reads_units, refusal_in_unit, time_unit
 from srfix.serde.casing import CaseRule, match_keys, placements
 from srfix.serde.errors import IncompatibleTypeError
 from srfix.serde.formats._avro_columns import map_entry_types
 from srfix.serde.formats._avro_connect import union_field_name
 from srfix.serde.formats._avro_leaves import connect_type, unit_of
-from srfix.serde.formats._avro_plan import Placed, connect_default, place
-from srfix.serde.formats._avro_schema import AvroNode, describe, load, nullable_branch
+from srfix.serde.formats._avro_plan import Placed, connect_default, defaulted, place
+from srfix.serde.formats._avro_resolution import ReaderSchema, resolved_root
+from srfix.serde.formats._avro_schema import AvroNode, describe, nullable_branch
 from srfix.serde.formats._json_schema_connect import connect_schema, is_union
 from srfix.serde.formats.table import Format
 from srfix.serde.spark._feeds import Feeds, Writer, feeds_of
@@ -44,19 +45,34 @@ _SHOWN_CHARACTERS: Final = 40
 _BY_KEYS: Final = "by each document's keys, whatever the schema says"
 
 
-def planned_feeds(format_: Format, resolved: ResolvedSchema, half: Half, case_rule: CaseRule) -> Feeds:
+def planned_feeds(
+    format_: Format,
+    resolved: ResolvedSchema,
+    half: Half,
+    case_rule: CaseRule,
+    *,
+    strict: bool = False,
+    reader: ReaderSchema | None = None,
+) -> Feeds:
     """What a writer schema feeds.
 
+    :param reader: the Avro schema whose aliases and defaults count.
     :raises SchemaError: if the text is not a schema of the format.
     :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
     """
     text, references = resolved.schema.text, resolved.references
     if format_ is Format.AVRO:
-        return feeds_of(_AvroWriter(load(text, references), case_rule), half.columns, case_rule, wrapped=half.wrapped)
+        return feeds_of(
+            _AvroWriter(resolved_root(text, references, reader), case_rule),
+            half.columns,
+            case_rule,
+            wrapped=half.wrapped,
+            strict=strict,
+        )
     writer = connect_schema(text, references)
     if case_rule is CaseRule.KSQLDB_2020:
         return _by_keys(writer, half)
-    return feeds_of(_ConnectWriter(writer, case_rule), half.columns, case_rule, wrapped=half.wrapped)
+    return feeds_of(_ConnectWriter(writer, case_rule), half.columns, case_rule, wrapped=half.wrapped, strict=strict)
 
 
 def _by_keys(writer: ConnectSchema, half: Half) -> Feeds:
@@ -88,6 +104,9 @@ class _AvroWriter:
 
     def detail(self, column: ColumnType) -> str | None:
         return _details(self._is_same(column), self._word, column, connect_default(self._beside_null))
+
+    def as_written(self, column: ColumnType) -> TimeUnit | None:
+        return as_written(self._unit, column)
 
     @property
     def _unit(self) -> TimeUnit | None:
@@ -136,6 +155,13 @@ class _AvroWriter:
     def place(self, columns: Columns, case_rule: CaseRule, path: str) -> Mapping[str, Sequence[Placed]]:
         return place(columns, tuple(self.fields()), case_rule, path)
 
+    def written(self, field: str) -> str:
+        return next((part.written for part in self._node.fields if part.name == field and part.written), field)
+
+    def defaults(self, columns: Columns, filled: Collection[str], case_rule: CaseRule, path: str) -> Mapping[str, str]:
+        found = defaulted(self._node, columns, filled, case_rule, path)
+        return {column.name: _shown(field.default) for field, column in found}
+
 
 class _ConnectWriter:
     def __init__(self, schema: ConnectSchema, case_rule: CaseRule) -> None:
@@ -144,15 +170,21 @@ class _ConnectWriter:
         self.is_nullable = schema.optional
 
     def refusal(self, column: ColumnType, path: str) -> IncompatibleTypeError | None:
-        schema = self._schema
-        unit = time_unit(schema.type, None, schema.name) if reads_units(self._case_rule) else None
-        return refusal_in_unit(schema.type, unit, column, path)
+        return refusal_in_unit(self._schema.type, self._unit, column, path)
 
     def refusal_of_values(self, column: ScalarType | Decimal, path: str) -> IncompatibleTypeError | None:
         return refusal_of_values(self._schema.type, self._schema.name, column, path)
 
     def detail(self, column: ColumnType) -> str | None:
         return _details(self._is_same(column), self._word, column, self._schema.default)
+
+    def as_written(self, column: ColumnType) -> TimeUnit | None:
+        return as_written(self._unit, column)
+
+    @property
+    def _unit(self) -> TimeUnit | None:
+        schema = self._schema
+        return time_unit(schema.type, None, schema.name) if reads_units(self._case_rule) else None
 
     @property
     def _word(self) -> str:
@@ -180,6 +212,12 @@ class _ConnectWriter:
     def entries(self) -> tuple[Writer, Writer]:
         schema, rule = self._schema, self._case_rule
         return _ConnectWriter(schema.keys, rule), _ConnectWriter(schema.values, rule)
+
+    def written(self, field: str) -> str:
+        return field
+
+    def defaults(self, columns: Columns, filled: Collection[str], case_rule: CaseRule, path: str) -> Mapping[str, str]:
+        return {}
 
     def place(self, columns: Columns, case_rule: CaseRule, path: str) -> Mapping[str, Sequence[Placed]]:
         by_name = {column.name: column for column in columns}
@@ -210,6 +248,10 @@ def _logical_word(schema: ConnectSchema) -> str:
 def _details(is_same: bool, word: str, column: ColumnType, default: object) -> str | None:
     said = [] if is_same else [f"{word} to {type_name(column)}"]
     if default is not None:
-        shown = json.dumps(default, ensure_ascii=False, default=str)
-        said.append(f"null as {shown if len(shown) <= _SHOWN_CHARACTERS else f'{shown[:_SHOWN_CHARACTERS]}…'}")
+        said.append(f"null as {_shown(default)}")
     return "; ".join(said) or None
+
+
+def _shown(default: object) -> str:
+    shown = json.dumps(default, ensure_ascii=False, default=str)
+    return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"

@@ -14,6 +14,7 @@ from srfix.serde.formats.avro import field_names
 from srfix.serde.formats.table import Format
 from srfix.serde.spark._frame_types import FrameField, ddl, fields_of, frame_fields, quoted, sql_text, word_of
 from srfix.serde.spark.driver_errors import UNWRITTEN_END
+from srfix.serde.spark.interface import reason_columns
 from srfix.serde.subjects import Role
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ class FrameRow:
     """The column that is the row; None if several are."""
     is_null: str | None
     """Whether there is no row, which would become a tombstone, in Spark's SQL; None if there always is one."""
+    is_marked: str | None
+    """Whether the row was a tombstone when it was read, in Spark's SQL, by the frame's mark or its reason; None if the frame
+    has neither."""
+    reason: str | None
+    """The column that says why there is no row; None if the frame has none."""
     place: str
     """Which row it is, in Spark's SQL, for errors: its key and where it came from, as far as the frame has that."""
 
@@ -72,8 +78,9 @@ def frame_row(plan: WritePlan, schema: SparkSchema, from_: str | Sequence[str] |
 
 
 def _guessed(plan: WritePlan, frame: tuple[FrameField, ...]) -> tuple[FrameField, ...]:
-    fields = tuple(field for field in frame if field.name not in _SOURCE)
-    if len(fields) < len(frame):
+    abouts = _abouts()
+    fields = tuple(field for field in frame if field.name not in (*_SOURCE, *abouts))
+    if len(fields) + sum(field.name in abouts for field in frame) < len(frame):
         others = [field.name for field in frame if field.name in _SOURCE]
         taken = match_fields(_names(plan), others, plan.case_rule, where="the frame")
         if taken:
@@ -84,6 +91,12 @@ def _guessed(plan: WritePlan, frame: tuple[FrameField, ...]) -> tuple[FrameField
     if not fields:
         raise UsageError("The frame has no columns but Kafka's. Name the columns that make the row: from_=[…].")
     return fields
+
+
+def _abouts() -> frozenset[str]:
+    """The columns about tombstones and bad rows, of keys and values: no part of a row, whoever wrote them."""
+    every = (reason_columns(role) for role in Role)
+    return frozenset(name for one in every for name in (one.tombstone, one.reason, one.message, one.payload))
 
 
 def _names(plan: WritePlan) -> Sequence[str]:
@@ -103,7 +116,30 @@ def _row(
         name = quoted(fields[0].name)
         is_null = f"{name if struct is None else f'{quoted(struct)}.{name}'} IS NULL"
     _check(plan, fields)
-    return FrameRow(fields=fields, struct=struct, is_null=is_null, place=_place(frame, plan.role))
+    names, there = reason_columns(plan.role), {field.name: word_of(field.type) for field in frame}
+    if there.get(names.tombstone, "boolean") != "boolean":
+        raise UsageError(
+            f"The column {names.tombstone} is {there[names.tombstone]}, not boolean: it is what marks tombstones. Rename it."
+        )
+    marks = []
+    if names.tombstone in there:
+        marks.append(f"coalesce({quoted(names.tombstone)}, false)")
+    if names.reason in there:
+        marks.append(f"coalesce({quoted(names.reason)} = {sql_text(Reason.TOMBSTONE.value)}, false)")
+    if is_null is None and marks:
+        # A struct that was flattened: a row of nulls that is marked, or has a reason, is the tombstone or bad row that it was.
+        was_none = [marks[0]] if names.tombstone in there else []
+        was_none += [f"{quoted(names.reason)} IS NOT NULL"] if names.reason in there else []
+        nulls = " AND ".join(f"{quoted(field.name)} IS NULL" for field in fields)
+        is_null = f"(({' OR '.join(was_none)}) AND {nulls})"
+    return FrameRow(
+        fields=fields,
+        struct=struct,
+        is_null=is_null,
+        is_marked=f"({' OR '.join(marks)})" if marks else None,
+        reason=names.reason if names.reason in there else None,
+        place=_place(frame, plan.role),
+    )
 
 
 def _check(plan: WritePlan, fields: tuple[FrameField, ...]) -> None:

@@ -1,15 +1,14 @@
 """What Spark's own Avro is told, for each shape of writer schemas: the jvm engine's plan, in plain Python.
 
-A payload and the four bytes `AFTER` it are read as one record in a record:
+A payload and the four bytes `AFTER` it are read as one record:
 
 | bytes | are |
 |---|---|
 | the payload | 5 bytes of framing, which are skipped, and the row |
-| `AFTER` | the reason and the message: both null, as the last branches of unions that have nothing else for a reader |
+| `AFTER` | four unions; of each a reader knows the last choice alone, null |
 
-So a body that cannot be read is a null in place of the inner record, not a struct of nulls; and where bytes are left over,
-or missing, what is read as those two is no such branch: `from_avro` by itself notices neither. A struct of row, reason and
-message comes out of one call of it, and nothing has to look at it twice.
+So where bytes are left over, or missing, what is read as those is no such branch, and `from_avro` gives up, which by itself
+notices neither; and of a record that it gave up the row is null, not a struct of nulls.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ from typing import TYPE_CHECKING, Final
 from srfix.serde._half import Half
 from srfix.serde._plans import decode_plan
 from srfix.serde.batches import Reason, reason_of
+from srfix.serde.bounds import AVRO_JVM_ITEMS, AVRO_JVM_TEXT_BYTES
 from srfix.serde.errors import ColumnError, EngineRefusedError, SrfixError
-from srfix.serde.formats._avro_schema import load
+from srfix.serde.formats._avro_resolution import resolved_root
 from srfix.serde.formats.table import Format, check_schema_type
 from srfix.serde.spark._jvm_fixes import Fix
 from srfix.serde.spark._jvm_projection import Json, Projected, Unrepresentable, project, record
@@ -33,16 +33,20 @@ from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId
 if TYPE_CHECKING:
     from srfix.serde.spark.plan import ReadPlan
 
-__all__ = ["AFTER", "JvmRead", "JvmShape", "JvmVerdict", "MAX_SHAPES", "UNSEEN", "jvm_read"]
+__all__ = ["AFTER", "JvmRead", "JvmShape", "JvmVerdict", "MAX_SHAPES", "ROW", "UNSEEN", "jvm_read"]
 
 MAX_SHAPES: Final = 30
 """Beyond about this many branches Spark's generated code gets too large, and slow."""
 
-_REASON_BRANCH: Final = 100
-_MESSAGE_BRANCH: Final = 120
-AFTER: Final = b"\xc8\x01\xf0\x01"
-"""Behind a payload: the numbers of those two branches, as Avro writes them. No end of it is its beginning, so that fewer
-bytes left over cannot look like it."""
+_SHOWN_IDS: Final = 5
+_CHOICES: Final = ("boolean", "int", "long", "float", "double", "null")
+_BEHIND: Final = {name: _CHOICES[skipped:] for skipped, name in enumerate("abcd")}
+ROW: Final = "row"
+"""The field of what is read that is the row."""
+AFTER: Final = bytes(2 * (len(choices) - 1) for choices in _BEHIND.values())
+"""Behind a payload: the numbers of the last of each, as Avro writes them, a byte each. Its first byte is nowhere else in it, so
+that fewer bytes left over cannot look like it; and none is zero, with which a number may end that takes more bytes than it
+needs. What the schemas need for it is short, since their text is in every plan, several times."""
 
 UNSEEN: Final = (
     "Why a body cannot be read: the reason is DECODE_FAILED, whatever the arrow engine says of it (TRUNCATED, "
@@ -61,10 +65,9 @@ UNSEEN: Final = (
     f"Bytes left over that begin with {AFTER.hex(' ')}.",
     "A schema GUID, in front of the body or in a record header: a row without an id is bad, unless the arrow engine reads "
     "what this one does not know.",
-    "An array that claims more items than its body has: memory is taken for as many as it claims, and 2³⁰ of them cost the "
-    "executor. start_session sets a bound; in a session that it has not started "
-    "-Dorg.apache.avro.limits.collectionItems.maxLength=10000000 does, in spark.executor.extraJavaOptions (in local mode "
-    "spark.driver.extraJavaOptions).",
+    f"What bounds a length: in a session of start_session a string or bytes of more than {AVRO_JVM_TEXT_BYTES} bytes, and an "
+    f"array or map of more than {AVRO_JVM_ITEMS} items, is a bad row. In a session without bounds one that claims 2³⁰ of them "
+    "takes the memory, and costs the executor: auto does not take this engine there.",
 )
 """What the jvm engine cannot see, in sentences."""
 
@@ -78,9 +81,11 @@ class JvmShape:
     writer_schema: str
     """The Avro schema of a payload with `AFTER`; names are ours."""
     reader_schema: str
-    """What is wanted of it: `payload`, a record of row, reason and message."""
+    """What is wanted of it: `ROW`, and that `AFTER` follows."""
     fix: Fix | None
     """What is left to do with a row."""
+    is_exact: bool
+    """What Spark reads is the row, and not only by position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,19 +114,46 @@ class JvmRead:
     """By their first ids."""
     unseen: tuple[str, ...]
     """What the engine cannot see, in sentences."""
+    left: tuple[SchemaId, ...] = ()
+    """Ids of shapes beyond `MAX_SHAPES`, ascending: another engine reads them."""
+
+    @property
+    def left_over(self) -> str:
+        """What is left to another engine, and why, in a sentence."""
+        ids = ", ".join(map(str, self.left[:_SHOWN_IDS])) + (", …" if len(self.left) > _SHOWN_IDS else "")
+        return (
+            f"{len(self.left)} schemas ({ids}) are of shapes beyond the {MAX_SHAPES} that Spark compiles well, and are read "
+            "with the arrow engine alone"
+        )
+
+    @property
+    def shape_ids(self) -> tuple[SchemaId, ...]:
+        """The ids that it reads, ascending."""
+        return tuple(sorted(one for shape in self.shapes for one in shape.schema_ids))
 
     @property
     def schema_ids(self) -> tuple[SchemaId, ...]:
         """The ids that it can say something about for good, ascending."""
         final = (verdict.schema_ids for verdict in self.verdicts if not verdict.is_refusal)
-        return tuple(sorted(one for ids in (*(shape.schema_ids for shape in self.shapes), *final) for one in ids))
+        return tuple(sorted(one for ids in (self.shape_ids, *final) for one in ids))
 
 
 def jvm_read(plan: ReadPlan) -> JvmRead:
-    """How Spark's own Avro reads what a plan holds: the same rows as `plan.deserializer()`.
+    """How Spark's own Avro reads what a plan holds: the same rows as `plan.deserializer()`. Made once for a plan.
+
+    Of more than `MAX_SHAPES` shapes those of the most schemas are read, later ones before earlier ones; `left` are the ids of
+    the others.
 
     :raises EngineRefusedError: if it cannot, exactly; `reasons` names every schema id, column and type that stands in the way.
     """
+    made = plan.kept.get(lambda: _made(plan), "jvm")
+    if isinstance(made, JvmRead):
+        return made
+    raise _refused(made)
+
+
+def _made(plan: ReadPlan) -> JvmRead | tuple[str, ...]:
+    """What the engine needs, or why it cannot read the plan."""
     reasons: list[str] = []
     row_schema = ""
     if plan.format is not None and plan.format is not Format.AVRO:
@@ -131,7 +163,7 @@ def jvm_read(plan: ReadPlan) -> JvmRead:
     except ColumnError as error:
         reasons.append(error.message)
     # What is to be looked at is told by no text: to both a time of day is an int.
-    shapes: dict[tuple[str, str, Fix | None], list[SchemaId]] = {}
+    shapes: dict[tuple[str, str, Fix | None, bool], list[SchemaId]] = {}
     verdicts: dict[tuple[Reason, str, bool], list[SchemaId]] = {}
     for refused in plan.refusals:
         verdicts.setdefault((refused.reason, str(refused.error), True), []).append(refused.schema_id)
@@ -146,21 +178,23 @@ def jvm_read(plan: ReadPlan) -> JvmRead:
             assert reason is not None
             verdicts.setdefault((reason, str(found), False), []).append(schema.schema_id)
         else:
-            shape = _text(_writer(found)), _text(_reader(found)), found.fix
+            shape = _text(_writer(found)), _text(_reader(found)), found.fix, found.is_exact
             shapes.setdefault(shape, []).append(schema.schema_id)
-    if len(shapes) > MAX_SHAPES:
-        reasons.append(
-            f"The {len(plan.schemas)} schemas are of {len(shapes)} shapes, and with more than {MAX_SHAPES} Spark is slower "
-            "than the arrow engine."
-        )
     if reasons:
-        raise _refused(reasons)
+        return tuple(reasons)
+    by_size = sorted(shapes.items(), key=lambda shape: (len(shape[1]), shape[1][-1]), reverse=True)
+    left = tuple(sorted(one for _, ids in by_size[MAX_SHAPES:] for one in ids))
+    read = {shape for shape, _ in by_size[:MAX_SHAPES]}
     return JvmRead(
         row_schema=row_schema,
         shapes=tuple(
-            JvmShape(schema_ids=tuple(ids), writer_schema=writer, reader_schema=reader, fix=fix)
-            for (writer, reader, fix), ids in shapes.items()
+            JvmShape(
+                schema_ids=tuple(ids), writer_schema=shape[0], reader_schema=shape[1], fix=shape[2], is_exact=shape[3]
+            )
+            for shape, ids in shapes.items()
+            if shape in read
         ),
+        left=left,
         verdicts=tuple(
             JvmVerdict(schema_ids=tuple(ids), reason=reason, message=message, is_refusal=is_refusal)
             for (reason, message, is_refusal), ids in verdicts.items()
@@ -190,42 +224,22 @@ def _planned(plan: ReadPlan, planned: PlannedSchema) -> Projected | SrfixError:
             check_schema_type(schema.schema_type, plan.format)
         elif planned.format is not Format.AVRO:
             raise Unrepresentable("its format is not Avro, and the jvm engine reads nothing else")
-        decode_plan(Format.AVRO, schema.text, half, plan.case_rule, references)
+        decode_plan(Format.AVRO, schema.text, half, plan.case_rule, references, reader=plan.reader)
     except SrfixError as error:
         if reason_of(error) is None:
             raise Unrepresentable(str(error).rstrip(".")) from error
         return error
-    return project(load(schema.text, references), plan.columns, plan.case_rule, wrapped=plan.wrapped)
+    root = resolved_root(schema.text, references, plan.reader)
+    return project(root, plan.columns, plan.case_rule, wrapped=plan.wrapped)
 
 
 def _writer(row: Projected) -> Json:
-    known: list[Json] = []
-    return _schema(
-        framing={"type": "fixed", "name": "framing", "size": PREFIX_ID_SIZE},
-        row=row.writer,
-        reason=_null_at(_REASON_BRANCH, known),
-        message=_null_at(_MESSAGE_BRANCH, known),
-    )
+    framing = {"type": "fixed", "name": "f", "size": PREFIX_ID_SIZE}
+    return record("r", [("f", framing), (ROW, row.writer), *_BEHIND.items()])
 
 
 def _reader(row: Projected) -> Json:
-    return _schema(row=row.reader, reason=["null", "string"], message=["null", "string"])
-
-
-def _null_at(branch: int, known: list[Json]) -> Json:
-    """A union that is null at one place, and what no reader knows at those before.
-
-    :param known: the names of the types that are defined by now.
-    """
-    others: list[Json] = [*known]
-    while len(others) < branch:
-        known.append(f"no{len(known)}")
-        others.append({"type": "fixed", "name": known[-1], "size": 0})
-    return [*others, "null"]
-
-
-def _schema(**fields: Json) -> Json:
-    return record("root", [("payload", record("payload", fields.items()))])
+    return record("r", [(ROW, row.reader), *((name, choices[-1:]) for name, choices in _BEHIND.items())])
 
 
 def _text(schema: Json) -> str:

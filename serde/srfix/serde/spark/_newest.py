@@ -14,6 +14,7 @@ from srfix.serde._time_units import reads_units
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import SchemaError, SrfixError, UsageError
 from srfix.serde.formats import _avro_connect, _json_schema_connect
+from srfix.serde.formats._avro_resolution import ReaderSchema, has_hints
 from srfix.serde.formats._avro_schema import load
 from srfix.serde.formats.table import Format, check_schema_type, format_of
 from srfix.serde.registry.models import SchemaVersion
@@ -22,7 +23,7 @@ from srfix.serde.spark._asked import Asked
 from srfix.serde.spark.interface import NewestSchema
 from srfix.serde.subjects import Role, Subject
 
-__all__ = ["given_columns", "newest_half"]
+__all__ = ["given_columns", "newest_half", "reader_half"]
 
 _UNIONS = (_avro_connect.UNION_NAME, _json_schema_connect.UNION_NAME)
 
@@ -49,8 +50,9 @@ def newest_half(
     role: Role,
     wrap: bool | None,
     case_rule: CaseRule,
-) -> tuple[Half, NewestSchema]:
-    """The columns of the highest live version of the first subject that has one, in its own letters.
+) -> tuple[Half, NewestSchema, ReaderSchema | None]:
+    """The columns of the highest live version of the first subject that has one, in its own letters; and the schema itself,
+    if it has aliases or defaults, which count then.
 
     :param case_rule: ksqlDB's own take instants in microseconds for numbers, as it does.
     :param wrap: None takes the fields of a record or an object, and anything else as the one column ROWKEY or ROWVAL.
@@ -90,18 +92,40 @@ def _half(
     role: Role,
     wrap: bool | None,
     case_rule: CaseRule,
-) -> tuple[Half, NewestSchema]:
+) -> tuple[Half, NewestSchema, ReaderSchema | None]:
     schema = found.schema
     if format_ is not None:
         check_schema_type(schema.schema_type, format_)
     references = reference_texts(asked, schema, subject=subject)
     in_format = format_of(schema.schema_type)
-    connect, dropped = _connect_schema(in_format, schema.text, references, by_units=reads_units(case_rule))
+    half, left_out = _half_of(in_format, schema.text, references, role, wrap, case_rule)
+    newest = NewestSchema(subject=subject, version=found.version, schema_id=found.schema_id, dropped=left_out)
+    is_reader = (
+        in_format is Format.AVRO
+        and reads_units(case_rule)
+        and half.wrapped
+        and has_hints(load(schema.text, references))
+    )
+    return half, newest, ReaderSchema(text=schema.text, references=references) if is_reader else None
+
+
+def reader_half(reader: ReaderSchema, role: Role, wrap: bool | None) -> Half:
+    """The columns that a reader's schema has, in its own letters.
+
+    :raises ColumnError: if no columns can be made of it.
+    """
+    half, _ = _half_of(Format.AVRO, reader.text, reader.references, role, wrap, CaseRule.EXACT)
+    return half
+
+
+def _half_of(
+    format_: Format, text: str, references: tuple[str, ...], role: Role, wrap: bool | None, case_rule: CaseRule
+) -> tuple[Half, tuple[Dropped, ...]]:
+    """The columns, and the fields that are left out."""
+    connect, dropped = _connect_schema(format_, text, references, by_units=reads_units(case_rule))
     wrapped = _is_record(connect) if wrap is None else wrap
     inferred: Inferred = columns_of(connect, names="keep", role=role, wrapped=wrapped, for_spark=True)
-    left_out = (*dropped, *inferred.dropped)
-    newest = NewestSchema(subject=subject, version=found.version, schema_id=found.schema_id, dropped=left_out)
-    return half_of(inferred.columns, role, wrapped), newest
+    return half_of(inferred.columns, role, wrapped), (*dropped, *inferred.dropped)
 
 
 def _connect_schema(

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from srfix.serde.errors import ClusterError
+from srfix.serde.errors import ClusterError, UsageError
 from srfix.serde.kafka_client import ReadOnlyClient
 from srfix.serde.registry.secret import revealed
 from srfix.serde.spark._source_offsets import Log
@@ -36,14 +36,18 @@ def kafka_config(properties: Mapping[str, str]) -> dict[str, str]:
 class TopicLog:
     """Asks for one topic, again and again. No group is joined, no topic is created."""
 
-    def __init__(self, properties: Mapping[str, str], topic: str, isolation: Isolation) -> None:
+    def __init__(
+        self, properties: Mapping[str, str], topic: str, isolation: Isolation, *, only: Sequence[int] | None = None
+    ) -> None:
         """
+        :param only: the partitions that count; None for all.
         :param properties: librdkafka's names; values may be `env:NAME` or `file:PATH`.
         :raises SecretError: if such a reference cannot be read.
         """
         self._client = ReadOnlyClient(kafka_config(properties))
         self._topic = topic
         self._isolation = isolation
+        self._only = only
         self._admin: AdminClient | None = None
 
     def now(self) -> Log:
@@ -91,7 +95,17 @@ class TopicLog:
             else:
                 topic_id = getattr(described, "topic_id", None)
                 numbers = sorted(partition.id for partition in described.partitions)
-                return None if topic_id is None else str(topic_id), numbers
+                return None if topic_id is None else str(topic_id), self._wanted(numbers)
+
+    def _wanted(self, numbers: list[int]) -> list[int]:
+        if self._only is None:
+            return numbers
+        if lacking := sorted(set(self._only) - set(numbers)):
+            raise UsageError(
+                f"The topic {self._topic!r} has no partition {lacking[0]}, which the option assign names; it has "
+                f"{', '.join(map(str, numbers))}."
+            )
+        return list(self._only)
 
     def _offsets(self, partitions: list[int], spec: object) -> Mapping[int, int]:
         from confluent_kafka import IsolationLevel, TopicPartition

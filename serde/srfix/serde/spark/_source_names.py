@@ -34,6 +34,7 @@ _READS: Final = frozenset({Use.SCHEMA, Use.BATCH, Use.STREAM, Use.FILES})
 _TOPIC_READS: Final = frozenset({Use.SCHEMA, Use.BATCH, Use.STREAM})
 _ALL: Final = frozenset(Use)
 _USES: Final[Mapping[str, frozenset[Use]]] = {
+    "assign": _TOPIC_READS,
     "bootstrap.servers": _ALL,
     "case.rule": _ALL,
     "checkpointLocation": frozenset({Use.WRITE}),  # Spark's own, which it shows to sinks
@@ -48,17 +49,21 @@ _USES: Final[Mapping[str, frozenset[Use]]] = {
     "maxRecordsPerPartition": _TOPIC_READS,
     "metadata": _ALL,
     "metadata.prefix": _ALL,
+    "missing.columns": _READS,
     "minPartitions": _TOPIC_READS,
     "on.error": _READS,
     "path": frozenset({Use.SCHEMA, Use.FILES, Use.STREAM}),
     "policy": _READS,
     "register": frozenset({Use.WRITE}),
+    "reader.schema": _READS,
     "registry": _ALL,
     "role": _ALL,
     "startingOffsets": _TOPIC_READS,
+    "strict": _READS,
     "subject": _ALL,
     "subject.first": _READS,
     "subject.second": _READS,
+    "subscribe": _READS,
     "tombstones": _ALL,
     "topic": _ALL,
     "wrap": _ALL,
@@ -67,7 +72,7 @@ _USES: Final[Mapping[str, frozenset[Use]]] = {
 _DECIDED: Final = (DECIDED_HERE | {"key.deserializer", "value.deserializer", "acks", "enable.idempotence"}) - {
     "isolation.level"
 }
-_OTHERS_NAMES: Final = {"subscribe": "topic", "assign": "topic", "subscribepattern": "topic", "schema": "columns"}
+_OTHERS_NAMES: Final = {"subscribepattern": "subscribe", "schema": "columns"}
 
 
 def option_names() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -10,9 +11,10 @@ from typing import Final
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
+from srfix.serde.printable import foreign
 from srfix.serde.registry_properties import RegistrySettings
 from srfix.serde.spark._source_names import GivenOptions, Use, has_option, word_of
-from srfix.serde.spark.interface import OnBadRow
+from srfix.serde.spark.interface import MissingColumns, OnBadRow
 from srfix.serde.subjects import Role
 
 __all__ = ["Isolation", "METADATA", "Policy", "SourceOptions", "Tombstones", "Use", "source_options"]
@@ -53,6 +55,8 @@ class SourceOptions:
 
     topic: str | None
     """The topic; None if files are read raw."""
+    partitions: tuple[int, ...] | None
+    """The partitions that are read (`assign`), ascending; None for all."""
     path: str | None
     """Where the files of a captured topic are; None to read the topic itself."""
     kafka: Mapping[str, str] = field(repr=False)
@@ -87,6 +91,12 @@ class SourceOptions:
     """`earliest`, `latest` or JSON; None for the default."""
     ending_offsets: str | None
     """`earliest`, `latest` or JSON; None for the default."""
+    reader_schema: str | None
+    """The Avro schema whose aliases and defaults count; None if none does."""
+    missing_columns: MissingColumns
+    """What a column is that no version feeds."""
+    strict: bool
+    """Whether a row of which any column is not fed is bad."""
     fail_on_data_loss: bool
     """Whether records that are gone are an error."""
     min_partitions: int
@@ -128,8 +138,10 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     isolation = word_of(Isolation, "kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
     format_ = _format(given)
     policy = given.word("policy", Policy.BY_ID)
+    topic, partitions = _place(given)
     found = SourceOptions(
-        topic=given.get("topic"),
+        topic=topic,
+        partitions=partitions,
         path=given.get("path"),
         kafka=kafka,
         isolation=isolation,
@@ -147,6 +159,9 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
         metadata_prefix=given.get("metadata.prefix") or "",
         starting_offsets=given.get("startingOffsets"),
         ending_offsets=given.get("endingOffsets"),
+        reader_schema=given.get("reader.schema"),
+        missing_columns=_missing_columns(given),
+        strict=given.flag("strict"),
         fail_on_data_loss=given.flag("failOnDataLoss", default=True),
         min_partitions=given.number("minPartitions") or 1,
         max_records_per_partition=given.number("maxRecordsPerPartition"),
@@ -157,6 +172,46 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     )
     _check_together(found, use)
     return found
+
+
+def _place(given: GivenOptions) -> tuple[str | None, tuple[int, ...] | None]:
+    """The topic and, if they were named, its partitions: by one of the names that ours and Spark's Kafka source have."""
+    told = [name for name in ("topic", "subscribe", "assign") if given.get(name) is not None]
+    if len(told) > 1:
+        raise UsageError(f"The options {' and '.join(told)} each name the topic. Give one of them.")
+    assigned = given.get("assign")
+    if assigned is not None:
+        return _assigned(assigned)
+    subscribed = given.get("subscribe")
+    if subscribed is None:
+        return given.get("topic"), None
+    if "," in subscribed:
+        raise UsageError(
+            f"The option subscribe names one topic here, not {foreign(subscribed)!r}: each has columns and subjects of its "
+            "own. Read each topic, and union the frames."
+        )
+    return subscribed.strip(), None
+
+
+def _assigned(text: str) -> tuple[str, tuple[int, ...]]:
+    try:
+        document: object = json.loads(text)
+    except (ValueError, RecursionError):
+        document = None
+    found = list(document.items()) if isinstance(document, dict) else []
+    if len(found) == 1:
+        topic, numbers = found[0]
+        if (
+            topic
+            and isinstance(numbers, list)
+            and numbers
+            and all(type(number) is int and number >= 0 for number in numbers)
+        ):
+            return topic, tuple(sorted(set(numbers)))
+    raise UsageError(
+        f'The option assign is JSON of one topic and its partitions, as {{"users": [0, 2]}}, not {foreign(text)!r}. Read each '
+        "topic, and union the frames."
+    )
 
 
 def _format(given: GivenOptions) -> Format | None:
@@ -179,6 +234,16 @@ def _on_error(given: GivenOptions) -> OnBadRow:
             return "null"
         case other:
             raise UsageError(f"The option on.error is one of fail, quarantine, null, not {other!r}.")
+
+
+def _missing_columns(given: GivenOptions) -> MissingColumns:
+    match given.get("missing.columns"):
+        case None | "error":
+            return "error"
+        case "null":
+            return "null"
+        case other:
+            raise UsageError(f"The option missing.columns is one of error, null, not {other!r}.")
 
 
 def _tombstones(given: GivenOptions) -> Tombstones:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from srfix.serde._half import half_of
+from srfix.serde.columns import print_columns
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.registry_properties import open_registry
@@ -27,21 +29,62 @@ from srfix.serde.spark._source_offsets import (
 from srfix.serde.spark._source_options import Policy, SourceOptions, Tombstones
 from srfix.serde.spark._source_records import RecordReader
 from srfix.serde.spark._source_task import Part, ReadTask, needed_names, part_of, useful_names
-from srfix.serde.spark.plan import ReadPlan, plan_read
+from srfix.serde.spark.plan import ReadPlan, newest_columns, plan_read
 from srfix.serde.subjects import FixedSubject, TopicSubject
 
 if TYPE_CHECKING:
     from srfix.serde.registry import RegistryClient
     from srfix.serde.subjects import SubjectStrategy
 
-__all__ = ["BatchRead", "StreamRead", "fixed_subject", "plan_of", "registry_of"]
+__all__ = ["BatchRead", "StreamRead", "fixed_subject", "plan_of", "registry_of", "with_columns"]
 
 
 def registry_of(options: SourceOptions) -> RegistryClient | None:
-    """The client; None if no registry was named."""
+    """The client; None if no registry was named.
+
+    :raises SecretError: if an option holds the registry's password in clear: Spark logs the options of a view in SQL, and
+        sends them to the workers. It is refused before it is sent anywhere else.
+    """
     if not options.registry.urls:
         return None
-    return open_registry(options.registry, options.registry.urls, kafka=options.kafka)
+    client = open_registry(options.registry, options.registry.urls, kafka=options.kafka)
+    try:
+        pickle.dumps(client)
+    except SecretError as error:
+        raise SecretError(
+            f"{error.message} As an option: registry.basic.auth.user.info=USER:env:NAME, or "
+            "registry.bearer.auth.token=file:PATH; the workers read it for themselves."
+        ) from None
+    return client
+
+
+def with_columns(options: SourceOptions) -> SourceOptions:
+    """The options with columns: those that were given, or the newest schema's, as `plan.NEWEST`.
+
+    :raises SecretError: if an option holds the registry's password in clear.
+    :raises UsageError: if the subject has no schema; if the columns do not say whether a body has a single one in a record.
+    :raises RegistryError: if the registry could not be asked.
+    """
+    registry = registry_of(options)  # first: it refuses a literal password
+    if options.columns is not None or options.format in (None, Format.JSON):
+        return options
+    assert registry is not None  # source_options looked
+    half = newest_columns(
+        registry,
+        options.required_topic(),
+        role=options.role,
+        format=options.format,
+        case_rule=options.case_rule,
+        wrap=options.wrap,
+        policy=_policy(options, registry),
+    )
+    # What reads is given the frame's columns alone, and takes ksqlDB's default.
+    if options.wrap is None and half_of(half.columns, options.role, None).wrapped != half.wrapped:
+        raise UsageError(
+            f"The newest schema for the {options.role.value}s of topic {options.topic!r} has one column, "
+            f'{half.columns[0].name}. Say .option("wrap", "{"true" if half.wrapped else "false"}").'
+        )
+    return replace(options, columns=print_columns(half.columns))
 
 
 def plan_of(options: SourceOptions, frame: Frame) -> ReadPlan | None:
@@ -62,6 +105,9 @@ def plan_of(options: SourceOptions, frame: Frame) -> ReadPlan | None:
         case_rule=options.case_rule,
         wrap=options.wrap if frame.wrap is None else frame.wrap,
         policy=None if registry is None else _policy(options, registry),
+        reader_schema=options.reader_schema,
+        missing_columns=options.missing_columns,
+        strict=options.strict,
     )
 
 
@@ -92,13 +138,7 @@ def _task(options: SourceOptions, frame: Frame, names: tuple[str, ...], *, with_
     :raises SecretError: if it would have to carry a registry's password in clear.
     """
     plan = plan_of(options, frame)
-    try:
-        pickled = None if plan is None else pickle.dumps(plan)
-    except SecretError as error:
-        raise SecretError(
-            f"{error.message} As an option: registry.basic.auth.user.info=USER:env:NAME, or "
-            "registry.bearer.auth.token=file:PATH; the workers read it for themselves."
-        ) from None
+    pickled = None if plan is None else pickle.dumps(plan)
     records = RecordReader(
         topic=options.topic or "",
         kafka=dict(options.kafka),
@@ -167,7 +207,7 @@ def _split(options: SourceOptions, log: Log, starts: Mapping[int, int], ends: Ma
 
 
 def _topic_log(options: SourceOptions) -> TopicLog:
-    return TopicLog(options.kafka, options.required_topic(), options.isolation)
+    return TopicLog(options.kafka, options.required_topic(), options.isolation, only=options.partitions)
 
 
 class StreamRead:

@@ -22,6 +22,7 @@ from srfix.serde.kafka_client import ReadOnlyClient
 from srfix.serde.spark._source_log import TopicLog, kafka_config
 from srfix.serde.spark._source_options import SourceOptions, Tombstones
 from srfix.serde.spark._source_reads import fixed_subject, registry_of
+from srfix.serde.spark.interface import reason_columns
 from srfix.serde.spark.write_plan import WritePlan, plan_write
 from srfix.serde.subjects import Role
 
@@ -69,8 +70,10 @@ class WriteTask:
     """The record's column → the frame's."""
     reason: str | None
     """The frame's column that says why there is no row; None if it has none."""
+    mark: str | None
+    """The frame's column that is true for a tombstone; None if it has none."""
     writes_tombstones: bool
-    """Whether a row that is none deletes its key."""
+    """Whether a row that is a tombstone deletes its key."""
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> int:
         """Writes all rows of a task and waits until each is acknowledged; how many there were.
@@ -115,26 +118,40 @@ class WriteTask:
 
     def _payloads(self, batch: pa.RecordBatch, plan: WritePlan) -> pa.Array:
         rows = batch.select(list(self.rows))
-        nothing = _is_nothing(rows) if self.reason is None else self._is_said_to_be_nothing(batch.column(self.reason))
+        nothing = self._tombstones(batch, _is_nothing(rows))
         if not self.writes_tombstones and any(nothing):
             position = nothing.index(True)
-            why = "every column is NULL" if self.reason is None else f"{self.reason} says TOMBSTONE"
-            raise EncodeError(f"Row {position} of the batch: {why}. {_TO_DELETE}{_TO_WRITE if not self.reason else ''}")
+            is_said = self.reason is not None and batch.column(self.reason)[position].is_valid
+            said = f"{self.reason} says TOMBSTONE" if is_said else f"{self.mark} is true"
+            raise EncodeError(f"Row {position} of the batch: {said}. {_TO_DELETE}")
         return from_arrow(rows, plan.serializer(), plan.context(), tombstones=nothing)
 
-    def _is_said_to_be_nothing(self, reasons: pa.Array) -> list[bool]:
-        words = reasons.to_pylist()
+    def _tombstones(self, batch: pa.RecordBatch, empty: list[bool]) -> list[bool]:
+        """Which rows are tombstones: those that are marked as such, and are null in every column.
+
+        :raises EncodeError: if a row could not be read, or is null in every column and nothing says whether it is a row.
+        """
+        words = [None] * len(empty) if self.reason is None else batch.column(self.reason).to_pylist()
+        marks = [None] * len(empty) if self.mark is None else batch.column(self.mark).to_pylist()
         for position, word in enumerate(words):
             if word is not None and word != Reason.TOMBSTONE.value:
                 raise EncodeError(
                     f"Row {position} of the batch could not be read ({self.reason} says {word}), so there is nothing to "
                     "write. Leave such rows out."
                 )
-        return [word is not None for word in words]
+        if self.reason is None and self.mark is None and any(empty):
+            raise EncodeError(
+                f"Row {empty.index(True)} of the batch: every column is NULL. It may have been a tombstone, a row that could "
+                "not be read or a row of nulls: keep the column _srfix_reason of the frame that was read, or add a column "
+                "_srfix_reason STRING (TOMBSTONE for a tombstone, NULL for a row of nulls)."
+            )
+        return [
+            is_empty and (word is not None or bool(mark))
+            for is_empty, word, mark in zip(empty, words, marks, strict=True)
+        ]
 
 
 _TO_DELETE: Final = "Written, it would delete its key: leave it out, or give tombstones=write."
-_TO_WRITE: Final = " To write a row of nulls, add a column _srfix_reason STRING that is NULL."
 
 
 def _is_nothing(rows: pa.RecordBatch) -> list[bool]:
@@ -224,7 +241,8 @@ def planned_write(options: SourceOptions, schema: Mapping[str, Json], *, overwri
     for name, column in metadata.items():
         _check_type(name, column, fields[column]["type"])
     abouts = () if options.is_raw else _abouts(fields)
-    rows = () if options.is_raw else tuple(name for name in fields if name not in {*metadata.values(), *abouts})
+    mark = None if options.is_raw else _mark(options, fields)
+    rows = () if options.is_raw else tuple(name for name in fields if name not in {*metadata.values(), *abouts, mark})
     if not options.is_raw and not rows:
         raise UsageError("The frame has no column of a row. Write format=raw, which encodes nothing.")
     topic = options.required_topic()
@@ -237,6 +255,7 @@ def planned_write(options: SourceOptions, schema: Mapping[str, Json], *, overwri
         rows=rows,
         metadata=metadata,
         reason=abouts[0] if abouts else None,
+        mark=mark,
         writes_tombstones=options.tombstones is Tombstones.WRITE,
     )
     return pickle.dumps(task)
@@ -296,6 +315,12 @@ def _abouts(fields: Mapping[str, object]) -> tuple[str, ...]:
     if names.reason not in fields:
         return ()
     return tuple(name for name in (names.reason, names.message, names.payload) if name in fields)
+
+
+def _mark(options: SourceOptions, fields: Mapping[str, Mapping[str, Json]]) -> str | None:
+    """The column by which `from_registry` marks tombstones, if the frame has it."""
+    name = reason_columns(options.role).tombstone
+    return name if name in fields and fields[name]["type"] == "boolean" else None
 
 
 def _check_type(name: str, column: str, type_: Json) -> None:

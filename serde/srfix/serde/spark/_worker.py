@@ -35,7 +35,15 @@ from srfix.serde.wire import given_schema_id
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BATCH_ENGINE", "PlanDecoder", "RememberedRefusals", "plan_decoder", "spark_type"]
+__all__ = [
+    "BATCH_ENGINE",
+    "FallbackDecoder",
+    "PlanDecoder",
+    "RememberedRefusals",
+    "fallback_decoder",
+    "plan_decoder",
+    "spark_type",
+]
 
 BATCH_ENGINE: Final[BatchEngine] = ValueWise
 """What decodes batches. A compiled kernel takes this place."""
@@ -108,6 +116,11 @@ class PlanDecoder:
             pa.field("message", pa.string()),
         ]
 
+    @property
+    def type(self) -> pa.StructType:
+        """`struct<row, reason, message>`."""
+        return pyarrow().struct(self._result)
+
     def __call__(self, payloads: pa.Array, headers: pa.Array | None = None) -> pa.Array:
         """`struct<row, reason, message>`, as long as the payloads: the row is null where there is a reason, a
         `batches.Reason`'s word (TOMBSTONE too), and only there; the message is null for a tombstone.
@@ -134,6 +147,45 @@ class PlanDecoder:
         ]
         row = pa.StructArray.from_arrays(columns, fields=list(self._row), mask=has_no_row)
         return pa.StructArray.from_arrays([row, reason, pa.array(messages, pa.string())], fields=self._result)
+
+
+class FallbackDecoder:
+    """What decodes the rows that another engine leaves: nulls are rows that it has read, and cost nothing."""
+
+    def __init__(self, decode: PlanDecoder) -> None:
+        self._decode = decode
+        self._nothing: pa.Array | None = None
+
+    def __call__(self, payloads: pa.Array) -> pa.Array:
+        """As `PlanDecoder`, but null for null: no row, reason or message.
+
+        :raises RegistryError: if the registry could not be asked.
+        """
+        size = len(payloads)
+        if payloads.null_count == size:
+            return self._nulls(size)
+        if payloads.null_count == 0:
+            return self._decode(payloads)
+        pa = pyarrow()
+        decoded = self._decode(payloads.drop_null())
+        given = payloads.is_valid().to_pylist()
+        number = iter(range(len(decoded)))
+        return decoded.take(pa.array([next(number) if one else None for one in given], pa.int64()))
+
+    def _nulls(self, size: int) -> pa.Array:
+        """Batches are of one size, but for the last: the array is made once."""
+        if self._nothing is None or len(self._nothing) < size:
+            self._nothing = pyarrow().nulls(size, self._decode.type)
+        return self._nothing[:size] if len(self._nothing) > size else self._nothing
+
+
+@lru_cache(maxsize=_MOST_PLANS)
+def fallback_decoder(pickled: bytes) -> FallbackDecoder:
+    """What decodes under a pickled `ReadPlan` where another engine leaves rows: one for each plan and process.
+
+    :raises ColumnError: if Spark's Arrow cannot hold a column.
+    """
+    return FallbackDecoder(plan_decoder(pickled))
 
 
 @lru_cache(maxsize=_MOST_PLANS)

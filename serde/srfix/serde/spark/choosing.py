@@ -4,10 +4,16 @@
 |---|---|---|---|
 | auto | yes | yes | jvm, and the arrow engine what the plan knows nothing about |
 | auto | yes | no | jvm; what the plan knows nothing about is a bad row |
+| auto | yes, but for shapes beyond `MAX_SHAPES` | yes | jvm; those shapes, and what is unknown, the arrow engine |
+| auto | yes, but for shapes beyond `MAX_SHAPES` | no | nothing: the error has both reasons |
 | auto | no | yes | arrow |
 | auto | no | no | nothing: the error has both reasons |
 | jvm | yes | | as auto |
 | arrow | | | arrow |
+
+A session whose JVMs bound no length that Avro is told (`avro_limits`) is to `auto` one without spark-avro, if the plan
+wants anything that has a length: a record of ten bytes could end it. The jvm engine that is asked for by name reads there,
+with a warning.
 """
 
 from __future__ import annotations
@@ -20,7 +26,9 @@ from weakref import WeakSet
 from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
 from srfix.serde.printable import message
 from srfix.serde.spark._jvm_read import JvmRead, jvm_read
+from srfix.serde.spark.avro_limits import limits_needed, unbounded
 from srfix.serde.spark.interface import Engine
+from srfix.serde.spark.releases import lacks_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +41,8 @@ _logger: Final = logging.getLogger("srfix.serde.spark")
 
 _with_srfix: Final[WeakSet[SparkSession]] = WeakSet()
 """Sessions whose workers were found to have srfix. Others are asked again: it may be brought to them meanwhile."""
+_warned: Final[WeakSet[SparkSession]] = WeakSet()
+"""Sessions without bounds of which a warning was logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +66,8 @@ class EngineChoice:
 def choose_engine(
     plan: ReadPlan, spark: SparkSession, engine: Engine = "auto", *, workers_have_srfix: bool | None = None
 ) -> EngineChoice:
-    """The engine for a plan in a session. Logged as information under `srfix.serde.spark`.
+    """The engine for a plan in a session. Logged as information under `srfix.serde.spark`; a session without bounds, in which
+    the jvm engine could be ended by a record, once as a warning that says how to get them.
 
     :param workers_have_srfix: whether srfix and what it needs is installed on the executors. None asks a few of them, until
         they have, unless the arrow engine was asked for: that says itself what is missing.
@@ -72,6 +83,8 @@ def choose_engine(
 
 def _chosen(plan: ReadPlan, spark: SparkSession, engine: Engine, told: bool | None) -> EngineChoice:
     if engine == "arrow":
+        if (lacking := lacks_arrow()) is not None:
+            raise EngineRefusedError(f'{lacking}. Use engine="jvm".', reasons=(f"{lacking}.",))
         if told is False:
             raise WorkerPackageError(
                 "The arrow engine runs on the workers, and workers_have_srfix=False says that they lack srfix. Bring it "
@@ -81,14 +94,20 @@ def _chosen(plan: ReadPlan, spark: SparkSession, engine: Engine, told: bool | No
     try:
         read = jvm_read(plan)
         _require_avro(spark)
+        _require_bounds(spark, read, engine)
     except (EngineRefusedError, JarMissingError) as error:
         if engine == "jvm":
             raise
         return _arrow_instead(error, _lacking(spark, told))
     lacking = _lacking(spark, told)
+    if read.left and lacking is not None:
+        raise _neither((f"{read.left_over}.", _no_arrow(lacking)))
     why = "Spark's own Avro reads every known schema exactly" if engine == "auto" else "it was asked for"
+    if read.left:
+        why = f"Spark's own Avro reads the others exactly; {read.left_over}"
     if lacking is not None:
-        why += f"; what the plan knows nothing about is a bad row, because the workers lack srfix ({lacking})"
+        because = lacking if lacking == lacks_arrow() else f"the workers lack srfix ({lacking})"
+        why += f"; what the plan knows nothing about is a bad row, because {because}"
     return EngineChoice(engine="jvm", fallback=lacking is None, why=why, read=read)
 
 
@@ -96,10 +115,21 @@ def _arrow_instead(error: EngineRefusedError | JarMissingError, lacking: str | N
     reasons = error.reasons if isinstance(error, EngineRefusedError) else (error.message,)
     if lacking is None:
         return EngineChoice(engine="arrow", fallback=False, why=f"the jvm engine cannot: {' '.join(reasons)}")
-    listed = (*reasons, f"The arrow engine runs on the workers, and they lack srfix: {lacking}")
-    raise EngineRefusedError(
-        "Neither engine can read this plan here:\n" + "\n".join(f"- {reason}" for reason in listed), reasons=listed
-    ) from error
+    raise _neither((*reasons, _no_arrow(lacking))) from error
+
+
+def _no_arrow(lacking: str) -> str:
+    return (
+        f"{lacking}."
+        if lacking == lacks_arrow()
+        else f"The arrow engine runs on the workers, and they lack srfix: {lacking}"
+    )
+
+
+def _neither(reasons: tuple[str, ...]) -> EngineRefusedError:
+    return EngineRefusedError(
+        "Neither engine can read this plan here:\n" + "\n".join(f"- {reason}" for reason in reasons), reasons=reasons
+    )
 
 
 def _require_avro(spark: SparkSession) -> None:
@@ -108,8 +138,29 @@ def _require_avro(spark: SparkSession) -> None:
     require_avro(spark)
 
 
+def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:
+    """:raises EngineRefusedError: under `auto`, if a record could end the JVM that reads it. Else that is a warning."""
+    why = _unbounded(spark, read)
+    if why is None:
+        return
+    instead = (
+        'engine="jvm" reads without' if engine == "auto" else "It is read so all the same, for the engine was named"
+    )
+    if spark not in _warned:
+        _warned.add(spark)
+        _logger.warning("%s", message(f"{why}. {instead}."))
+    if engine == "auto":
+        raise EngineRefusedError(why, reasons=(f"{why}.",))
+
+
+def _unbounded(spark: SparkSession, read: JvmRead) -> str | None:
+    return unbounded(spark, limits_needed(read))
+
+
 def _lacking(spark: SparkSession, told: bool | None) -> str | None:
     """What keeps the workers from running srfix; None if nothing does."""
+    if (lacking := lacks_arrow()) is not None:
+        return lacking
     if told is not None:
         return None if told else "workers_have_srfix=False says so"
     if spark in _with_srfix:

@@ -31,7 +31,8 @@ class ReadCounts:
     bad: int
     """Rows that could not be read."""
     by_reason: Mapping[Reason, int]
-    """The bad rows, by reason; only reasons that were met."""
+    """The bad rows, by reason; only reasons that were met. Empty where a stream was given no `observe`: it counts no more
+    than rows, tombstones and bad rows."""
     unknown_ids: tuple[int, ...]
     """Ids that rows carry and that were refused (UNKNOWN_ID, NOT_UNDER_SUBJECT), ascending: the most frequent ones, up to
     `MAX_UNKNOWN_IDS`."""
@@ -43,7 +44,7 @@ def counts_of(metrics: object) -> ReadCounts:
     :raises UsageError: if these are other metrics.
     """
     values = _mapping(metrics)
-    if not values.keys() >= {"rows", "tombstones", "bad", "unknown_ids"}:
+    if not values.keys() >= {"rows", "tombstones", "bad"}:
         raise UsageError(
             f"These metrics are not those of a reader of srfix: {', '.join(sorted(values)) or 'there are none'}. Give what "
             "Spark has under the name that from_registry(…, observe=…) was given."
@@ -54,7 +55,7 @@ def counts_of(metrics: object) -> ReadCounts:
         tombstones=_number(values["tombstones"]),
         bad=_number(values["bad"]),
         by_reason={reason: count for reason, count in found.items() if count},
-        unknown_ids=tuple(sorted(cast("list[int]", values["unknown_ids"] or []))),
+        unknown_ids=tuple(sorted(cast("list[int]", values.get("unknown_ids") or []))),
     )
 
 

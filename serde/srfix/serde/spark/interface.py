@@ -18,6 +18,7 @@ __all__ = [
     "Engine",
     "Feed",
     "ListedVersion",
+    "MissingColumns",
     "NewestSchema",
     "OnBadRow",
     "PlannedRefusal",
@@ -29,6 +30,9 @@ __all__ = [
 Engine: TypeAlias = Literal["auto", "arrow", "jvm"]
 """What decodes: the serde in Arrow batches on the executors, or Spark's own Avro in the JVM; `auto` picks."""
 ENGINES: Final = ("auto", "arrow", "jvm")
+
+MissingColumns: TypeAlias = Literal["error", "null"]
+"""What a column that no version feeds is: an error when a read is planned; or null in every row."""
 
 OnBadRow: TypeAlias = Literal["fail", "quarantine", "null"]
 """What a row that cannot be read does: fail the job, saying its topic, partition and offset; stay, with a null in place of
@@ -44,13 +48,18 @@ class Feed:
     values of a map."""
     field: str | None
     """The writer field's path, in the writer's letters; empty if it is the whole of a bare body; None if no field feeds the
-    column: it is null then, and what is inside it is not listed."""
+    column: it is null then, or `default`, and what is inside it is not listed."""
     detail: str | None = None
     """What happens on the way, if anything does: `int to BIGINT`."""
     refusal: str | None = None
     """Why a row that holds this is bad: the writer's type does not feed the column; None if it does."""
+    default: str | None = None
+    """Where no field feeds the column: the default of the reader's schema, in JSON; None if it has none."""
     is_other_time: bool = False
     """It is refused because the writer's numbers are no such day, time or instant (`TimeUnitError`)."""
+    numbers: str | None = None
+    """Which days, times or instants the writer's numbers are, where the column takes them as they were written:
+    `an instant in microseconds`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +127,11 @@ class PlannedRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonColumns:
-    """What the columns about bad rows are called, in frames."""
+    """What the columns about tombstones and bad rows are called, in frames."""
+
+    tombstone: str
+    """True for a tombstone, false for everything else; in every frame that was read. The mark by which a null row may be
+    written as a tombstone."""
 
     reason: str
     """A `Reason`'s word (TOMBSTONE too); null where there is a row."""
@@ -131,4 +144,9 @@ class ReasonColumns:
 def reason_columns(role: Role) -> ReasonColumns:
     """`_srfix_reason` and so on for values, `_srfix_key_reason` and so on for keys."""
     front = "_srfix_key" if role is Role.KEY else "_srfix"
-    return ReasonColumns(reason=f"{front}_reason", message=f"{front}_message", payload=f"{front}_payload")
+    return ReasonColumns(
+        tombstone=f"{front}_tombstone",
+        reason=f"{front}_reason",
+        message=f"{front}_message",
+        payload=f"{front}_payload",
+    )

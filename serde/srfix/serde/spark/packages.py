@@ -34,11 +34,22 @@ class JarVersions:
     """Of `org.apache.kafka:kafka-clients`."""
     commons_pool2: str = "2.13.1"
     """Of `org.apache.commons:commons-pool2`."""
+    scala: str = "2.13"
+    """Which Scala that Spark, as PySpark brings it, was built with."""
 
 
 RELEASES: Final[Mapping[str, JarVersions]] = {
+    "3.5": JarVersions(
+        avro="3.5.1",
+        kafka="3.5.1",
+        token_provider="3.5.1",  # noqa: S106 - a version
+        kafka_clients="3.4.1",
+        commons_pool2="2.11.1",
+        scala="2.12",
+    ),
     "4.0": JarVersions(avro="4.0.0", kafka="4.0.0"),
     "4.1": JarVersions(avro="4.1.1", kafka="4.1.1"),
+    "4.2": JarVersions(avro="4.1.1", kafka="4.2.0"),
     "4.3": JarVersions(avro="4.1.1", kafka="4.2.0"),
 }
 """Release line of Spark, ascending → the newest jars that were seen to work with it."""
@@ -60,7 +71,7 @@ class Packages:
 def packages(
     spark_version: str | None = None,
     *,
-    scala: str = "2.13",
+    scala: str | None = None,
     avro: str | None = None,
     kafka: str | None = None,
     token_provider: str | None = None,
@@ -82,13 +93,14 @@ def packages(
         "token_provider": token_provider,
         "kafka_clients": kafka_clients,
         "commons_pool2": commons_pool2,
+        "scala": scala,
     }
     jars = replace(RELEASES[line], **{name: wanted for name, wanted in given.items() if wanted is not None})
     return Packages(
         coordinates=(
-            f"org.apache.spark:spark-avro_{scala}:{jars.avro}",
-            f"org.apache.spark:spark-sql-kafka-0-10_{scala}:{jars.kafka}",
-            f"org.apache.spark:spark-token-provider-kafka-0-10_{scala}:{jars.token_provider}",
+            f"org.apache.spark:spark-avro_{jars.scala}:{jars.avro}",
+            f"org.apache.spark:spark-sql-kafka-0-10_{jars.scala}:{jars.kafka}",
+            f"org.apache.spark:spark-token-provider-kafka-0-10_{jars.scala}:{jars.token_provider}",
             f"org.apache.kafka:kafka-clients:{jars.kafka_clients}",
             f"org.apache.commons:commons-pool2:{jars.commons_pool2}",
         ),

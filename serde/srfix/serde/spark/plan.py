@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from srfix.serde._column_types import Columns
 from srfix.serde._columns_from_spark import SparkSchema
@@ -41,23 +41,31 @@ from srfix.serde.errors import (
     SrfixError,
     UsageError,
 )
+from srfix.serde.formats._avro_resolution import ReaderSchema, usable_reader
 from srfix.serde.formats._json_schema_documents import reference_name
 from srfix.serde.formats.table import Format, check_schema_type, format_of
 from srfix.serde.interface import Deserializer
 from srfix.serde.resolve import ById, PlannablePolicy, Resolver
-from srfix.serde.spark._asked import Asked, PlanRegistry, listed
+from srfix.serde.spark._asked import Asked, PlanRegistry, listed, side_by_side
 from srfix.serde.spark._digest import digest_of
 from srfix.serde.spark._explain import explanation
 from srfix.serde.spark._feeds import Feeds
 from srfix.serde.spark._feeds_writers import planned_feeds
-from srfix.serde.spark._newest import given_columns, newest_half
+from srfix.serde.spark._kept import Kept
+from srfix.serde.spark._missing_columns import check_fed
+from srfix.serde.spark._newest import given_columns, newest_half, reader_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
+from srfix.serde.spark._summary import summary
 from srfix.serde.spark._time_columns import check_times
-from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
+from srfix.serde.spark._words import check_word
+from srfix.serde.spark.interface import ListedVersion, MissingColumns, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, TopicSubject, join_context, split_context
 from srfix.serde.wire import SchemaId, given_schema_id
 
-__all__ = ["NEWEST", "Newest", "PlanRegistry", "ReadPlan", "plan_read"]
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+__all__ = ["NEWEST", "Newest", "PlanRegistry", "ReadPlan", "newest_columns", "plan_read"]
 
 
 class Newest:
@@ -115,22 +123,30 @@ class ReadPlan:
     """By ascending id."""
     refusals: tuple[PlannedRefusal, ...] = ()
     """Ids that the policy did not accept, ascending."""
+    strict: bool = False
+    """True if a row of which any column is not fed is bad; False if one of which none is."""
     newest: NewestSchema | None = None
     """Where the columns are from, if they are `NEWEST`."""
+    reader: ReaderSchema | None = None
+    """The Avro schema whose aliases and defaults count: the one that was given, or with `NEWEST` the newest, if it has any."""
     bounds: PayloadBounds = field(default_factory=payload_bounds, compare=False)
     """What a payload may take in a worker (`srfix.serde.bounds`): the driver's, when the plan was made."""
+    kept: Kept = field(default_factory=Kept, init=False, compare=False)
+    """What engines have made of the plan, in this process."""
 
     def deserializer(self) -> Deserializer:
         """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
         if self.format is Format.JSON:
-            return JsonDeserializer(self.columns, case_rule=self.case_rule, wrap=self.wrapped)
+            return JsonDeserializer(self.columns, case_rule=self.case_rule, wrap=self.wrapped, strict=self.strict)
         if self.format is Format.KAFKA:
             return KafkaDeserializer(self.columns)
         assert self.policy is not None
         found = (schema.resolved for schema in self.schemas)
         resolver = PlannedResolver(self.policy, found, topic=self.topic, role=self.role)
         kind = _DESERIALIZERS[self.format]
-        return kind(resolver, columns=self.columns, case_rule=self.case_rule, wrap=self.wrapped)
+        options: dict[str, Any] = {} if self.reader is None else {"reader_schema": self.reader}
+        options |= {"case_rule": self.case_rule, "wrap": self.wrapped, "strict": self.strict}
+        return kind(resolver, columns=self.columns, **options)
 
     def spark_schema(self) -> str:
         """The rows' schema in Spark's JSON.
@@ -139,10 +155,24 @@ class ReadPlan:
         """
         return spark_schema(self.columns)
 
-    def explain(self) -> str:
-        """The plan for a person: which writer field feeds which column, for which id, under which subject; what was
-        refused, and what each engine makes of it."""
-        return explanation(self)
+    @property
+    def schema(self) -> StructType:
+        """The rows' schema, as Spark's own: what the struct has that a reader makes. Needs pyspark.
+
+        :raises ColumnError: if Spark has no such type.
+        """
+        from srfix.serde.spark._pyspark.types import struct_type
+
+        return struct_type(self.spark_schema())
+
+    def explain(self, extended: bool = False) -> str:
+        """The plan for a person, in at most ten lines: columns, which ids are read, whose rows are bad and why, which
+        columns stay null.
+
+        :param extended: True for all of it: which writer field feeds which column, for which id, under which subject; what
+            was refused, and what each engine makes of it.
+        """
+        return explanation(self) if extended else summary(self)
 
     def refreshed(self, registry: PlanRegistry) -> ReadPlan:
         """The plan with the versions that its subjects have got since; asks for those alone, and again for the ids that
@@ -167,8 +197,8 @@ class ReadPlan:
         ]
         refusals = [(refusal.schema_id, refusal.reason) for refusal in self.refusals]
         columns = print_columns(self.columns)
-        how = (self.topic, self.role, self.format, columns, self.wrapped, self.case_rule, self.policy)
-        return digest_of((*how, schemas, refusals))
+        how = (self.topic, self.role, self.format, columns, self.wrapped, self.case_rule, self.strict, self.policy)
+        return digest_of((*how, self.reader, schemas, refusals))
 
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, ReadPlan) else NotImplemented
@@ -188,7 +218,7 @@ class ReadPlan:
 def plan_read(
     registry: PlanRegistry | None,
     topic: str,
-    columns: Columns | SparkSchema | Newest,
+    columns: Columns | SparkSchema | Newest | None = None,
     *,
     role: Role = Role.VALUE,
     format: Format | None = Format.AVRO,  # noqa: A002 - its name everywhere
@@ -197,6 +227,9 @@ def plan_read(
     policy: Resolver | None = None,
     subjects: Iterable[str] = (),
     ids: Iterable[int] = (),
+    reader_schema: str | ReaderSchema | None = None,
+    missing_columns: MissingColumns = "error",
+    strict: bool = False,
 ) -> ReadPlan:
     """Asks the registry for all that the payloads of a topic may carry. Nothing is written: a policy's
     `register_missing` and `on_second` are for ids that the plan does not hold, where they are met. What a second subject
@@ -211,14 +244,33 @@ def plan_read(
     :param policy: which ids are accepted; None is by id alone, in the context that `subjects` name.
     :param subjects: subjects beside the policy's own, whose schemas the payloads may carry.
     :param ids: ids beside those of the subjects.
-    :raises ColumnError: if the columns cannot be used, or the format cannot hold them; if all that feeds a column of days,
-        times or instants are numbers of something else (a local timestamp for a TIMESTAMP).
+    :param reader_schema: an Avro schema whose aliases and defaults count, as in Avro's schema resolution; with `NEWEST` they do
+        without being asked for, unless the case rule is ksqlDB's own. Where no columns are named, a row has its fields.
+    :param missing_columns: what a column, or a field inside one, is that none of the versions feeds: `error`, as one that is
+        misspelt would be null in every row; or `null`.
+    :param strict: a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every field inside one. Otherwise a
+        column that it does not feed is null; a row of which no column is fed is bad (NOTHING_FED) either way.
+    :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them; if
+        all that feeds a column of days, times or instants are numbers of something else (a local timestamp for a TIMESTAMP).
     :raises UsageError: if a registry or a newest schema is needed, and there is none; if a subject strategy has no subject
         for the topic; if there can be no schema with one of the ids.
     :raises RegistryError: if the registry could not be asked.
     """
+    reader = usable_reader(reader_schema, case_rule)
+    if columns is None and reader is None:
+        raise UsageError("Name the columns of the rows, or say NEWEST: those of the newest schema.")
+    if reader is not None and (isinstance(columns, Newest) or format not in (Format.AVRO, None)):
+        raise UsageError(
+            "reader_schema= is an Avro schema beside which there is none: leave NEWEST out, and read Avro (format)."
+        )
+    check_word("missing_columns", missing_columns, get_args(MissingColumns))
+    if strict and missing_columns == "null":
+        raise UsageError(
+            "strict=True asks for every column, and missing_columns='null' says that some are not there. Leave one of them out."
+        )
     if format in _SCHEMALESS:
-        return _schemaless(topic, columns, role=role, format_=format, case_rule=case_rule, wrap=wrap)
+        assert columns is not None
+        return _schemaless(topic, columns, role=role, format_=format, case_rule=case_rule, wrap=wrap, strict=strict)
     if registry is None:
         raise UsageError("Avro and JSON_SR need a schema registry. Give one, or plan the format JSON or KAFKA.")
     try:
@@ -231,9 +283,12 @@ def plan_read(
     own = _own_subjects(policy, topic, role)
     newest: NewestSchema | None = None
     if isinstance(columns, Newest):
-        half, newest = newest_half(
+        half, newest, reader = newest_half(
             asked, (*own[-1:], *extra), format_=format, role=role, wrap=wrap, case_rule=case_rule
         )
+    elif columns is None:
+        assert reader is not None
+        half = reader_half(reader, role, wrap)
     else:
         half = half_of(given_columns(columns), role, wrap)
     _check_columns(half, format)
@@ -246,11 +301,30 @@ def plan_read(
         case_rule=case_rule,
         policy=policy,
         subjects=tuple(dict.fromkeys((*own, *extra))),
+        strict=strict,
         newest=newest,
+        reader=reader,
     )
     plan = _filled(plan, asked, wanted)
     check_times(plan.schemas, topic)
+    if missing_columns == "error":
+        check_fed(plan)
     return plan
+
+
+def newest_columns(
+    registry: PlanRegistry,
+    topic: str,
+    *,
+    role: Role,
+    format: Format | None,  # noqa: A002 - its name everywhere
+    case_rule: CaseRule,
+    wrap: bool | None,
+    policy: Resolver,
+) -> Half:
+    """The columns that `plan_read` takes for `NEWEST`: two requests, however many versions there are."""
+    own = _own_subjects(policy, topic, role)[-1:]
+    return newest_half(Asked(registry), own, format_=format, role=role, wrap=wrap, case_rule=case_rule)[0]
 
 
 def _schemaless(
@@ -261,6 +335,7 @@ def _schemaless(
     format_: Format | None,
     case_rule: CaseRule,
     wrap: bool | None,
+    strict: bool,
 ) -> ReadPlan:
     assert format_ is not None
     if isinstance(columns, Newest):
@@ -275,6 +350,7 @@ def _schemaless(
         wrapped=half.wrapped,
         case_rule=case_rule,
         policy=None,
+        strict=strict,
     )
 
 
@@ -308,25 +384,39 @@ def _context_of(subjects: Iterable[Subject]) -> str:
 def _filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:
     """The plan with all versions of its subjects, and with these ids; what it holds already is kept."""
     versions = tuple(listed(asked, plan.subjects, plan.listed))
-    seconds: dict[int | None, SecondAnswered] = {}
-    policy = plan.policy
-    assert policy is not None
-    if isinstance(policy, PlannablePolicy):
-        policy = policy.over(asked, on_second=lambda answered: seconds.update({answered.schema_id: answered}))
     half = Half(columns=plan.columns, wrapped=plan.wrapped)
     schemas = {planned.schema_id: planned for planned in plan.schemas}
     refusals: list[PlannedRefusal] = []
-    for schema_id in sorted({*ids, *(version.schema_id for version in versions)} - schemas.keys()):
-        try:
-            resolved = policy.resolve(schema_id, topic=plan.topic, role=plan.role)
-        except (ResolveError, NoSubjectError) as error:
-            reason = reason_of(error)
-            assert reason is not None
-            refusals.append(PlannedRefusal(schema_id=schema_id, reason=reason, error=error))
+    wanted = sorted({*ids, *(version.schema_id for version in versions)} - schemas.keys())
+    if isinstance(plan.policy, PlannablePolicy):
+        answers = side_by_side(lambda one: _resolved(plan, asked, one), wanted)
+    else:
+        answers = [_resolved(plan, asked, one) for one in wanted]
+    for schema_id, answer in zip(wanted, answers, strict=True):
+        if isinstance(answer, PlannedRefusal):
+            refusals.append(answer)
         else:
-            schemas[schema_id] = _planned(plan, half, resolved, seconds.get(schema_id))
+            schemas[schema_id] = _planned(plan, half, *answer)
     in_order = tuple(schemas[schema_id] for schema_id in sorted(schemas))
     return replace(plan, listed=versions, schemas=in_order, refusals=tuple(refusals))
+
+
+def _resolved(
+    plan: ReadPlan, asked: Asked, schema_id: SchemaId
+) -> tuple[ResolvedSchema, SecondAnswered | None] | PlannedRefusal:
+    """What the policy says of an id; of a policy of this package's a copy for each id, so that none waits for another."""
+    seconds: list[SecondAnswered] = []
+    policy = plan.policy
+    assert policy is not None
+    if isinstance(policy, PlannablePolicy):
+        policy = policy.over(asked, on_second=seconds.append)
+    try:
+        resolved = policy.resolve(schema_id, topic=plan.topic, role=plan.role)
+    except (ResolveError, NoSubjectError) as error:
+        reason = reason_of(error)
+        assert reason is not None
+        return PlannedRefusal(schema_id=schema_id, reason=reason, error=error)
+    return resolved, seconds[-1] if seconds else None
 
 
 def _planned(plan: ReadPlan, half: Half, resolved: ResolvedSchema, second: SecondAnswered | None) -> PlannedSchema:
@@ -337,8 +427,8 @@ def _planned(plan: ReadPlan, half: Half, resolved: ResolvedSchema, second: Secon
         format_ = format_of(schema.schema_type)
         if plan.format is not None:
             check_schema_type(schema.schema_type, plan.format)
-        decode_plan(format_, schema.text, half, plan.case_rule, resolved.references)
-        feeds = planned_feeds(format_, resolved, half, plan.case_rule)
+        decode_plan(format_, schema.text, half, plan.case_rule, resolved.references, reader=plan.reader)
+        feeds = planned_feeds(format_, resolved, half, plan.case_rule, strict=plan.strict, reader=plan.reader)
         problem = feeds.problem
     except (SchemaError, CasingError) as error:
         problem = error

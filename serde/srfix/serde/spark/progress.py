@@ -52,7 +52,7 @@ class StreamProgress:
         for name, counted in self.counts.items():
             if counted.bad:
                 reasons = ", ".join(f"{reason.value} {count:,}" for reason, count in counted.by_reason.items())
-                said.append(f"{counted.bad:,} bad in {name} ({reasons})")
+                said.append(f"{counted.bad:,} bad in {name}{f' ({reasons})' if reasons else ''}")
         return ", ".join(said)
 
 

@@ -9,47 +9,84 @@ bad_rows(users).select("topic", "partition", "offset", "_srfix_reason", "_srfix_
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, get_args, overload
 
+from srfix.serde.errors import UsageError
 from srfix.serde.spark._kafka_options import Offsets, Options, kafka_options
 from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark._words import check_word
 from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow
+from srfix.serde.spark.kafka_errors import kafka_error_of
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation, SparkSession
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
     from pyspark.sql.readwriter import DataFrameReader
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
-__all__ = ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic"]
+__all__ = ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic", "replay"]
 
 
+@overload
 def from_registry(
     plan: ReadPlan,
+    /,
     *,
     column: str | None = None,
     on_error: OnBadRow = "fail",
     engine: Engine = "auto",
     observe: str | Observation | None = None,
     workers_have_srfix: bool | None = None,
-) -> Callable[[DataFrame], DataFrame]:
-    """For `df.transform`, batch or streaming: the payloads of one column become a struct of the plan's columns.
+) -> Callable[[DataFrame], DataFrame]: ...
+@overload
+def from_registry(
+    column: str | Column,
+    plan: ReadPlan,
+    /,
+    *,
+    headers: str | Column | None = None,
+    on_error: OnBadRow = "fail",
+    engine: Engine = "auto",
+    workers_have_srfix: bool | None = None,
+) -> Column: ...
+def from_registry(
+    first: ReadPlan | str | Column,
+    second: ReadPlan | None = None,
+    /,
+    *,
+    column: str | None = None,
+    headers: str | Column | None = None,
+    on_error: OnBadRow = "fail",
+    engine: Engine = "auto",
+    observe: str | Observation | None = None,
+    workers_have_srfix: bool | None = None,
+) -> Callable[[DataFrame], DataFrame] | Column:
+    """`from_registry(plan)` is for `df.transform`, `from_registry("value", plan)` a Column for `select`; batch or streaming.
 
-    The frame's other columns stay. Nothing is decoded twice, whatever is filtered by. A tombstone is a null struct and no
-    error. Headers are looked at if the frame has a column `headers`, as Kafka's with `includeHeaders` have. For keys and
-    values of one frame, transform it twice, with a plan for each.
+    **For a frame**: the payloads of one column become a struct of the plan's columns. The frame's other columns stay.
+    Nothing is decoded twice, whatever is filtered by. A tombstone is a null struct and no error, and `_srfix_tombstone` is
+    true for it, and false for all else (`interface.reason_columns`; `_srfix_key_tombstone` for keys): by that mark
+    `to_registry` knows it, whatever becomes of the reasons. Headers are looked at if the frame has a column `headers`, as
+    Kafka's with `includeHeaders` have. For keys and values of one frame, transform it twice, with a plan for each.
 
-    :param column: where the payloads are; None is `value`, or `key` for a plan of keys.
+    **As a Column**, beside Spark's `from_avro`: of a name ("payload.value" is a field) or of any expression that is binary.
+    With `quarantine` it is a struct of the row, called `value` or `key`, and the reason columns: `select("v.*")` of it is a
+    frame for `good_rows` and `bad_rows`. Spark may compute an expression wherever it is used: a filter on it decodes twice,
+    where the frame's transformation does not. It is made for the active session, and its errors name no offset.
+
+    :param column: where a frame's payloads are; None is `value`, or `key` for a plan of keys.
+    :param headers: of a Column: the records' headers, for schemas that are named there; None looks at none.
     :param on_error: what a row that cannot be read does. `fail`: the job fails, with topic, partition and offset if the
         frame has those columns (`driver_errors.clear_errors` makes a `BadRowError` of it). `quarantine`: the struct is
         null, and `interface.reason_columns` are added: the reason (TOMBSTONE too), the message, and the bytes as they came.
-        `null`: the struct is null, and `observe` alone tells such a row from a tombstone.
+        `null`: the struct is null, and `observe` alone counts such rows.
     :param engine: what decodes; `auto` is decided by `choosing.choose_engine`, when the frame is there, and logged with the
         reason.
     :param observe: counts rows, tombstones, bad rows by reason and refused ids, under this name, or for this Observation
-        (batch only); `counts.counts_of` reads them.
+        (batch only); `counts.counts_of` reads them. None counts rows, tombstones and bad rows of a stream that does not
+        fail of them, in its progress (`observedMetrics`), as "srfix values of TOPIC", " (2)" and so on behind it for a
+        session's further streams of that topic. How far a stream is behind, Spark's sources tell themselves.
     :param workers_have_srfix: whether srfix is installed on the executors; None asks them, until they have.
     :raises UsageError: if an argument is none of its words; when the frame is there, if it has no such column, or it is not
         binary, or if it has a column of the names that are to be added.
@@ -58,6 +95,25 @@ def from_registry(
     """
     check_word("on_error", on_error, get_args(OnBadRow))
     check_word("engine", engine, ENGINES)
+    if not isinstance(first, ReadPlan):
+        if second is None:
+            raise UsageError("from_registry was given a column and no plan: from_registry(column, plan).")
+        if column is not None or observe is not None:
+            raise UsageError(
+                "from_registry(column, plan) is an expression: column= and observe= are for a frame, "
+                "df.transform(from_registry(plan, …))."
+            )
+        from srfix.serde.spark._pyspark.columns import decoded_column
+
+        return decoded_column(
+            first, second, headers=headers, on_error=on_error, engine=engine, workers_have_srfix=workers_have_srfix
+        )
+    if second is not None or headers is not None:
+        raise UsageError(
+            "from_registry(plan) is for a frame, and looks at its column headers by itself. For a Column name it first: "
+            "from_registry(column, plan, headers=…)."
+        )
+    plan = first
 
     def transform(df: DataFrame) -> DataFrame:
         from srfix.serde.spark._pyspark.engines import decoding_of
@@ -76,7 +132,8 @@ def from_registry(
 
 
 def good_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
-    """The rows of a frame in quarantine that could be read, tombstones (null structs) too, without the columns of reasons.
+    """The rows of a frame in quarantine that could be read, tombstones (null structs) too, without the columns of reasons; the
+    mark of tombstones stays.
 
     :raises UsageError: if the frame was not read with `on_error="quarantine"`.
     """
@@ -95,6 +152,40 @@ def bad_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
     from srfix.serde.spark._pyspark import frames
 
     return frames.bad_rows(df, role)
+
+
+def replay(
+    bad: DataFrame,
+    plan: ReadPlan,
+    *,
+    column: str | None = None,
+    on_error: OnBadRow = "quarantine",
+    engine: Engine = "auto",
+    observe: str | Observation | None = None,
+    workers_have_srfix: bool | None = None,
+) -> DataFrame:
+    """Reads quarantined rows again, from the bytes that were kept: after a repair, by a plan that was made again
+    (`plan.refreshed(registry)`) or by another one.
+
+    Only bad rows: of a frame that has good ones too, and tombstones, those are left out. The frame may have been written
+    and read since (Parquet, Delta), as long as the reason and payload columns were kept. What is bad again is quarantined
+    again; the other columns stay.
+
+    :param bad: what `bad_rows` gives.
+    :param column: where rows go; None is `value`, or `key` for a plan of keys. Made if it is not there.
+
+    The other parameters are those of `from_registry`.
+
+    :raises UsageError: if the frame was not read with `on_error="quarantine"`, or its bytes were dropped; and as
+        `from_registry`.
+    """
+    from srfix.serde.spark._pyspark import frames
+
+    column = plan.role.value if column is None else column
+    transform = from_registry(
+        plan, column=column, on_error=on_error, engine=engine, observe=observe, workers_have_srfix=workers_have_srfix
+    )
+    return frames.payloads_again(bad, plan.role, column).transform(transform)
 
 
 def read_topic(
@@ -118,6 +209,11 @@ def read_topic(
     :param options: more options of Spark's Kafka source; what is for Kafka's client is called `kafka.…`
         (`kafka.security.protocol`, `kafka.sasl.jaas.config`) and is passed on as it is, and shown nowhere. With
         `failOnDataLoss` left as it is, true, records that are gone before they were read fail the job: `false` skips them.
+    Spark asks the brokers once before, so that what is wrong shows here, and not in a job's trace (`bounds.BROKER_SECONDS`);
+    what Kafka says later, `driver_errors.clear_errors` makes the same errors of.
+
+    :raises ClusterError: if there is no such topic, or no broker answers.
+    :raises AccessDeniedError: if this user may not read it.
     :raises JarMissingError: if Spark has no Kafka source.
     :raises UsageError: if an option is one that a parameter says, or lacks its `kafka.`; and as `from_registry`.
     """
@@ -135,7 +231,7 @@ def read_topic(
         ending_offsets=ending_offsets,
         options=options or {},
     )
-    return _loaded(spark.read, told, spark.version, transform)
+    return _loaded(spark, spark.read, told, transform)
 
 
 def read_stream(
@@ -156,6 +252,10 @@ def read_stream(
     default is `latest`; here it is `earliest`.) The plan is made once and stays: with workers that have srfix, ids that
     are registered later are looked up where they are met, and no restart is needed.
 
+    What ends a query arrives as Spark's `StreamingQueryException`: `driver_errors.srfix_error_of(query.exception())` is the
+    error of srfix, and `clear_errors()` around `query.awaitTermination()` raises it.
+
+    :raises ClusterError: as `read_topic`, and AccessDeniedError.
     :raises JarMissingError: if Spark has no Kafka source.
     :raises UsageError: as `read_topic`.
     """
@@ -173,21 +273,26 @@ def read_stream(
         ending_offsets=None,
         options=options or {},
     )
-    return _loaded(spark.readStream, told, spark.version, transform)
+    return _loaded(spark, spark.readStream, told, transform)
 
 
 def _loaded(
+    spark: SparkSession,
     reader: DataFrameReader | DataStreamReader,
     options: dict[str, str],
-    spark_version: str,
     transform: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
+    from srfix.serde.spark._pyspark.kafka_look import look
+
     try:
         df = reader.format("kafka").options(**options).load()
         df.schema  # noqa: B018 - Spark Connect finds out only now
+        look(spark, options, is_stream=df.isStreaming)
     except Exception as error:
-        missing = missing_jar(str(error), spark_version)
-        if missing is None:
+        ours = missing_jar(str(error), spark.version) or kafka_error_of(
+            str(error), topic=options.get("subscribe"), servers=options.get("kafka.bootstrap.servers")
+        )
+        if ours is None:
             raise
-        raise missing from None  # Spark's own words name options
+        raise ours from None  # Spark's own words name options
     return transform(df)

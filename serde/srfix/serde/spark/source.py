@@ -20,8 +20,10 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 |---|---|---|
 | `bootstrap.servers` | the cluster; also `kafka.bootstrap.servers` | |
 | `topic` | the topic; of files, which of their topics | |
-| `registry` | the registry's URLs; also `registry.url` | |
-| `columns` | the rows' columns, as SQL text | `.schema(…)` |
+| `subscribe` | the same, as Spark's Kafka source calls it | |
+| `assign` | the topic and the partitions that are read: `{"users": [0, 2]}` | all of them |
+| `registry` | the registry's URLs; also `registry.url`, `schema.registry.url` | |
+| `columns` | the rows' columns, as SQL text, ksqlDB's or Spark's | `.schema(…)`, or the newest schema's |
 | `format` | `avro`, `json`, `json_sr`, `raw` | `avro` |
 | `role` | what is decoded: `value` or `key` | `value` |
 | `case.rule` | `unique`, `exact`, `ksqldb`, `ksqldb-2020` | `unique` |
@@ -30,6 +32,9 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `subject` | for under-one-subject, and to write under | the topic's |
 | `subject.first` | for dual | |
 | `subject.second` | for dual: asked where the first does not have the schema | |
+| `reader.schema` | an Avro schema whose aliases and defaults count | none |
+| `missing.columns` | a column that no version feeds: `error` when planning, or `null` | `error` |
+| `strict` | whether a row of which any column is not fed is bad | `false` |
 | `on.error` | a row that cannot be read: `fail`, `quarantine`, `null` | `fail` |
 | `tombstones` | read: `keep`, `drop`; written: `refuse`, `write` | `keep`, `refuse` |
 | `metadata` | `all`, `none`, or some of `key, value, topic, partition, offset, timestamp, timestampType, headers` | none |
@@ -47,9 +52,13 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `register` | whether a writer registers its schema, or it must be there | `true` |
 | `checkpointLocation` | Spark's own | |
 
-`kafka.…` are properties of Kafka's client, librdkafka's names and Java's where they mean the same; `registry.…` those of
-Confluent's registry client (`registry.basic.auth.user.info`). A secret may be `env:NAME` or `file:PATH`, which each process
-reads for itself; a registry's must be, since it goes to the workers.
+In SQL: ``CREATE TEMPORARY VIEW users USING srfix OPTIONS (subscribe 'users', `bootstrap.servers` 'broker:9092',
+`schema.registry.url` 'http://registry:8081')``. Columns that nobody named are those of the newest schema, in its own letters,
+as the view is made; what no column of Spark's can hold is left out (`plan.NEWEST`).
+
+`kafka.…` are properties of Kafka's client, librdkafka's names and Java's where they mean the same; `registry.…` and
+`schema.registry.…` those of Confluent's registry client (`schema.registry.basic.auth.user.info`). A secret may be `env:NAME`
+or `file:PATH`, which each process reads for itself; a registry's must be, since it goes to the workers.
 
 **Reading.** Each partition, or part of it, is a task with a consumer of its own, which joins no group and commits nothing. A
 read ends at the offset that was the topic's end when it was planned, by position: markers of transactions and compacted
@@ -70,6 +79,7 @@ a file or a folder, here or on a file system that pyarrow knows. What is decoded
 asked. All columns of the frame make a row, under their names as they stand, but those that `metadata` says are the record's
 own (`key`, `partition`, `timestamp`, `headers`), and the columns of reasons. The schema is registered before any task
 starts. A record is written **at least once**: a task or a micro-batch that fails is run again, and what it had written is
-written twice. Acknowledged by all replicas, with Java's partitioner. A row of nulls only, or one whose `_srfix_reason` is
-TOMBSTONE, would delete its key: it is refused unless `tombstones=write`.
+written twice. Acknowledged by all replicas, with Java's partitioner. A row whose `_srfix_reason` is TOMBSTONE, or whose
+`_srfix_tombstone` is true (`from_registry` sets it), would delete its key: it is refused unless `tombstones=write`. Nothing
+else deletes: a row that could not be read is refused, and so is one of nulls in a frame that has neither column.
 """

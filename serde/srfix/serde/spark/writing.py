@@ -28,6 +28,8 @@ from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark._words import check_word
 from srfix.serde.spark._write_jvm import JvmWrite, jvm_write
 from srfix.serde.spark.interface import ENGINES, Engine, reason_columns
+from srfix.serde.spark.kafka_errors import kafka_error_of
+from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.spark.write_plan import WritePlan
 
 if TYPE_CHECKING:
@@ -37,10 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["NullRows", "OnUnwritable", "to_registry", "write_stream", "write_topic"]
 
 NullRows: TypeAlias = Literal["refuse", "tombstone"]
-"""What a null row becomes: an error, or a null payload, which deletes its key."""
+"""What a null row becomes: an error; or, where it is marked as a tombstone, a null payload, which deletes its key."""
 OnUnwritable: TypeAlias = Literal["fail", "quarantine"]
 """What a row that cannot be written does: fail the job; or stay, with its reason and no payload."""
 
+_REFUSE: Final[NullRows] = "refuse"
 _LOG: Final = logging.getLogger("srfix.serde.spark")
 
 
@@ -63,8 +66,10 @@ def to_registry(
     :param from_: the columns that make the row, or the struct column that is the row. None is the struct column `into`, if
         there is one; otherwise all columns but those that Kafka's source and sink know.
     :param into: the column of payloads; None is `value`, or `key` for a plan of keys.
-    :param null_rows: what becomes of a null struct, and of a bare null in a value. A null key is written. A row that could
-        not be read, by the frame's column of reasons, never becomes a tombstone.
+    :param null_rows: what becomes of a null struct, and of a bare null in a value. A null key is written. With `tombstone`
+        those that are marked as tombstones are written as such, and every other null row is an error: one that could not be
+        read is null too. Reading marks them (`interface.reason_columns`: `_srfix_tombstone`; the reason TOMBSTONE counts as
+        well), so keep that column; who deletes keys otherwise sets it: `withColumn("_srfix_tombstone", lit(True))`.
     :param on_error: what a row that cannot be written does. `quarantine` adds `interface.reason_columns` (reason and
         message) and leaves the payload null: **keep such rows from Kafka** (`good_rows`), where a null is a tombstone. Only
         the arrow engine can.
@@ -89,6 +94,8 @@ def to_registry(
 
     def transform(df: DataFrame) -> DataFrame:
         row = frame_row(plan, df.schema, from_, column)
+        if null_rows == "tombstone" and row.is_null is not None and row.is_marked is None:
+            raise _unmarked(plan)
         is_quarantine = on_error == "quarantine"
         write = _engine(df, plan, row, engine, workers_have_srfix, is_quarantine=is_quarantine)
         names = reason_columns(plan.role)
@@ -111,6 +118,15 @@ def to_registry(
     return transform
 
 
+def _unmarked(plan: WritePlan) -> UsageError:
+    name = reason_columns(plan.role).tombstone
+    return UsageError(
+        f"null_rows='tombstone' writes what is marked as a tombstone, and the frame has no column {name}: a null row may as "
+        "well be one that could not be read. from_registry and read_topic add it, so keep it in the select; for keys that "
+        f'are to be deleted by other reasons, add it: withColumn("{name}", lit(True)) on their rows.'
+    )
+
+
 def write_topic(
     df: DataFrame,
     plan: WritePlan,
@@ -121,10 +137,16 @@ def write_topic(
     key_from: str | Sequence[str] | None = None,
     null_rows: NullRows = "refuse",
     engine: Engine = "auto",
+    on_error: OnUnwritable = "fail",
     workers_have_srfix: bool | None = None,
     options: Options | None = None,
-) -> None:
+) -> DataFrame | None:
     """Writes a frame's rows to the plan's topic, with the frame's key, partition and headers, as far as it has them.
+
+    :param on_error: what a row that cannot be written does: fail the job; or stay behind (`quarantine`), by the arrow
+        engine, while the others are written. The rows that stayed are returned then: the frame's own columns, and
+        `interface.reason_columns` (reason and message; of keys too, with `key`). That frame is computed when it is used,
+        from the frame that was given: if that may be another one by then, `persist()` it before. None for `fail`.
 
     :param key: how keys are written; None takes the frame's column `key` as it is.
     :param key_from: the columns that make the key, as `from_`.
@@ -134,17 +156,26 @@ def write_topic(
 
     :raises UsageError: if an option is one that a parameter says, or lacks its `kafka.`; and as `to_registry`.
     :raises JarMissingError: if Spark has no Kafka sink.
+    :raises ClusterError: if no broker answers; AccessDeniedError if Spark may not write the topic.
     """
     told = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
-    frame = _encoded(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+    check_word("on_error", on_error, get_args(OnUnwritable))
+    left: DataFrame | None = None
+    if on_error == "quarantine":
+        frame, left = _encoded_apart(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+    else:
+        frame = _encoded(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
     writer = frame.write.format("kafka").options(**told)
     try:
         writer.save()
     except Exception as error:
-        missing = missing_jar(str(error), df.sparkSession.version)
-        if missing is None:
+        ours = missing_jar(str(error), df.sparkSession.version) or kafka_error_of(
+            str(error), topic=plan.topic, servers=bootstrap_servers, writes=True
+        )
+        if ours is None:
             raise
-        raise missing from None  # Spark's own words name options
+        raise ours from None  # Spark's own words name options
+    return left
 
 
 def write_stream(
@@ -188,6 +219,42 @@ def _encoded(
     return frame.select(*kept)
 
 
+def _encoded_apart(
+    df: DataFrame,
+    plan: WritePlan,
+    key: WritePlan | None,
+    from_: str | Sequence[str] | None,
+    key_from: str | Sequence[str] | None,
+    null_rows: NullRows,
+    engine: Engine,
+    told: bool | None,
+) -> tuple[DataFrame, DataFrame]:
+    """What can be written, as Kafka's sink takes it, and the rows that cannot, as they came."""
+    from srfix.serde.spark._pyspark.write import taken_apart
+
+    names, reasons = {}, []
+    frame = df
+    for one, columns, nulls in ((plan, from_, null_rows), (key, key_from, _REFUSE)):
+        if one is None:
+            continue
+        # Found in the frame as it came, and written beside it: the row is still there for whoever looks into it.
+        row = frame_row(one, df.schema, columns, one.role.value)
+        frame = frame.transform(
+            to_registry(
+                one,
+                from_=[field.name for field in row.fields] if row.struct is None else row.struct,
+                into=f"_srfix_written_{one.role.value}",
+                null_rows=nulls,
+                on_error="quarantine",
+                engine=engine,
+                workers_have_srfix=told,
+            )
+        )
+        names[one.role.value] = f"_srfix_written_{one.role.value}"
+        reasons.append(reason_columns(one.role))
+    return taken_apart(frame, df.columns, names, reasons)
+
+
 def _engine(
     df: DataFrame, plan: WritePlan, row: FrameRow, engine: Engine, told: bool | None, *, is_quarantine: bool
 ) -> JvmWrite | None:
@@ -206,6 +273,11 @@ def _engine(
         why = ["it was asked for"] if engine == "arrow" else list(reasons)
         write = None
     chosen = "arrow" if write is None or engine == "arrow" else "jvm"
+    if chosen == "arrow" and (lacking := lacks_arrow()) is not None:
+        raise EngineRefusedError(
+            f"The {plan.role.value}s of topic {plan.topic!r} are for the arrow engine ({'; '.join(why)}). {lacking}.",
+            reasons=(*why, lacking),
+        )
     if chosen == "arrow" and told is False:
         raise WorkerPackageError(
             f"The {plan.role.value}s of topic {plan.topic!r} are for the arrow engine ({'; '.join(why)}), which runs on the "

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from srfix.serde.batches import Reason
 from srfix.serde.spark.counts import MAX_UNKNOWN_IDS
 
-__all__ = ["count_columns"]
+__all__ = ["count_columns", "default_columns"]
 
 _REFUSED: Final = (Reason.UNKNOWN_ID.value, Reason.NOT_UNDER_SUBJECT.value)
 _TRACKED: Final = 10 * MAX_UNKNOWN_IDS
@@ -30,6 +30,11 @@ def count_columns(reason: Column, payload: Column) -> list[Column]:
         *(_count(reason == one.value).alias(one.value) for one in errors),
         _ids(F.when(reason.isin(*_REFUSED), _id_of(payload))).alias("unknown_ids"),
     ]
+
+
+def default_columns(reason: Column) -> list[Column]:
+    """What a stream counts that was asked for nothing: `rows`, `tombstones`, `bad`. Each aggregate costs time for each row."""
+    return count_columns(reason, F.lit(b""))[:3]
 
 
 def _count(condition: Column) -> Column:

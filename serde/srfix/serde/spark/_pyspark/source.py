@@ -6,7 +6,6 @@ gets as far as our message on how to bring it there.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -17,9 +16,10 @@ from pyspark.sql.types import StructType
 
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._pyspark.shipping import Shipped
+from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark._source_frame import Frame, frame_of, spark_json
 from srfix.serde.spark._source_options import SourceOptions, Use, source_options
-from srfix.serde.spark._source_reads import BatchRead, StreamRead
+from srfix.serde.spark._source_reads import BatchRead, StreamRead, with_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,7 @@ _READER: Final = "srfix.serde.spark._source_task:task_reader"
 def source_schema(options: Mapping[str, str]) -> StructType:
     """What a frame has if the user gave no schema."""
     found = source_options(options, Use.SCHEMA)
-    return _struct_type(frame_of(found))
+    return _struct_type(frame_of(with_columns(found)))
 
 
 def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceReader:
@@ -78,7 +78,7 @@ def _frame(options: SourceOptions, schema: StructType) -> Frame:
 
 
 def _struct_type(frame: Frame) -> StructType:
-    return StructType.fromJson(json.loads(spark_json(frame)))
+    return struct_type(spark_json(frame))
 
 
 class BatchReader(DataSourceReader):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from functools import reduce
 from operator import and_
@@ -16,6 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from srfix.serde._column_types import Array, Columns, ColumnType, Map, ScalarType, Struct
 from srfix.serde.casing import are_distinct
 from srfix.serde.columns import spark_schema
+from srfix.serde.spark._pyspark.types import struct_type
 
 __all__ = ["BEYOND_PYTHON", "is_pythons"]
 
@@ -60,7 +60,7 @@ def _of_fields(fields: Columns, value: Column) -> Column | None:
     if not are_distinct(names):
         # Spark finds a field by its name, and ignores case if it is told to: a cast goes by position.
         names = [f"c{number}" for number in range(len(fields))]
-        types = StructType.fromJson(json.loads(spark_schema(fields))).fields
+        types = struct_type(spark_schema(fields)).fields
         value = value.cast(
             StructType([StructField(name, part.dataType) for name, part in zip(names, types, strict=True)])
         )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,14 +17,23 @@ from srfix.serde.spark._frame_rows import FrameRow, bad_row_words
 from srfix.serde.spark._frame_types import quoted, sql_text
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark._write_jvm import JvmWrite
-from srfix.serde.spark.interface import reason_columns
+from srfix.serde.spark.interface import ReasonColumns, reason_columns
 from srfix.serde.spark.write_plan import WritePlan
 
-__all__ = ["arrow_written", "encode_frame", "jvm_written"]
+__all__ = ["arrow_written", "encode_frame", "jvm_written", "taken_apart"]
 
 _ENCODED = StructType([StructField("payload", BinaryType()), StructField("message", StringType())])
 _PAYLOAD = "_srfix_encoded_payload"
 _MESSAGE = "_srfix_encoded_message"
+_SINK = ("key", "value", "partition", "headers")
+_NOT_ASKED = (
+    "The row is null, and written it would delete its key. If it is to, say null_rows='tombstone'; if not, leave the "
+    "row out."
+)
+_NOT_MARKED = (
+    "The row is null, and is not marked as a tombstone: it may be one that could not be read, or that a join made, and written "
+    "it would delete its key. Leave it out; if it is to delete, set the column of the mark to true."
+)
 _HEADERS = "array<struct<key: string, value: binary>>"
 
 
@@ -71,20 +83,11 @@ def encode_frame(
         # Without one, key and value travel to the workers together.
         encoded = arrow_written(plan, row)
         payload, message = encoded["payload"], encoded["message"]
-    if row.is_null is not None and not may_be_tombstones:
-        refused = sql_text(
-            "The row is null, and written it would delete its key. If it is to, say null_rows='tombstone'; if not, leave "
-            "the row out."
-        )
-        no_row = F.when(F.expr(row.is_null), F.expr(refused))
-        message = no_row if message is None else F.coalesce(message, no_row)
-    elif row.is_null is not None and names.reason in df.columns:
-        # A frame in quarantine: what could not be read has no row either, and must not delete its key.
-        reason = F.col(names.reason)
-        unread = F.concat(F.lit("The row could not be read ("), reason, F.lit("). Leave such rows out (good_rows)."))
-        is_bad = reason.isNotNull() & (reason != Reason.TOMBSTONE.value)
-        no_row = F.when(F.expr(row.is_null) & is_bad, unread)
-        message = no_row if message is None else F.coalesce(message, no_row)
+    if row.is_null is not None:
+        is_null = F.expr(row.is_null)
+        no_row = F.when(is_null, _why_not(row, may_be_tombstones=may_be_tombstones))
+        message = no_row if message is None else no_row.otherwise(message)
+        payload = F.when(~is_null, payload)
     if message is None:
         out = rows.withColumn(into, payload)
     elif is_quarantine:
@@ -96,6 +99,35 @@ def encode_frame(
         out = rows.withColumn(into, F.when(message.isNotNull(), failure).otherwise(payload))
     out = out.drop(_PAYLOAD, _MESSAGE)
     return out if plan.record_header is None else _with_header(out, plan, into)
+
+
+def taken_apart(
+    df: DataFrame, own: Sequence[str], written: Mapping[str, str], reasons: Sequence[ReasonColumns]
+) -> tuple[DataFrame, DataFrame]:
+    """A frame of written rows in quarantine: what Kafka's sink takes of those that could be, and the others, as they came.
+
+    :param own: the frame's columns before anything was written.
+    :param written: `key` or `value` → the column of its payloads.
+    """
+    is_written = reduce(and_, (F.col(names.reason).isNull() for names in reasons))
+    sink = [F.col(written.get(name, name)).alias(name) for name in _SINK if name in written or name in df.columns]
+    kept = [*map(_column, own), *(F.col(name) for names in reasons for name in (names.reason, names.message))]
+    return df.where(is_written).select(*sink), df.where(~is_written).select(*kept)
+
+
+def _why_not(row: FrameRow, *, may_be_tombstones: bool) -> Column:
+    """Why a row that is none does not delete its key; null where it is to. Only what was a tombstone when it was read is: a
+    row that could not be read is null as well, and so may be one that a join or an expression made."""
+    refused = F.expr(sql_text(_NOT_ASKED))
+    if may_be_tombstones:
+        assert row.is_marked is not None
+        refused = F.when(~F.expr(row.is_marked), F.expr(sql_text(_NOT_MARKED)))
+    if row.reason is None:
+        return refused
+    reason = _column(row.reason)
+    is_bad = reason.isNotNull() & (reason != Reason.TOMBSTONE.value)
+    unread = F.concat(F.lit("The row could not be read ("), reason, F.lit("). Leave such rows out (good_rows)."))
+    return F.when(is_bad, unread).otherwise(refused)
 
 
 def _with_header(df: DataFrame, plan: WritePlan, into: str) -> DataFrame:

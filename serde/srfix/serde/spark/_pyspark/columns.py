@@ -1,0 +1,111 @@
+"""Payloads → rows as an expression, for `select` and `withColumn`: without a frame of their own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from srfix.serde.batches import Reason
+from srfix.serde.errors import UsageError
+from srfix.serde.spark._pyspark.arrow import decoded_type
+from srfix.serde.spark._pyspark.engines import Decoding, decoding_of
+from srfix.serde.spark._pyspark.frames import failure
+from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
+from srfix.serde.spark.interface import Engine, OnBadRow, reason_columns
+from srfix.serde.spark.plan import ReadPlan
+
+__all__ = ["decoded_column", "judged_payloads"]
+
+_NO_BINARY: Final = (
+    "from_registry was given a column of the type {}, and payloads are binary: read them as they came, before any cast."
+)
+
+
+def decoded_column(
+    payload: str | Column,
+    plan: ReadPlan,
+    *,
+    headers: str | Column | None,
+    on_error: OnBadRow,
+    engine: Engine,
+    workers_have_srfix: bool | None,
+) -> Column:
+    """See `reading.from_registry`."""
+    decoding = decoding_of(plan, _session(), engine, workers_have_srfix)
+    judged = judged_payloads(decoding, _binary(_column(payload)), None if headers is None else _column(headers))
+    return F.get(F.transform(judged, lambda one: _result(one, plan, on_error)), F.lit(0))
+
+
+def judged_payloads(decoding: Decoding, payload: Column, headers: Column | None = None) -> Column:
+    """An array of one struct: the row, reason and message, and the payload if it is bad."""
+    framed = payload
+    problem: list[Column] = []
+    if headers is not None and not decoding.reads_headers:
+        by_header = framed_by_header(payload, headers, decoding.plan.role)
+        framed, problem, headers = by_header[PAYLOAD], [by_header[PROBLEM].alias(PROBLEM)], None
+    made = decoding.made(framed, headers).alias("made")
+    # A lambda's variable is what can be looked at several times, and is computed once.
+    parts = F.array(F.struct(made, framed.alias("framed"), payload.alias("payload"), *problem))
+
+    def judged(one: Column) -> Column:
+        fields = {name: one["made"][name] for name in decoding.names}
+        is_good = decoding.is_good(fields["row"])
+        found = decoding.judged(fields, one["framed"], is_good=is_good, problem=one[PROBLEM] if problem else None)
+        return F.struct(
+            found.row.alias("row"),
+            F.when(found.is_bad, found.why).alias("why"),
+            found.is_tombstone.alias("is_tombstone"),
+            one["payload"].alias("payload"),
+        )
+
+    def told(one: Column) -> Column:
+        why, reason = one["why"], one["why"]["reason"]
+        return F.struct(
+            one["row"].alias("row"),
+            F.when(one["is_tombstone"], F.lit(Reason.TOMBSTONE.value)).otherwise(reason).alias("reason"),
+            why["message"].alias("message"),
+            F.when(why.isNotNull(), one["payload"]).alias("payload"),
+        )
+
+    return F.transform(F.transform(parts, judged), told)
+
+
+def _result(one: Column, plan: ReadPlan, on_error: OnBadRow) -> Column:
+    row, reason, message = one["row"], one["reason"], one["message"]
+    if on_error == "quarantine":
+        names = reason_columns(plan.role)
+        return F.struct(
+            row.alias(plan.role.value),
+            reason.alias(names.reason),
+            message.alias(names.message),
+            one["payload"].alias(names.payload),
+        )
+    if on_error == "null":
+        return row
+    words = F.concat(reason, F.lit(": "), message)
+    failed = F.raise_error(failure((), plan.role, words)).cast(decoded_type(plan)["row"].dataType)
+    return F.when(one["payload"].isNotNull(), failed).otherwise(row)
+
+
+def _binary(column: Column) -> Column:
+    """The column; an error where it is of another type. Spark knows the type before it runs, and looks at no row for it."""
+    before, behind = _NO_BINARY.split("{}")
+    told = F.concat(F.lit(before), F.typeof(column), F.lit(behind))
+    return F.when(F.typeof(column) == "binary", column.cast("binary")).otherwise(F.raise_error(told).cast("binary"))
+
+
+def _column(column: str | Column) -> Column:
+    return F.col(column) if isinstance(column, str) else column
+
+
+def _session() -> SparkSession:
+    try:
+        return SparkSession.active()  # the thread's, else the one that was started in another
+    except PySparkException:
+        raise UsageError(
+            "There is no active Spark session, and a column's engine is chosen for one. Start it first, or use "
+            "df.transform(from_registry(plan)), which knows the frame's."
+        ) from None

@@ -1,0 +1,75 @@
+"""What srfix does on which release line of Spark. README shows `as_markdown()`; a test holds both to each other.
+
+| from | what begins there |
+|---|---|
+| 4.0 | `pyspark.sql.datasource`, which `format("srfix")` is made of |
+| 4.1 | `pyspark.sql.functions.arrow_udf`, which the arrow engine is made of; `DataSourceStreamArrowWriter` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.serde.spark.packages import RELEASES
+
+__all__ = ["ABILITIES", "Abilities", "abilities_in_words", "as_markdown", "lacks_arrow"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """Of one release line."""
+
+    arrow: bool
+    """The arrow engine, alone or beside the jvm engine: schemas born later, JSON, JSON_SR, KAFKA, rows in quarantine on
+    writing."""
+    source: bool
+    """`format("srfix")`."""
+
+
+ABILITIES: Final[Mapping[str, Abilities]] = {
+    "3.5": Abilities(arrow=False, source=False),
+    "4.0": Abilities(arrow=False, source=False),
+    "4.1": Abilities(arrow=True, source=True),
+    "4.2": Abilities(arrow=True, source=True),
+    "4.3": Abilities(arrow=True, source=True),
+}
+"""Release line of Spark, ascending → what was seen to work there. All of them have the jvm engine."""
+
+
+def abilities_in_words(spark_version: str) -> str:
+    """What srfix does on that Spark: `jvm engine, arrow engine, format("srfix")`.
+
+    :param spark_version: as in `4.3.0`.
+    """
+    line = ".".join(spark_version.split(".")[:2])
+    if line not in ABILITIES:
+        return f"not tried with srfix; {', '.join(ABILITIES)} were"
+    found = ABILITIES[line]
+    there = ("jvm engine", *(["arrow engine"] if found.arrow else []), *(['format("srfix")'] if found.source else []))
+    return ", ".join(there)
+
+
+def lacks_arrow() -> str | None:
+    """Why the PySpark at hand cannot have the arrow engine; None if it can."""
+    import pyspark
+    from pyspark.sql import functions as F
+
+    if hasattr(F, "arrow_udf"):
+        return None
+    return f"The arrow engine begins with Spark 4.1 (arrow_udf), and this is PySpark {pyspark.__version__}"
+
+
+def as_markdown() -> str:
+    """The table, as README shows it."""
+    rows = [
+        f"| {line} | {jars.avro}, {jars.kafka} | yes | {_word(ABILITIES[line].arrow)} | {_word(ABILITIES[line].source)} |"
+        for line, jars in RELEASES.items()
+    ]
+    head = '| Spark | jars of Avro and Kafka | jvm engine | arrow engine, and beside jvm | `format("srfix")` |'
+    return "\n".join((head, "|---|---|---|---|---|", *rows)) + "\n"
+
+
+def _word(is_there: bool) -> str:
+    return "yes" if is_there else "no"

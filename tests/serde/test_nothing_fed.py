@@ -1,0 +1,334 @@
+"""A row of which no column is fed is no row: another record type in the topic, or a column that is misspelt.
+
+| the writer has | it gives |
+|---|---|
+| a field for a column, whatever it holds | a row |
+| fields, and none of them for a column | NOTHING_FED |
+| fields for some of the columns | a row; under `strict` COLUMN_NOT_FED |
+| a null instead of a record | no row: a tombstone |
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator
+from io import BytesIO
+
+import fastavro
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.arrow import to_arrow
+from srfix.serde.arrow.value_wise import ValueWise
+from srfix.serde.batches import BadRow, Reason, deserialize_many
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import parse_columns
+from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer, JsonSchemaDeserializer, KafkaDeserializer
+from srfix.serde.errors import (
+    ColumnError,
+    ColumnNotFedError,
+    DecodeError,
+    NothingFedError,
+    TruncatedBodyError,
+    UsageError,
+)
+from srfix.serde.formats.table import Format
+from srfix.serde.interface import SerdeContext
+from srfix.serde.registry import RegistryClient
+from srfix.serde.resolve import ById
+from srfix.serde.spark import plan_read
+from srfix.serde.spark._jvm_read import jvm_read
+from srfix.serde.spark._worker import PlanDecoder
+from srfix.serde.subjects import Role
+from srfix.serde.wire import frame_id
+from tests.serde.fakes import MemoryRegistry
+
+USERS = SerdeContext("users")
+COLUMNS = "ID BIGINT, NAME STRING"
+RULES = list(CaseRule)
+
+
+def record(name: str = "R", /, **fields: object) -> dict[str, object]:
+    return {"type": "record", "name": name, "fields": [{"name": key, "type": type_} for key, type_ in fields.items()]}
+
+
+USER = record("User", ID=["null", "long"], NAME=["null", "string"])
+ORDER = record("Order", order=["null", "long"], total=["null", "double"])
+
+
+def body(schema: object, value: object) -> bytes:
+    out = BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def framed(registry: MemoryRegistry, schema: object, value: object) -> bytes:
+    return frame_id(registry.seed("users-value", json.dumps(schema)), body(schema, value))
+
+
+def avro(columns: str, registry: MemoryRegistry, **options: object) -> AvroDeserializer:
+    return AvroDeserializer(ById(registry), columns=parse_columns(columns), **options)  # type: ignore[arg-type]
+
+
+class TestAvro:
+    @pytest.mark.parametrize("rule", RULES)
+    def test_a_record_of_another_type_is_no_row(self, rule: CaseRule) -> None:
+        registry = MemoryRegistry()
+        read = avro(COLUMNS, registry, case_rule=rule)
+        with pytest.raises(
+            NothingFedError,
+            match=r"^A value of topic 'users', schema id 1: The writer schema feeds none of the columns 'ID', 'NAME': it has "
+            r"'order', 'total'\. Its record is of another type than theirs, or they are misspelt\. Leave such rows out, or "
+            r"name columns that it has\.$",
+        ) as caught:
+            read(framed(registry, ORDER, {"order": 1, "total": 2.5}), USERS)
+        assert caught.value.columns == ("ID", "NAME")
+
+    @pytest.mark.parametrize("rule", RULES)
+    def test_a_row_whose_fields_hold_null_is_a_row(self, rule: CaseRule) -> None:
+        registry = MemoryRegistry()
+        payload = framed(registry, USER, {"ID": None, "NAME": None})
+        assert avro(COLUMNS, registry, case_rule=rule)(payload, USERS) == {"ID": None, "NAME": None}
+        assert avro("NAME STRING, X INT", registry, case_rule=rule)(payload, USERS) == {"NAME": None, "X": None}
+
+    def test_a_body_that_cannot_be_read_is_bad_for_that(self) -> None:
+        registry = MemoryRegistry()
+        with pytest.raises(TruncatedBodyError):
+            avro(COLUMNS, registry)(framed(registry, ORDER, {"order": 1, "total": 2.5})[:-1], USERS)
+
+    def test_a_null_beside_it_is_a_tombstone(self) -> None:
+        registry = MemoryRegistry()
+        schema = ["null", ORDER]
+        read = avro(COLUMNS, registry)
+        assert read(framed(registry, schema, None), USERS) is None
+        with pytest.raises(NothingFedError):
+            read(framed(registry, schema, {"order": 1, "total": None}), USERS)
+
+    def test_the_branches_of_a_union_are_fields_too(self) -> None:
+        registry = MemoryRegistry()
+        payload = framed(registry, ["null", USER, ORDER], {"order": 1, "total": None})
+        assert avro("`User` STRUCT<ID BIGINT>", registry)(payload, USERS) == {"User": None}
+        with pytest.raises(
+            NothingFedError, match=r"The union feeds none of the columns 'Usr': it has 'User', 'Order'\."
+        ):
+            avro("`Usr` STRUCT<ID BIGINT>", registry)(payload, USERS)
+
+    def test_a_bare_value_feeds_its_column(self) -> None:
+        registry = MemoryRegistry()
+        payload = framed(registry, ["null", "long"], None)
+        assert avro("ID BIGINT", registry, wrap=False)(payload, USERS) == {"ID": None}
+
+    def test_a_record_without_fields_feeds_nothing(self) -> None:
+        registry = MemoryRegistry()
+        with pytest.raises(NothingFedError, match="it has no fields"):
+            avro(COLUMNS, registry)(framed(registry, record("Empty"), {}), USERS)
+
+
+class TestStrict:
+    def test_every_column_and_what_is_inside_must_be_fed(self) -> None:
+        registry = MemoryRegistry()
+        inner = record("A", CITY="string")
+        payload = framed(
+            registry,
+            record(ID="long", A=inner, L={"type": "array", "items": "A"}),
+            {
+                "ID": 1,
+                "A": {"CITY": "Ulm"},
+                "L": [],
+            },
+        )
+        assert avro("ID BIGINT, A STRUCT<CITY STRING>", registry, strict=True)(payload, USERS) is not None
+        for columns, path in (
+            ("ID BIGINT, X INT", "X"),
+            ("ID BIGINT, A STRUCT<CITY STRING, STREET STRING>", "A->STREET"),
+            ("ID BIGINT, L ARRAY<STRUCT<ZIP STRING>>", "L->ARRAY->ZIP"),
+        ):
+            assert avro(columns, registry)(payload, USERS) is not None
+            with pytest.raises(ColumnNotFedError, match="every column was asked for") as caught:
+                avro(columns, registry, strict=True)(payload, USERS)
+            assert (type(caught.value), caught.value.columns) == (ColumnNotFedError, (path,))
+
+    def test_it_travels(self) -> None:
+        registry = MemoryRegistry()
+        payload = framed(registry, USER, {"ID": 1, "NAME": None})
+        read = pickle.loads(pickle.dumps(avro("ID BIGINT, X INT", registry, strict=True)))
+        with pytest.raises(ColumnNotFedError):
+            read(payload, USERS)
+        of_json = pickle.loads(pickle.dumps(JsonDeserializer(parse_columns("ID BIGINT, X INT"), strict=True)))
+        with pytest.raises(ColumnNotFedError):
+            of_json(b'{"ID":1}', USERS)
+
+
+class TestJson:
+    @pytest.mark.parametrize("rule", RULES)
+    @pytest.mark.parametrize("text", ['{"order":1,"total":2.5}', "{}"])
+    def test_a_document_without_any_key_is_no_row(self, rule: CaseRule, text: str) -> None:
+        with pytest.raises(NothingFedError, match=r"feeds none of the columns 'ID', 'NAME'"):
+            JsonDeserializer(parse_columns(COLUMNS), case_rule=rule)(text.encode(), USERS)
+
+    def test_a_key_with_a_null_feeds_its_column(self) -> None:
+        read = JsonDeserializer(parse_columns(COLUMNS))
+        assert read(b'{"id":null}', USERS) == {"ID": None, "NAME": None}
+        assert read(b"null", USERS) is None
+
+    def test_objects_inside_may_lack_all_their_keys(self) -> None:
+        read = JsonDeserializer(parse_columns("A STRUCT<B INT>"))
+        assert read(b'{"A":{}}', USERS) == {"A": {"B": None}}
+
+    def test_strict_goes_inside(self) -> None:
+        read = JsonDeserializer(parse_columns("A STRUCT<B INT, C INT>, D ARRAY<STRUCT<E INT>>"), strict=True)
+        assert read(b'{"A":{"B":1,"C":null},"D":[]}', USERS) == {"A": {"B": 1, "C": None}, "D": []}
+        for text in (b'{"A":{"B":1,"C":null}}', b'{"A":{"B":1},"D":[]}', b'{"A":{"B":1,"C":2},"D":[{}]}'):
+            with pytest.raises(ColumnNotFedError) as caught:
+                read(text, USERS)
+            assert type(caught.value) is ColumnNotFedError
+
+    def test_kafka_has_no_names(self) -> None:
+        assert KafkaDeserializer(parse_columns("ID INT"))(bytes(4), USERS) == {"ID": 0}
+
+
+class TestJsonSchema:
+    OWN = '{"type":"object","properties":{"ID":{"type":"integer"},"A":{"type":"object","properties":{"B":{"type":"string"}}}}}'
+    OTHER = '{"type":"object","properties":{"order":{"type":"integer"}}}'
+
+    def _read(self, text: str, document: bytes, columns: str, rule: CaseRule, *, strict: bool = False) -> object:
+        registry = MemoryRegistry()
+        schema_id = registry.seed("users-value", text, schema_type="JSON")
+        read = JsonSchemaDeserializer(ById(registry), columns=parse_columns(columns), case_rule=rule, strict=strict)
+        return read(frame_id(schema_id, document), USERS)
+
+    @pytest.mark.parametrize("rule", RULES)
+    def test_the_schema_tells(self, rule: CaseRule) -> None:
+        assert self._read(self.OWN, b"{}", "ID BIGINT", rule) == {"ID": None}
+        with pytest.raises(NothingFedError):
+            self._read(self.OTHER, b'{"order":1}', "ID BIGINT", rule)
+
+    def test_strict_goes_inside(self) -> None:
+        columns = "ID BIGINT, A STRUCT<B STRING, C STRING>"
+        assert self._read(self.OWN, b"{}", columns, CaseRule.UNIQUE) == {"ID": None, "A": None}
+        with pytest.raises(ColumnNotFedError) as caught:
+            self._read(self.OWN, b"{}", columns, CaseRule.UNIQUE, strict=True)
+        assert caught.value.columns == ("A->C",)
+
+    def test_a_document_that_does_not_fit_is_bad_for_that(self) -> None:
+        with pytest.raises(DecodeError) as caught:
+            self._read(self.OTHER, b'[{"order":1}]', "ID BIGINT", CaseRule.UNIQUE)
+        assert not isinstance(caught.value, NothingFedError)
+
+
+class TestBatches:
+    @given(st.lists(st.sampled_from(["user", "null user", "order", "tombstone"]), max_size=12))
+    def test_two_record_types_in_one_topic(self, kinds: list[str]) -> None:
+        """By rows, by Arrow in both ways, and in Spark's workers."""
+        registry = MemoryRegistry()
+        sent = {
+            "user": framed(registry, USER, {"ID": 7, "NAME": "Ada"}),
+            "null user": framed(registry, USER, {"ID": None, "NAME": None}),
+            "order": framed(registry, ORDER, {"order": 7, "total": None}),
+            "tombstone": None,
+        }
+        words = {"user": None, "null user": None, "order": "NOTHING_FED", "tombstone": "TOMBSTONE"}
+        payloads = [sent[kind] for kind in kinds]
+        read = avro(COLUMNS, registry)
+        rows = list(deserialize_many(payloads, USERS, read, on_error="quarantine"))
+        assert [
+            row.reason.value if isinstance(row, BadRow) else words[kind] for row, kind in zip(rows, kinds, strict=True)
+        ] == [words[kind] for kind in kinds]
+        for engine in (None, ValueWise):
+            batch = to_arrow(payloads, USERS, read, on_error="quarantine", engine=engine)
+            assert batch.column("_srfix_reason").to_pylist() == [words[kind] for kind in kinds]
+            assert batch.column("ID").to_pylist() == [7 if kind == "user" else None for kind in kinds]
+
+
+@pytest.fixture
+def registry() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry() as registry:
+        yield registry
+
+
+@pytest.fixture
+def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
+    with RegistryClient(registry.url) as client:
+        yield client
+
+
+class TestPlans:
+    def _seed(self, registry: FixtureRegistry) -> None:
+        registry.seed("users-value", json.dumps(USER))
+        registry.seed("orders-value", json.dumps(ORDER))
+
+    def test_a_column_that_no_version_feeds_is_an_error(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        self._seed(registry)
+        with pytest.raises(
+            ColumnError,
+            match=r"^No version of the values of topic 'users' feeds the column NMAE: it would be null in every row\. Did you "
+            r"mean 'NAME' for NMAE\? Asked: 'users-value'\. Name the fields that the writers have, give subjects= whose "
+            r"versions feed them, or say missing_columns='null'\.$",
+        ):
+            plan_read(client, "users", "ID BIGINT, NMAE STRING")
+        plan = plan_read(client, "users", "ID BIGINT, NMAE STRING", missing_columns="null")
+        assert [planned.problem for planned in plan.schemas] == [None]
+
+    def test_so_is_a_field_inside_one(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        registry.seed("users-value", json.dumps(record(A=record("Inner", CITY="string"))))
+        with pytest.raises(ColumnError, match=r"feeds the column A->CTIY:"):
+            plan_read(client, "users", "A STRUCT<CTIY STRING>")
+
+    def test_one_version_is_enough(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        self._seed(registry)
+        registry.seed("users-value", json.dumps(record("User", ID=["null", "long"], MAIL=["null", "string"])))
+        plan = plan_read(client, "users", "ID BIGINT, NAME STRING, MAIL STRING")
+        assert [planned.problem for planned in plan.schemas] == [None, None]
+        strict = plan_read(client, "users", "ID BIGINT, NAME STRING, MAIL STRING", strict=True)
+        assert [type(planned.problem) for planned in strict.schemas] == [ColumnNotFedError, ColumnNotFedError]
+        assert "COLUMN_NOT_FED" in strict.explain()
+
+    def test_a_topic_without_versions_says_nothing(self, client: RegistryClient) -> None:
+        assert plan_read(client, "users", COLUMNS).schemas == ()
+
+    def test_what_they_cannot_mean(self, client: RegistryClient) -> None:
+        with pytest.raises(UsageError, match="strict=True asks for every column"):
+            plan_read(client, "users", COLUMNS, strict=True, missing_columns="null")
+        with pytest.raises(UsageError, match="missing_columns='ignore' is none of error, null"):
+            plan_read(client, "users", COLUMNS, missing_columns="ignore")  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("strict", [False, True])
+    def test_the_jvm_engine_has_the_verdict_of_the_workers(
+        self, registry: FixtureRegistry, client: RegistryClient, *, strict: bool
+    ) -> None:
+        self._seed(registry)
+        columns = "ID BIGINT, NAME STRING" if strict else "ID BIGINT"
+        registry.seed("users-value", json.dumps(record("User", ID=["null", "long"])))
+        plan = plan_read(client, "users", columns, subjects=["orders-value"], strict=strict)
+        verdicts = {int(one): verdict.reason for verdict in jvm_read(plan).verdicts for one in verdict.schema_ids}
+        payloads = {
+            1: body(USER, {"ID": None, "NAME": None}),
+            2: body(ORDER, {"order": 1, "total": None}),
+            3: body(record("User", ID=["null", "long"]), {"ID": None}),
+        }
+        decode = PlanDecoder(pickle.loads(pickle.dumps(plan)))
+        decoded = decode(pa.array([frame_id(number, each) for number, each in payloads.items()]))
+        expected = [None, "NOTHING_FED", "COLUMN_NOT_FED" if strict else None]
+        assert decoded.field("reason").to_pylist() == expected
+        assert [verdicts[number].value if number in verdicts else None for number in payloads] == expected
+
+    def test_plain_json_is_told_by_document(self) -> None:
+        decode = PlanDecoder(plan_read(None, "users", "ID BIGINT", format=Format.JSON))
+        decoded = decode(pa.array([b'{"ID":1}', b'{"order":1}', None, b'{"ID":null}']))
+        assert decoded.field("reason").to_pylist() == [None, "NOTHING_FED", "TOMBSTONE", None]
+
+    def test_keys_too(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        registry.seed("users-key", json.dumps(ORDER))
+        with pytest.raises(ColumnError, match="of the keys of topic 'users'"):
+            plan_read(client, "users", "ID BIGINT KEY, N INT KEY, NAME STRING", role=Role.KEY)
+
+
+def test_the_words_are_reasons() -> None:
+    assert Reason("NOTHING_FED").is_error
+    assert Reason("COLUMN_NOT_FED").is_error

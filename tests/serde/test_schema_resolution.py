@@ -1,0 +1,352 @@
+"""Aliases and defaults of a reader's schema, as Avro's schema resolution has them.
+
+| the writer's record | the reader's field | it is |
+|---|---|---|
+| has a field of its name | | that |
+| has a field of one of its aliases | | that |
+| has neither | has a default | the default |
+| has neither | has none | null |
+| has another name than the reader's, and none of its aliases | | as without a reader's schema |
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import pickle
+import sys
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.arrow import to_arrow
+from srfix.serde.arrow.value_wise import ValueWise
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import parse_columns
+from srfix.serde.deserializer import AvroDeserializer, ReaderSchema, SchemaDeserializer
+from srfix.serde.errors import NothingFedError, SchemaError, UsageError
+from srfix.serde.formats._avro_resolution import resolved_root
+from srfix.serde.formats._avro_schema import load
+from srfix.serde.formats.table import Format
+from srfix.serde.interface import SerdeContext
+from srfix.serde.registry import RegistryClient
+from srfix.serde.resolve import ById
+from srfix.serde.spark import NEWEST, ReadPlan, plan_read
+from srfix.serde.spark._jvm_read import jvm_read
+from srfix.serde.spark._worker import PlanDecoder
+from srfix.serde.wire import frame_id
+from tests.serde.fakes import MemoryRegistry
+
+USERS = SerdeContext("users")
+OLD = {
+    "type": "record",
+    "name": "User",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "mail", "type": ["null", "string"]},
+        {
+            "name": "home",
+            "type": {"type": "record", "name": "Home", "fields": [{"name": "town", "type": "string"}]},
+        },
+    ],
+}
+NEW = {
+    "type": "record",
+    "name": "User",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "email", "type": ["null", "string"], "aliases": ["mail"], "default": None},
+        {
+            "name": "address",
+            "aliases": ["home"],
+            "type": {
+                "type": "record",
+                "name": "Address",
+                "aliases": ["Home"],
+                "fields": [
+                    {"name": "city", "type": "string", "aliases": ["town"]},
+                    {"name": "country", "type": "string", "default": "DE"},
+                ],
+            },
+        },
+        {"name": "points", "type": "int", "default": 7},
+        {"name": "tags", "type": {"type": "array", "items": "string"}, "default": ["new"]},
+        {"name": "note", "type": ["null", "string"], "default": None},
+        {"name": "born", "type": {"type": "int", "logicalType": "date"}, "default": 1},
+        {"name": "level", "type": "double", "default": 1.5},
+        {"name": "active", "type": "boolean", "default": True},
+        {
+            "name": "limit",
+            "type": {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+            "default": "\u0001",
+        },
+        {"name": "since", "type": {"type": "long", "logicalType": "timestamp-millis"}, "default": 1000},
+    ],
+}
+WRITTEN = {"id": 1, "mail": "a@b", "home": {"town": "Ulm"}}
+READ = {
+    "id": 1,
+    "email": "a@b",
+    "address": {"city": "Ulm", "country": "DE"},
+    "points": 7,
+    "tags": ["new"],
+    "note": None,
+    "born": datetime.date(1970, 1, 2),
+    "level": 1.5,
+    "active": True,
+    "limit": decimal.Decimal("0.01"),
+    "since": datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.UTC),
+}
+
+
+def body(schema: object, value: object) -> bytes:
+    out = BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def framed(registry: MemoryRegistry, schema: object, value: object) -> bytes:
+    return frame_id(registry.seed("users-value", json.dumps(schema)), body(schema, value))
+
+
+class TestDeserializer:
+    @pytest.mark.parametrize("kind", [AvroDeserializer, SchemaDeserializer])
+    def test_aliases_and_defaults_count(self, kind: type[AvroDeserializer]) -> None:
+        registry = MemoryRegistry()
+        payload = framed(registry, OLD, WRITTEN)
+        read = kind(ById(registry), reader_schema=json.dumps(NEW))
+        assert read(payload, USERS) == READ
+        for rule in (CaseRule.UNIQUE, CaseRule.EXACT):
+            read = kind(
+                ById(registry),
+                columns=parse_columns("`email` STRING, `points` BIGINT, `address` STRUCT<`country` STRING>"),
+                case_rule=rule,
+                reader_schema=ReaderSchema(text=json.dumps(NEW)),
+            )
+            assert read(payload, USERS) == {"email": "a@b", "points": 7, "address": {"country": "DE"}}
+
+    def test_without_it_they_do_not(self) -> None:
+        registry = MemoryRegistry()
+        payload = framed(registry, OLD, WRITTEN)
+        read = AvroDeserializer(ById(registry), columns=parse_columns("ID BIGINT, EMAIL STRING, POINTS INT"))
+        assert read(payload, USERS) == {"ID": 1, "EMAIL": None, "POINTS": None}
+
+    @pytest.mark.parametrize("rule", [CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
+    def test_ksqldb_knows_neither(self, rule: CaseRule) -> None:
+        with pytest.raises(UsageError, match=r"^reader_schema= asks for Avro's schema resolution, and the case rule"):
+            AvroDeserializer(ById(MemoryRegistry()), case_rule=rule, reader_schema=json.dumps(NEW))
+
+    def test_what_is_no_schema_is_said_at_once(self) -> None:
+        with pytest.raises(SchemaError, match=r"^reader_schema: The schema text is not JSON"):
+            AvroDeserializer(ById(MemoryRegistry()), reader_schema="{")
+
+    def test_a_default_that_does_not_fit_is_said(self) -> None:
+        registry = MemoryRegistry()
+        wrong = {**NEW, "fields": [*NEW["fields"], {"name": "n", "type": "int", "default": "x"}]}
+        with pytest.raises(SchemaError, match=r"The default of the field n does not fit its type int: 'x'\."):
+            AvroDeserializer(ById(registry), reader_schema=json.dumps(wrong))(framed(registry, OLD, WRITTEN), USERS)
+
+    def test_rows_do_not_share_a_default(self) -> None:
+        registry = MemoryRegistry()
+        read = AvroDeserializer(ById(registry), reader_schema=json.dumps(NEW))
+        payload = framed(registry, OLD, WRITTEN)
+        first, second = read(payload, USERS), read(payload, USERS)
+        assert isinstance(first, dict)
+        assert isinstance(second, dict)
+        first["tags"].append("mine")  # type: ignore[union-attr]
+        assert second["tags"] == ["new"]
+
+    def test_another_record_type_gets_no_defaults(self) -> None:
+        registry = MemoryRegistry()
+        order = {"type": "record", "name": "Order", "fields": [{"name": "total", "type": "long"}]}
+        read = AvroDeserializer(ById(registry), reader_schema=json.dumps(NEW))
+        with pytest.raises(NothingFedError):
+            read(framed(registry, order, {"total": 1}), USERS)
+
+    def test_a_record_without_fields_that_avro_resolves_is_its_defaults(self) -> None:
+        registry = MemoryRegistry()
+        empty = {"type": "record", "name": "ns.User", "fields": []}
+        reader = {**NEW, "fields": [{"name": "points", "type": "int", "default": 7}]}
+        payload = framed(registry, empty, {})
+        assert AvroDeserializer(ById(registry), reader_schema=json.dumps(reader))(payload, USERS) == {"points": 7}
+        strict = AvroDeserializer(ById(registry), reader_schema=json.dumps(reader), strict=True)
+        assert strict(payload, USERS) == {"points": 7}
+
+    def test_types_that_nest_too_deep_for_the_stack_are_a_clear_error(self) -> None:
+        texts = tuple(
+            json.dumps(
+                {"type": "record", "name": f"R{n}", "fields": [{"name": "a", "type": f"R{n - 1}" if n else "int"}]}
+            )
+            for n in range(150)
+        )
+        load(texts[-1], texts[:-1])  # known since before the caller went deep
+
+        def below(frames: int) -> None:
+            if frames:
+                below(frames - 1)
+            else:
+                resolved_root(texts[-1], texts[:-1], ReaderSchema(text=texts[-1], references=texts[:-1]))
+
+        with pytest.raises(SchemaError, match=r"^The types of writer and reader nest too deep to be resolved\.$"):
+            below(sys.getrecursionlimit() // 2)
+
+    def test_a_symbol_that_the_reader_lacks_is_its_enums_default(self) -> None:
+        registry = MemoryRegistry()
+
+        def enum(*symbols: str, **more: str) -> dict[str, object]:
+            type_ = {"type": "enum", "name": "Colour", "symbols": list(symbols), **more}
+            return {"type": "record", "name": "R", "fields": [{"name": "c", "type": type_}]}
+
+        writer, reader = enum("RED", "GREEN", "BLUE"), enum("RED", "OTHER", default="OTHER")
+        read = AvroDeserializer(ById(registry), reader_schema=json.dumps(reader))
+        rows = [read(framed(registry, writer, {"c": colour}), USERS) for colour in ("RED", "GREEN", "BLUE")]
+        assert rows == [{"c": "RED"}, {"c": "OTHER"}, {"c": "OTHER"}]
+
+
+TYPES = {
+    "int": st.integers(-(2**31), 2**31 - 1),
+    "long": st.integers(-(2**63), 2**63 - 1),
+    "double": st.floats(allow_nan=False, allow_infinity=False),
+    "string": st.text(max_size=5),
+    "boolean": st.booleans(),
+}
+COLUMN = {"int": "INT", "long": "BIGINT", "double": "DOUBLE", "string": "STRING", "boolean": "BOOLEAN"}
+
+
+@st.composite
+def versions(draw: st.DrawFn) -> tuple[Any, Any, Any]:
+    """A writer's record, a reader's one with aliases and defaults, and what the writer writes."""
+    fields = draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=1, max_size=5))
+    writer, reader, value = [], [], {}
+    for number, type_ in enumerate(fields):
+        new: dict[str, Any] = {"name": f"n{number}", "type": type_}
+        there = number == 0 or draw(st.booleans())
+        if there:
+            renamed = draw(st.booleans())
+            old = f"o{number}" if renamed else new["name"]
+            if renamed:
+                new["aliases"] = ["unheard", old]
+            writer.append({"name": old, "type": type_})
+            value[old] = draw(TYPES[type_])
+        if not there or draw(st.booleans()):
+            new["default"] = draw(TYPES[type_])
+        reader.append(new)
+    named = {"type": "record", "name": "R"}
+    order = draw(st.permutations(reader))
+    return {**named, "fields": writer}, {**named, "fields": list(order)}, value
+
+
+class TestAsFastavro:
+    @given(drawn=versions())
+    def test_in_every_way_of_reading(self, drawn: tuple[Any, Any, Any]) -> None:
+        writer, reader, value = drawn
+        registry = MemoryRegistry()
+        payload = framed(registry, writer, value)
+        expected = fastavro.schemaless_reader(BytesIO(payload[5:]), fastavro.parse_schema(writer), reader)
+        read = AvroDeserializer(ById(registry), reader_schema=json.dumps(reader))
+        assert read(payload, USERS) == expected
+        for engine in (None, ValueWise):
+            batch = to_arrow([payload, None], USERS, read, on_error="quarantine", engine=engine)
+            (row, _) = batch.to_pylist()
+            assert isinstance(expected, dict)
+            assert {name: row[name] for name in expected} == expected
+
+
+@pytest.fixture
+def registry() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry() as registry:
+        registry.configure("users-value", {"compatibility": "NONE"})
+        yield registry
+
+
+@pytest.fixture
+def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
+    with RegistryClient(registry.url) as client:
+        yield client
+
+
+def decoded(plan: ReadPlan, payload: bytes) -> Any:
+    return PlanDecoder(pickle.loads(pickle.dumps(plan)))(pa.array([payload])).to_pylist()[0]
+
+
+class TestPlans:
+    def _seed(self, registry: FixtureRegistry) -> bytes:
+        first = registry.seed("users-value", json.dumps(OLD))
+        registry.seed("users-value", json.dumps(NEW))
+        return frame_id(first, body(OLD, WRITTEN))
+
+    def test_newest_takes_them_without_being_asked(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        payload = self._seed(registry)
+        plan = plan_read(client, "users", NEWEST)
+        assert plan.reader is not None
+        assert json.loads(plan.reader.text) == NEW
+        assert [planned.problem for planned in plan.schemas] == [None, None]
+        assert plan.deserializer()(payload, USERS) == READ
+        row = decoded(plan, payload)
+        assert row["reason"] is None
+        assert row["row"] == READ
+        said = "  resolution  as Avro's: aliases and defaults of version 2 of 'users-value', the newest, count"
+        assert plan.explain().splitlines()[1] == plan.explain(extended=True).splitlines()[1] == said
+        assert "<- mail" in plan.explain(extended=True)
+        assert "<- 7: the default of the reader's schema" in plan.explain(extended=True)
+        assert plan != plan_read(client, "users", plan.columns, missing_columns="null")
+        jvm_read(plan)  # Spark's Avro does as well; tests/spark reads it
+
+    def test_a_readers_schema_can_be_given(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        payload = self._seed(registry)
+        plan = plan_read(client, "users", reader_schema=json.dumps(NEW))
+        assert plan.deserializer()(payload, USERS) == READ
+        assert plan.columns == plan_read(client, "users", NEWEST).columns
+        some = plan_read(client, "users", "`email` STRING, `points` INT", reader_schema=json.dumps(NEW), strict=True)
+        assert some.deserializer()(payload, USERS) == {"email": "a@b", "points": 7}
+        assert "aliases and defaults of the reader's schema count" in some.explain()
+
+    def test_under_named_columns_they_do_not_count_and_it_says_so_first(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        payload = self._seed(registry)
+        for rule in CaseRule:
+            names = (
+                "`id` BIGINT, `email` STRING, `points` INT"
+                if rule is CaseRule.EXACT
+                else "ID BIGINT, EMAIL STRING, POINTS INT"
+            )
+            plan = plan_read(client, "users", names, case_rule=rule)
+            assert plan.reader is None
+            row = plan.deserializer()(payload, USERS)
+            assert isinstance(row, dict)
+            assert list(row.values()) == [1, None, None]
+            assert "aliases and defaults in the schemas do not count" in plan.explain().splitlines()[1]
+        ksqldb = plan_read(client, "users", NEWEST, case_rule=CaseRule.KSQLDB)
+        assert ksqldb.reader is None
+        assert "as ksqlDB's: aliases and defaults in the schemas do not count" in ksqldb.explain().splitlines()[1]
+
+    def test_the_jvm_engine_refuses_a_default_that_java_has_no_word_for(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        old = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
+        new = {**old, "fields": [*old["fields"], {"name": "b", "type": "double", "default": "NaN"}]}
+        registry.seed("users-value", json.dumps(old))
+        plan = plan_read(client, "users", "`a` INT, `b` DOUBLE", reader_schema=json.dumps(new))
+        with pytest.raises(Exception, match="Java does not take the default of the reader's schema"):
+            jvm_read(plan)
+
+    def test_what_they_cannot_mean(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        self._seed(registry)
+        text = json.dumps(NEW)
+        with pytest.raises(UsageError, match=r"^Name the columns of the rows, or say NEWEST"):
+            plan_read(client, "users")
+        with pytest.raises(UsageError, match="leave NEWEST out"):
+            plan_read(client, "users", NEWEST, reader_schema=text)
+        with pytest.raises(UsageError, match="read Avro"):
+            plan_read(client, "users", "ID INT", format=Format.JSON, reader_schema=text)
+        with pytest.raises(UsageError, match="the case rule 'ksqldb' reads as ksqlDB"):
+            plan_read(client, "users", "ID INT", case_rule=CaseRule.KSQLDB, reader_schema=text)

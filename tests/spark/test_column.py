@@ -1,0 +1,96 @@
+"""`from_registry("value", plan)`: payloads decoded by an expression, by every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.errors import BadRowError
+from srfix.serde.spark import bad_rows, clear_errors, from_registry, good_rows
+from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
+
+
+@pytest.fixture
+def world(registry: FixtureRegistry) -> Iterator[World]:
+    with open_world(registry) as world:
+        yield world
+
+
+@pytest.mark.parametrize("case", ENGINES, ids=str)
+class TestColumn:
+    def test_a_name_a_nested_field_and_an_expression_are_decoded(
+        self, spark: SparkSession, world: World, case: EngineCase
+    ) -> None:
+        df = frame(spark, [world.payload(1), None, world.lower(2)]).withColumn("payload", F.struct("value"))
+        plan, engine, told = world.plan(), case.engine, case.workers_have_srfix
+        unwrapped = F.substring(F.concat(F.lit(b"!"), "value"), 2, 1 << 30)
+        read = df.select(
+            "offset",
+            from_registry("value", plan, engine=engine, workers_have_srfix=told).alias("by_name"),
+            from_registry("payload.value", plan, engine=engine, workers_have_srfix=told).alias("nested"),
+            from_registry(unwrapped, plan, engine=engine, workers_have_srfix=told).alias("expression"),
+        )
+        assert read.schema["nested"].dataType.simpleString() == "struct<ID:bigint,NAME:string>"
+        rows = read.orderBy("offset").collect()
+        for name in ("by_name", "nested", "expression"):
+            assert [row[name] for row in rows] == [Row(ID=1, NAME="n1"), None, Row(ID=2, NAME="n2")]
+        assert read.where("by_name.ID > 1").select("by_name.NAME").collect() == [Row(NAME="n2")]
+
+    def test_quarantine_is_a_struct_that_good_rows_and_bad_rows_take_apart(
+        self, spark: SparkSession, world: World, case: EngineCase
+    ) -> None:
+        damaged = world.payload(1)[:-1]
+        column = from_registry(
+            "value",
+            world.plan(),
+            on_error="quarantine",
+            engine=case.engine,
+            workers_have_srfix=case.workers_have_srfix,
+        )
+        read = (
+            frame(spark, [world.payload(1), damaged, None]).select("offset", column.alias("v")).select("offset", "v.*")
+        )
+        assert [row["value"] for row in good_rows(read).orderBy("offset").collect()] == [Row(ID=1, NAME="n1"), None]
+        (bad,) = bad_rows(read).collect()
+        assert (bad["offset"], bytes(bad["_srfix_payload"])) == (1, damaged)
+        assert bad["_srfix_reason"] in ("TRUNCATED", "DECODE_FAILED")
+
+    def test_a_bad_row_fails_the_job_and_null_makes_it_null(
+        self, spark: SparkSession, world: World, case: EngineCase
+    ) -> None:
+        df, plan = frame(spark, [b"\0"]), world.plan()
+        engine, told = case.engine, case.workers_have_srfix
+        with pytest.raises(BadRowError, match=r"^srfix: the value cannot be read\. TOO_SHORT: "), clear_errors():
+            df.select(from_registry("value", plan, engine=engine, workers_have_srfix=told)).collect()
+        column = from_registry("value", plan, on_error="null", engine=engine, workers_have_srfix=told)
+        assert df.select(column.alias("v")).collect() == [Row(v=None)]
+
+    def test_schemas_named_in_headers_are_found_where_the_headers_are_given(
+        self, spark: SparkSession, case: EngineCase
+    ) -> None:
+        with FixtureRegistry(emulate="8.2") as registry, open_world(registry) as world:
+            payload, headers = world.by_header(5)
+            column = from_registry(
+                "value",
+                world.plan(),
+                headers="headers",
+                on_error="null",
+                engine=case.engine,
+                workers_have_srfix=case.workers_have_srfix,
+            )
+            read = frame(spark, [payload], headers).select(column.alias("v")).collect()
+        assert read == [Row(v=Row(ID=5, NAME="n5") if case.workers_have_srfix else None)]
+
+    def test_a_column_that_was_cast_to_text_is_refused(
+        self, spark: SparkSession, world: World, case: EngineCase
+    ) -> None:
+        column = from_registry(
+            F.col("value").cast("string"), world.plan(), engine=case.engine, workers_have_srfix=case.workers_have_srfix
+        )
+        with pytest.raises(PySparkException, match=r"a column of the type string, and payloads are binary"):
+            frame(spark, [world.payload(1)]).select(column).collect()
