@@ -32,7 +32,7 @@ from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, ReaderSchema, SchemaDeserializer
-from srfix.serde.errors import NothingFedError, SchemaError, UsageError
+from srfix.serde.errors import ColumnError, NothingFedError, SchemaError, UsageError
 from srfix.serde.formats._avro_resolution import resolved_root
 from srfix.serde.formats._avro_schema import load
 from srfix.serde.formats.table import Format
@@ -299,6 +299,13 @@ class TestPlans:
         assert "<- 7: the default of the reader's schema" in plan.explain(extended=True)
         assert plan != plan_read(client, "users", plan.columns, missing_columns="null")
         jvm_read(plan)  # Spark's Avro does as well; tests/spark reads it
+
+    def test_a_reader_with_nothing_that_spark_has_gives_no_plan(self, client: RegistryClient) -> None:
+        time = {"type": "int", "connect.name": "org.apache.kafka.connect.data.Time"}
+        reader = {"type": "record", "name": "User", "fields": [{"name": "at", "type": time}]}
+        says = r"^reader_schema gives no columns: The schema does not include any .*->at: Spark"
+        with pytest.raises(ColumnError, match=says):
+            plan_read(client, "users", reader_schema=json.dumps(reader))
 
     def test_a_readers_schema_can_be_given(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         payload = self._seed(registry)

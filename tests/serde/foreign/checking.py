@@ -37,7 +37,7 @@ _REFUSED: Final = {
     "times": r"cannot be read from topic",
     "units": r"numbers of different units",
     "shared": r"are fed by one field",
-    "nothing": r"(?i)no column",
+    "nothing": r"gives no columns",
 }
 """What the plan says, by what the model says."""
 

@@ -114,7 +114,11 @@ def reader_half(reader: ReaderSchema, role: Role, wrap: bool | None) -> Half:
 
     :raises ColumnError: if no columns can be made of it.
     """
-    half, _ = _half_of(Format.AVRO, reader.text, reader.references, role, wrap, CaseRule.EXACT)
+    try:
+        half, _ = _half_of(Format.AVRO, reader.text, reader.references, role, wrap, CaseRule.EXACT)
+    except SrfixError as error:
+        error.args = (f"reader_schema gives no columns: {error.message}",)
+        raise
     return half
 
 
