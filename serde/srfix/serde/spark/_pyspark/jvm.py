@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
+from os.path import commonprefix
 from typing import Final, TypeAlias
 
 from pyspark.errors import PySparkException
@@ -44,6 +45,7 @@ _ROW: Final = "row"
 _LEFT: Final = "left"
 
 _MANY_IDS: Final = 10
+_LIKE_JSON: Final = (b"{", b"[", b'"')
 _FAILED = (
     "Spark's Avro could not read the body under its writer schema, or bytes are left over behind it. The arrow engine says "
     "what is wrong."
@@ -300,11 +302,9 @@ def _unframed(payload: Column) -> Iterable[_Verdict]:
     """Payloads without a schema id that could be one, in the words of `wire.parse`."""
     first, size = F.substring(payload, 1, 1), F.length(payload)
     yield size == 0, Reason.TOO_SHORT, F.lit(_words(b""))
-    for magic, needed in ((b"\0", PREFIX_ID_SIZE), (b"\1", PREFIX_GUID_SIZE)):
-        begins, short = first == F.lit(magic), _words(magic)
-        before, behind = short.split(" 1 bytes", 1)
-        message = F.concat(F.lit(before + " "), size.cast("string"), F.lit(" bytes" + behind))
-        yield begins & (size < needed), Reason.TOO_SHORT, message
+    has_id = first == F.lit(b"\0")
+    needed = F.when(has_id, F.lit(PREFIX_ID_SIZE)).when(first == F.lit(b"\1"), F.lit(PREFIX_GUID_SIZE))
+    yield size < needed, Reason.TOO_SHORT, _with("1", size.cast("string"), has_id, _words(b"\0"), _words(b"\1"))
     guid = F.lower(F.hex(F.substring(payload, 2, 16)))
     yield (
         first == F.lit(b"\1"),
@@ -315,12 +315,22 @@ def _unframed(payload: Column) -> Iterable[_Verdict]:
             F.lit(", and the jvm engine knows ids only. Read these rows with the arrow engine."),
         ),
     )
-    for looks in (b"{", b"[", b'"'):
-        yield first == F.lit(looks), Reason.BAD_MAGIC, F.lit(_words(looks))
-    before, behind = _words(b"\2").split("byte 02", 1)
-    shown = F.lower(F.hex(first))
-    yield first != F.lit(b"\0"), Reason.BAD_MAGIC, F.concat(F.lit(before + "byte "), shown, F.lit(behind))
+    is_json = first.isin([F.lit(looks) for looks in _LIKE_JSON])
+    like_json = _words(_LIKE_JSON[0]).replace(_LIKE_JSON[0].hex(), "02")
+    yield ~has_id, Reason.BAD_MAGIC, _with("02", F.lower(F.hex(first)), is_json, like_json, _words(b"\2"))
     yield from _impossible(F.substring(payload, 1, PREFIX_ID_SIZE))
+
+
+def _with(mark: str, shown: Column, holds: Column, text: str, other: str) -> Column:
+    """One text or the other, what both share but once, and a column's value where they first have the mark."""
+    (before, text), (_, other) = text.split(mark, 1), other.split(mark, 1)
+    same = commonprefix([text, other])  # noqa: RUF071 - letter by letter, as these are no paths
+    texts = [one.removeprefix(same) for one in (text, other)]
+    behind = commonprefix([one[::-1] for one in texts])[::-1]  # noqa: RUF071
+    its, others = (one.removesuffix(behind) for one in texts)
+    return F.concat(
+        F.lit(before), shown, F.lit(same), F.when(holds, F.lit(its)).otherwise(F.lit(others)), F.lit(behind)
+    )
 
 
 def _impossible(header: Column) -> Iterable[_Verdict]:
