@@ -169,7 +169,7 @@ class TestOffsets:
         assert json.loads(self.told({"a": {0: 1}, "b": {0: -2}})) == {"a": {"0": 1}, "b": {"0": -2}}
 
     def test_partitions_of_nobody_are_refused(self) -> None:
-        with pytest.raises(UsageError, match="^starting_offsets= names no topics, and several are read: "):
+        with pytest.raises(UsageError, match=r"^starting_offsets= names no topics, and several are read: "):
             self.told({0: 1})
 
 
@@ -178,5 +178,5 @@ class TestPattern:
         assert [is_topic_of("user.", topic) for topic in ("users", "users2", "Users")] == [True, False, False]
 
     def test_what_is_none_is_refused(self) -> None:
-        with pytest.raises(UsageError, match="^subscribePattern is a regular expression of topics' names"):
+        with pytest.raises(UsageError, match=r"^subscribePattern is a regular expression of topics' names"):
             is_topic_of("(", "users")

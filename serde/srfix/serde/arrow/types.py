@@ -47,6 +47,7 @@ from srfix.serde._column_types import (
     Struct,
     usable_columns,
 )
+from srfix.serde._given_columns import GivenColumns, given_columns
 from srfix.serde.arrow._pyarrow import pyarrow
 from srfix.serde.errors import ColumnError
 
@@ -79,14 +80,15 @@ def reason_fields(columns: Columns) -> ReasonFields:
     return ReasonFields(reason=f"{front}srfix_reason", message=f"{front}srfix_message", payload=f"{front}srfix_payload")
 
 
-def arrow_schema(columns: Columns, *, on_error: OnError = "fail", with_reason: bool = False) -> pa.Schema:
+def arrow_schema(columns: GivenColumns, *, on_error: OnError = "fail", with_reason: bool = False) -> pa.Schema:
     """The schema of what `to_arrow` makes.
 
     :raises ColumnError: if the columns cannot be used, or a DECIMAL has more than 76 digits.
     :raises UsageError: if pyarrow is not installed.
     """
     pa = pyarrow()
-    fields = [pa.field(column.name, arrow_type(column.type, column.name)) for column in usable_columns(columns)]
+    columns = given_columns(columns)
+    fields = [pa.field(column.name, arrow_type(column.type, column.name)) for column in columns]
     names = reason_fields(columns)
     if with_reason or on_error == "quarantine":
         fields.append(pa.field(names.reason, pa.string()))

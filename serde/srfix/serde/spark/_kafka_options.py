@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from srfix.serde.errors import UsageError
 from srfix.serde.spark.topics import TopicsAsked
@@ -89,7 +89,7 @@ def _offsets(parameter: str, asked: TopicsAsked, offsets: Offsets) -> str:
             raise UsageError(
                 f"{parameter}= names no topics, and several are read: give {{topic: {{0: 23, 1: -2}}}} for each of them."
             )
-        by_topic = {asked.topics[0]: offsets}
+        by_topic = {asked.topics[0]: cast("Mapping[int, int]", offsets)}
     return json.dumps(
         {topic: {str(partition): offset for partition, offset in some.items()} for topic, some in by_topic.items()}
     )

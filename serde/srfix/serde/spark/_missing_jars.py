@@ -40,6 +40,7 @@ def missing_jar(text: str, spark_version: str | None = None) -> JarMissingError 
     note = "" if wanted.note is None else f" {wanted.note}"
     return JarMissingError(
         f"Spark lacks the jar {jar}. Start it with srfix.serde.spark.start_session, which brings the jars, or with "
-        f"spark-submit --packages {wanted} (in a builder: spark.jars.packages), or put the jars on spark.jars.{note} {WITHOUT_JARS}",
+        f"spark-submit --packages {wanted} (in a builder: spark.jars.packages), or put the jars on spark.jars."
+        f"{note} {WITHOUT_JARS}",
         packages=wanted.coordinates,
     )

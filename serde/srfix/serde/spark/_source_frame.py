@@ -9,10 +9,11 @@ from enum import Enum
 from typing import Final, TypeAlias, cast
 
 from srfix.serde._column_types import Columns
+from srfix.serde._given_columns import given_columns
 from srfix.serde._half import half_of
 from srfix.serde.arrow.types import reason_fields
 from srfix.serde.casing import declared_name
-from srfix.serde.columns import columns_from_spark, parse_columns, spark_schema
+from srfix.serde.columns import columns_from_spark, spark_schema
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._source_options import METADATA, SourceOptions, Tombstones
 
@@ -97,7 +98,7 @@ def frame_of(options: SourceOptions, schema: Mapping[str, Json] | None = None) -
     """
     if options.is_raw:
         return _raw(options) if schema is None else _chosen_raw(schema)
-    declared = None if options.columns is None else half_of(parse_columns(options.columns), options.role, options.wrap)
+    declared = None if options.columns is None else half_of(given_columns(options.columns), options.role, options.wrap)
     if schema is None:
         if declared is None:
             raise UsageError(

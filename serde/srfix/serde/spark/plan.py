@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from srfix.serde._column_types import Columns
 from srfix.serde._columns_from_spark import SparkSchema
 from srfix.serde._framed_deserializer import FramedDeserializer
+from srfix.serde._given_columns import given_columns
 from srfix.serde._half import Half, half_of
 from srfix.serde._plans import decode_plan
 from srfix.serde._resolved import ResolvedSchema, SecondAnswered
@@ -53,7 +54,7 @@ from srfix.serde.spark._feeds import Feeds
 from srfix.serde.spark._feeds_writers import planned_feeds
 from srfix.serde.spark._kept import Kept
 from srfix.serde.spark._missing_columns import check_fed
-from srfix.serde.spark._newest import given_columns, newest_half, reader_half
+from srfix.serde.spark._newest import newest_half, reader_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
 from srfix.serde.spark._summary import summary
 from srfix.serde.spark._time_columns import check_times

@@ -284,8 +284,8 @@ def read_stream(
 
     Where a query starts is said by its checkpoint, if there is one: `starting_offsets` is for the first time. (Spark's own
     default is `latest`; here it is `earliest`.) Under a pattern topics that are born later are read from their beginning,
-    and are bad rows (NO_PLAN) until the query is started again with their plans. The plan is made once and stays: with workers that have srfix, ids that
-    are registered later are looked up where they are met, and no restart is needed.
+    and are bad rows (NO_PLAN) until the query is started again with their plans. The plan is made once and stays: with
+    workers that have srfix, ids that are registered later are looked up where they are met, and no restart is needed.
 
     What ends a query arrives as Spark's `StreamingQueryException`: `driver_errors.srfix_error_of(query.exception())` is the
     error of srfix, and `clear_errors()` around `query.awaitTermination()` raises it.

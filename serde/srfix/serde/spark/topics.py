@@ -8,7 +8,7 @@ topic that it came from:
 | one plan | its topic |
 | a sequence of plans | each plan's topic |
 | a mapping | its keys, each by its plan: a retry topic by the plan of the topic whose records it holds |
-| one plan whose policy looks ids up without a subject (`ById`), or whose format has no schemas | any topic, by `subscribe_pattern` or `assign` |
+| one, which looks ids up without a subject (`ById`) or has no schemas | any topic, by `subscribe_pattern` or `assign` |
 
 Topics are told apart by letter case, as Kafka does: `Users` is not `users`. A row has the columns of all plans, in the plans'
 order; those that its own plan lacks are null in it. What two plans call alike must be alike: another type is refused,
@@ -163,8 +163,8 @@ def _is_of_any_topic(plan: ReadPlan) -> bool:
 def _of_one_topic(plan: ReadPlan, parameter: str) -> UsageError:
     return UsageError(
         f"{parameter}= may bring rows of any topic, and this plan asks subjects of the topic {plan.topic!r} "
-        f"({type(plan.policy).__name__}). Give a plan for each topic, {{topic: plan}}, or one whose policy is ById: it looks ids "
-        "up without a subject."
+        f"({type(plan.policy).__name__}). Give a plan for each topic, {{topic: plan}}, or one whose policy is ById: it looks "
+        "ids up without a subject."
     )
 
 
@@ -192,8 +192,9 @@ def _check_letters(by_topic: Mapping[str, ReadPlan], found: Mapping[str, tuple[s
             {name, other} <= {column.name for column in plan.columns} for plan in by_topic.values()
         ):
             raise ColumnError(
-                f"The column {other} of the topic {found[other][0]!r} and {name} of {topic!r} differ in letter case alone, which "
-                "Spark does not tell apart. Plan both topics with one spelling: a column is fed whatever the writer's letters are."
+                f"The column {other} of the topic {found[other][0]!r} and {name} of {topic!r} differ in letter case alone, "
+                "which Spark does not tell apart. Plan both topics with one spelling: a column is fed whatever the writer's "
+                "letters are."
             )
 
 

@@ -14,6 +14,7 @@ from srfix.serde._column_types import Columns
 from srfix.serde._columns_from_spark import SparkSchema
 from srfix.serde._connect_columns import NameRule
 from srfix.serde._framed_serializer import TOPIC_SUBJECT, FramedSerializer
+from srfix.serde._given_columns import given_columns
 from srfix.serde._half import half_of
 from srfix.serde._schema_choices import SettledSchema
 from srfix.serde.casing import CaseRule
@@ -24,7 +25,6 @@ from srfix.serde.interface import SchemaLookup, SchemaRegistrar, SerdeContext, S
 from srfix.serde.record_name import record_name
 from srfix.serde.registry.models import Schema
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
-from srfix.serde.spark._newest import given_columns
 from srfix.serde.spark._write_explain import explanation, summary
 from srfix.serde.subjects import Role, Subject, SubjectStrategy, subject_of
 from srfix.serde.wire import Framing, SchemaId, frame_guid, prefix_id_bytes, schema_id_header

@@ -211,8 +211,8 @@ def write_stream(
         the frame's own columns, with `interface.reason_columns` (reason and message). They are kept before Kafka is written
         to: where they cannot be kept, the query ends, and its batch is not done. To write them after they were mended,
         drop the columns of reasons and give them to `write_topic`.
-    :param quarantine: called with those rows and the batch's id, if there are any. On Spark Connect it runs on the server, which
-        needs srfix.
+    :param quarantine: called with those rows and the batch's id, if there are any. On Spark Connect it runs on the server,
+        which needs srfix.
     :raises UsageError: if one of `on_error="quarantine"` and `quarantine` is given alone; and as `write_topic`.
     """
     told = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
