@@ -124,7 +124,7 @@ def column(client: Client) -> None:
         assert reasons == [None, None, None, "TOMBSTONE", "BAD_MAGIC", "UNKNOWN_ID"]
         assert read.where("v.ID > 2").select("v.NAME").collect() == [Row(NAME="Ken")]
         assert good_rows(read.select("n.*")).count() == 4
-        with pytest.raises(BadRowError, match="BAD_MAGIC|UNKNOWN_ID"), clear_errors():
+        with pytest.raises(BadRowError, match=r"BAD_MAGIC|UNKNOWN_ID"), clear_errors():
             raw.select(from_registry("value", client.plan, engine=engine).alias("v")).collect()
 
 

@@ -322,10 +322,11 @@ def newest_columns(
     case_rule: CaseRule,
     wrap: bool | None,
     policy: Resolver,
-) -> Half:
-    """The columns that `plan_read` takes for `NEWEST`: two requests, however many versions there are."""
+) -> tuple[Half, NewestSchema, ReaderSchema | None]:
+    """The columns that `plan_read` takes for `NEWEST`, whose they are, and the schema itself if its aliases and defaults count:
+    two requests, however many versions there are."""
     own = _own_subjects(policy, topic, role)[-1:]
-    return newest_half(Asked(registry), own, format_=format, role=role, wrap=wrap, case_rule=case_rule)[0]
+    return newest_half(Asked(registry), own, format_=format, role=role, wrap=wrap, case_rule=case_rule)
 
 
 def _schemaless(
