@@ -172,7 +172,12 @@ class TestSourceOptions:
                 {"topik": "x"},
                 r"There is no option topik\. Did you mean topic\? Those for a batch read: .*case\.rule",
             ),
-            (Use.BATCH, {"subscribePattern": "x"}, r"There is no option subscribePattern\. Did you mean subscribe\?"),
+            (Use.BATCH, {"subscribePattern": "x"}, r"The options topic and subscribePattern each name the topic\."),
+            (
+                Use.BATCH,
+                {"subscribePatern": "x"},
+                r"There is no option subscribePatern\. Did you mean subscribePattern\?",
+            ),
             (
                 Use.BATCH,
                 {"subscribe": "x"},

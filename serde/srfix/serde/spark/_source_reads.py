@@ -120,7 +120,12 @@ def plan_of(options: SourceOptions, frame: Frame) -> ReadPlan | None:
 
 def _reader(options: SourceOptions, frame: Frame, registry: RegistryClient | None) -> str | ReaderSchema | None:
     """The schema whose aliases and defaults count."""
-    if options.reader_schema is not None or registry is None or options.topic not in frame.newest:
+    if (
+        options.reader_schema is not None
+        or registry is None
+        or options.topic is None
+        or options.topic not in frame.newest
+    ):
         return options.reader_schema
     subject, schema_id = frame.newest[options.topic]
     found = registry.schema_by_id(schema_id, subject=subject).schema

@@ -68,8 +68,8 @@ topic; `minPartitions` is shared out among them. A stream ends when a topic that
 plan for it: started again, it reads that topic from its beginning.
 
 **The newest schema's** aliases and defaults count where nobody named columns, as `plan.NEWEST` has it: a field that was renamed
-is found in older records. Which schema that was stands in the columns' metadata (`srfix.newest`), so it stays one for a query. Columns that
-are named, by the option or by `.schema(…)`, are fed by name alone (`reader.schema` makes another schema's count).
+is found in older records. Which schema that was stands in the columns' metadata (`srfix.newest`), so it stays one for a query.
+Columns that are named, by the option or by `.schema(…)`, are fed by name alone (`reader.schema` makes another schema's count).
 
 **Reading.** Each partition, or part of it, is a task with a consumer of its own, which joins no group and commits nothing. A
 read ends at the offset that was the topic's end when it was planned, by position: markers of transactions and compacted
