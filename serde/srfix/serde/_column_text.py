@@ -312,11 +312,6 @@ class _Parser:
         known = token.kind in ("word", "quoted")
         word = declared_name(token.text[1:-1] if token.kind == "quoted" else token.text)
         type_ = _SCALARS.get(word) or _SPARKS_SCALARS.get(word) if known else None
-        if type_ is None and known and word == "TIMESTAMP_NTZ":
-            raise ColumnError(
-                f"The column list has TIMESTAMP_NTZ at character {token.start + 1}: a time on a clock somewhere, and no "
-                "instant, which no column holds. For instants take TIMESTAMP; for the number as it was written, BIGINT."
-            )
         if type_ is None:
             self._fail(f"a type: {_TYPES}" if token.kind != "end" else "a type")
         self._advance()
