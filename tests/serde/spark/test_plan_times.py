@@ -116,7 +116,7 @@ class TestTimes:
             plan_read(client, "users", "A TIMESTAMP")
         assert caught.value.message == (
             "The column A cannot be read from topic 'users', schema id 1: The writer's type int64 (local-timestamp-micros) "
-            "cannot be read as TIMESTAMP, at ->A: it is a local time without a zone, which is no instant. Declare the column "
+            "cannot be read as TIMESTAMP, at ->A: it is a local time without a zone. Declare the column as TIMESTAMP_NTZ, or "
             "as BIGINT, which holds the number as it was written. To have the number taken as ksqlDB takes it, use the case "
             "rule 'ksqldb'."
         )
@@ -190,7 +190,9 @@ class TestNewestOfSpark:
             (logical("long", "timestamp-millis"), "TIMESTAMP"),
             (logical("long", "timestamp-micros"), "TIMESTAMP"),
             (logical("long", "timestamp-nanos"), "BIGINT"),
-            (LOCAL, "BIGINT"),
+            (LOCAL, "TIMESTAMP_NTZ"),
+            (array(logical("long", "local-timestamp-millis")), "ARRAY<TIMESTAMP_NTZ>"),
+            (logical("long", "local-timestamp-nanos"), "BIGINT"),
             (logical("long", "time-micros"), "BIGINT"),
             ({"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}, "TIMESTAMP"),
             ({"type": "int", "connect.name": "io.debezium.time.Date"}, "DATE"),
