@@ -42,7 +42,7 @@ def zoned(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Spark
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", request.param)
     yield spark
-    spark.conf.set("spark.sql.session.timeZone", before)
+    spark.conf.set("spark.sql.session.timeZone", before or "UTC")
 
 
 @pytest.fixture

@@ -13,9 +13,10 @@ Spark's: `id long NOT NULL, address struct<street:string,zip:int>`.
                 | scalar [ "(" parameter { "," parameter } ")" ]   (the parameters say nothing: VARCHAR(255) is STRING)
     scalar      = BOOLEAN | INT | INTEGER | BIGINT | DOUBLE | STRING | VARCHAR | BYTES | DATE | TIME | TIMESTAMP
                 | TINYINT | BYTE | SMALLINT | SHORT | LONG | FLOAT | REAL | CHAR | CHARACTER | BINARY | TIMESTAMP_LTZ
+                | TIMESTAMP_NTZ
     decimal     = DECIMAL | DEC | NUMERIC
 
-The last line of the scalars, DEC, NUMERIC, colons, NOT NULL and COMMENT are Spark's (`StructType.fromDDL`, `simpleString`);
+The last two lines of the scalars, DEC, NUMERIC, colons, NOT NULL and COMMENT are Spark's (`StructType.fromDDL`, `simpleString`);
 its types become the columns that `columns_from_spark` makes of them. NOT NULL and COMMENT say nothing here: any column may be
 null. Names are in upper case unless they are quoted, in Spark's words too: a StructType keeps them as they are.
 
@@ -23,7 +24,7 @@ The rest is `tableElements` of ksqlDB's `SqlBase.g4` with `ParserUtil.getIdentif
 `SqlPrimitiveType`. Keywords may have any case. An empty STRUCT is `STRUCT< >`: the lexer takes `<>` for "not equal".
 
 Read in the grammar, but refused here by name: HEADERS columns, which no key and no value holds; `CREATE TYPE`'s own types,
-and `${variables}`, which only a server knows; Spark's TIMESTAMP_NTZ, which is no instant.
+and `${variables}`, which only a server knows.
 """
 
 from __future__ import annotations

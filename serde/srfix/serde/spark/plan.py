@@ -91,7 +91,7 @@ NEWEST: Final = Newest()
 That is the policy's last one (the second of a `DualSubject`: the source's), else the first of `subjects` that has one.
 Decided when the plan is made: a running stream's columns do not change. What no column of Spark's holds is left out and
 named (`ReadPlan.newest`): TIME, decimals beyond 38 digits, maps with other keys than strings, types that contain themselves.
-Instants in microseconds are TIMESTAMP, but under ksqlDB's own case rules.
+Instants in microseconds are TIMESTAMP, and local times TIMESTAMP_NTZ, but under ksqlDB's own case rules.
 """
 
 
