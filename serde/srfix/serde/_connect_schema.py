@@ -29,13 +29,13 @@ __all__ = [
     "date",
     "decimal",
     "is_recursive",
+    "local_timestamp",
     "map_of",
     "optional",
     "primitive",
     "struct",
     "time",
     "timestamp",
-    "local_timestamp",
 ]
 
 DECIMAL_NAME: Final = "org.apache.kafka.connect.data.Decimal"
