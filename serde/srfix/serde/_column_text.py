@@ -16,7 +16,8 @@ Spark's: `id long NOT NULL, address struct<street:string,zip:int>`.
                 | TIMESTAMP_NTZ
     decimal     = DECIMAL | DEC | NUMERIC
 
-The last two lines of the scalars, DEC, NUMERIC, colons, NOT NULL and COMMENT are Spark's (`StructType.fromDDL`, `simpleString`);
+The last two lines of the scalars, DEC, NUMERIC, colons, NOT NULL and COMMENT are Spark's (`StructType.fromDDL`,
+`simpleString`);
 its types become the columns that `columns_from_spark` makes of them. NOT NULL and COMMENT say nothing here: any column may be
 null. Names are in upper case unless they are quoted, in Spark's words too: a StructType keeps them as they are.
 

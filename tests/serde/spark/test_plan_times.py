@@ -108,6 +108,15 @@ class TestTimes:
         plan = plan_read(client, "users", column, case_rule=CaseRule.KSQLDB)
         assert all(feed.refusal is None for feed in plan.schemas[0].feeds)
 
+    @pytest.mark.parametrize("rule", [CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
+    @pytest.mark.parametrize("type_", [LOCAL, "long", logical("long", "timestamp-micros")])
+    def test_under_ksqldbs_rules_nothing_feeds_a_local_time(
+        self, registry: FixtureRegistry, client: RegistryClient, rule: CaseRule, type_: Json
+    ) -> None:
+        _seed(registry, A=type_)
+        with pytest.raises(ColumnError, match=r"cannot be read as TIMESTAMP_NTZ, at ->A: its schema does not say"):
+            plan_read(client, "users", "A timestamp_ntz", case_rule=rule)
+
     def test_says_what_the_numbers_are_and_what_to_declare(
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
