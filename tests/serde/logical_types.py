@@ -6,6 +6,7 @@ Python's integers and datetimes. Nothing of srfix is asked here.
 | date | DATE | that day |
 | time-… | TIME | that time, if it is a whole microsecond within a day |
 | timestamp-… | TIMESTAMP | that instant, if it is a whole microsecond of the years 1 to 9999 |
+| local-timestamp-… | TIMESTAMP_NTZ | what that clock shows, with the same bounds |
 | any of them | INTEGER (of an int), BIGINT, STRING | the number that was written, or its text |
 | decimal | DECIMAL | the number, if it fits |
 | uuid on a string | STRING | the text; on a fixed type BYTES as written, like duration and big-decimal |
@@ -45,6 +46,7 @@ COLUMNS: Final = (
     "DATE",
     "TIME",
     "TIMESTAMP",
+    "TIMESTAMP_NTZ",
 )
 """Every column type without parts."""
 
@@ -82,7 +84,8 @@ class Written:
     values: tuple[int | bytes | str, ...]
     """On the wire: numbers, bytes or a text."""
     counts: str = ""
-    """`date`, `time` or `timestamp` with a unit behind it; `never` for what no such column holds; empty for a number."""
+    """`date`, `time`, `timestamp` or `local` with a unit behind it; `never` for what no such column holds; empty for a
+    number."""
     per_second: int = 0
     """How many are a second."""
     scale: int = 0
@@ -121,7 +124,7 @@ WRITERS: Final = (
     _logical("long", "time-micros", _times(1_000_000), "time", 1_000_000),
     _logical("long", "time-nanos", _times(1_000_000_000), "time", 1_000_000_000),
     *(_logical("long", f"timestamp-{unit}", _instants(of), "timestamp", of) for unit, of in _UNITS.items()),
-    *(_logical("long", f"local-timestamp-{unit}", _instants(of), "never") for unit, of in _UNITS.items()),
+    *(_logical("long", f"local-timestamp-{unit}", _instants(of), "local", of) for unit, of in _UNITS.items()),
     # In other letters, as Connect compares them.
     _logical("long", "Timestamp-Micros", _instants(1_000_000), "timestamp", 1_000_000),
     # A unit that Avro has not, and units on the other number, which nobody can be sure of.
@@ -220,6 +223,11 @@ def expected(written: Written, column: str, value: int | bytes | str) -> object:
             if written.counts == "timestamp":
                 return _instant(value, written.per_second)
             return _instant(value, 1_000) if not written.counts else REFUSED
+        case "TIMESTAMP_NTZ":
+            if written.counts != "local":
+                return REFUSED  # an instant is on every clock another time, and a number on none
+            found = _instant(value, written.per_second)
+            return found.replace(tzinfo=None) if isinstance(found, datetime.datetime) else found
         case _:
             return REFUSED
 

@@ -135,11 +135,9 @@ class TestColumnsFromArrow:
         ):
             columns_from_arrow(pa.schema([("T", type_)]))
 
-    def test_a_timestamp_without_zone_is_refused(self) -> None:
-        with pytest.raises(
-            ColumnError, match=r"^The Arrow type timestamp\[us\], at 'T', .* A time without zone is no "
-        ):
-            columns_from_arrow(pa.schema([("T", pa.timestamp("us"))]))
+    def test_a_timestamp_without_zone_is_a_local_time(self) -> None:
+        assert columns_from_arrow(pa.schema([("T", pa.timestamp("ms"))])) == parse_columns("T TIMESTAMP_NTZ")
+        assert arrow_schema(parse_columns("T TIMESTAMP_NTZ")) == pa.schema([("T", pa.timestamp("us"))])
 
     def test_names_must_differ(self) -> None:
         with pytest.raises(ColumnError, match=r"^There are two columns named 'A'\."):

@@ -64,6 +64,7 @@ class TestColumnsFromSpark:
             ("binary", "BYTES"),
             ("date", "DATE"),
             ("timestamp", "TIMESTAMP"),
+            ("timestamp_ntz", "TIMESTAMP_NTZ"),
             ("decimal(10,2)", "DECIMAL(10, 2)"),
             ("decimal(38, 38)", "DECIMAL(38, 38)"),
             ("decimal", "DECIMAL(10, 0)"),
@@ -78,8 +79,7 @@ class TestColumnsFromSpark:
     @pytest.mark.parametrize(
         ("spark", "message"),
         [
-            ("timestamp_ntz", r"^The field ->f0 is Spark's timestamp_ntz, which fits no column type\. Cast it or"),
-            ("time(6)", r"^The field ->f0 is Spark's time\(6\), which"),
+            ("time(6)", r"^The field ->f0 is Spark's time\(6\), which fits no column type\. Cast it or"),
             ("void", r"^The field ->f0 is Spark's void, which"),
             ("variant", r"^The field ->f0 is Spark's variant, which"),
             ("interval day to second", r"^The field ->f0 is Spark's interval day to second, which"),

@@ -9,7 +9,7 @@
 | binary | BYTES |
 | decimal, decimal(p), decimal(p,s), dec, numeric | DECIMAL(10, 0), (p, 0), (p, s) |
 | timestamp, timestamp_ltz | TIMESTAMP |
-| timestamp_ntz | refused: no instant |
+| timestamp_ntz | TIMESTAMP_NTZ |
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from srfix.serde.columns import (
     INTEGER,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     Array,
     Column,
     ColumnType,
@@ -57,6 +58,8 @@ class TestTypes:
             ("decimal", Decimal(10, 0)),
             ("dec(7)", Decimal(7, 0)),
             ("numeric(7, 2)", Decimal(7, 2)),
+            ("timestamp_ntz", TIMESTAMP_NTZ),
+            ("array<timestamp_ntz>", Array(TIMESTAMP_NTZ)),
             ("array<long>", Array(BIGINT)),
             ("map<string,float>", Map(DOUBLE)),
             ("struct<a:int,b:array<struct<c:byte>>>", None),
@@ -66,13 +69,6 @@ class TestTypes:
         (column,) = parse_columns(f"a {word}")
         inner = Struct((Column("A", INTEGER), Column("B", Array(Struct((Column("C", INTEGER),))))))
         assert column == Column("A", inner if type_ is None else type_)
-
-    @pytest.mark.parametrize("text", ["a timestamp_ntz", "a: array<timestamp_ntz>", "struct<a:timestamp_ntz>"])
-    def test_a_timestamp_without_a_zone_is_refused_with_what_to_take(self, text: str) -> None:
-        with pytest.raises(
-            ColumnError, match=r"^The column list has TIMESTAMP_NTZ at character \d+: .* take TIMESTAMP; "
-        ):
-            parse_columns(text)
 
 
 class TestColons:

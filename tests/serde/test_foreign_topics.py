@@ -31,7 +31,7 @@ def registry() -> Iterator[FixtureRegistry]:
 
 def _plain(column: ColumnAst, value: Any) -> object:
     """Arrow's value as the deserializer has it."""
-    if isinstance(value, datetime.datetime):
+    if isinstance(value, datetime.datetime) and column == "TIMESTAMP":
         assert value.utcoffset() == datetime.timedelta(0)
         return value.replace(tzinfo=datetime.UTC)
     if value is None or isinstance(column, str):

@@ -12,17 +12,19 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, Observation, Row, SparkSession
+from pyspark.sql import functions as F
 
 from srfix.recovery.census.interface import CensusRequest
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.census.spark import SparkCensus
 from srfix.serde.batches import Reason
-from srfix.serde.errors import BadRowError
+from srfix.serde.errors import BadRowError, ClusterError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import Schema
 from srfix.serde.spark import ReadPlan, plan_read
@@ -32,7 +34,7 @@ from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_stream, read_topic
 from srfix.serde.spark.session import check_session
 from srfix.serde.spark.write_plan import WritePlan, plan_write
-from srfix.serde.spark.writing import to_registry, write_topic
+from srfix.serde.spark.writing import to_registry, write_stream, write_topic
 from srfix.serde.subjects import Topic
 
 __all__ = ["CHECKS", "TOPIC"]
@@ -108,6 +110,64 @@ def reading(client: Client) -> None:
     ]
 
 
+def column(client: Client) -> None:
+    """A Column decodes where it stands, by both engines: of a name, of an expression, with a filter on it, in quarantine."""
+    options = {"kafka.bootstrap.servers": client.bootstrap_servers, "subscribe": TOPIC}
+    raw = client.spark.read.format("kafka").options(**options).load().withColumn("payload", F.struct("value"))
+    for engine in ENGINES:
+        named = from_registry("value", client.plan, on_error="null", engine=engine)
+        nested = from_registry(F.col("payload")["value"], client.plan, on_error="quarantine", engine=engine)
+        read = raw.select("offset", named.alias("v"), nested.alias("n")).orderBy("offset")
+        rows = read.collect()
+        assert [None if row["v"] is None else row["v"]["ID"] for row in rows] == [1, 2, 3, None, None, None]
+        reasons = [row["n"]["_srfix_reason"] for row in rows]
+        assert reasons == [None, None, None, "TOMBSTONE", "BAD_MAGIC", "UNKNOWN_ID"]
+        assert read.where("v.ID > 2").select("v.NAME").collect() == [Row(NAME="Ken")]
+        assert good_rows(read.select("n.*")).count() == 4
+        with pytest.raises(BadRowError, match=r"BAD_MAGIC|UNKNOWN_ID"), clear_errors():
+            raw.select(from_registry("value", client.plan, engine=engine).alias("v")).collect()
+
+
+def several_topics(client: Client) -> None:
+    """Each row is read by its topic's plan, and a topic without one has none."""
+    plans = {"elsewhere": client.plan, TOPIC: client.plan}
+    options = {"bootstrap_servers": client.bootstrap_servers, "assign": {TOPIC: [0], "elsewhere": [0]}}
+    with pytest.raises(ClusterError):
+        read_topic(client.spark, plans, **options)  # type: ignore[arg-type]
+    pattern = f"{TOPIC[:-1]}."
+    for given, reason in (({TOPIC: client.plan}, None), ({"elsewhere": client.plan}, "NO_PLAN")):
+        read = read_topic(
+            client.spark,
+            given,
+            bootstrap_servers=client.bootstrap_servers,
+            subscribe_pattern=pattern,
+            on_error="quarantine",
+        )
+        assert [row["_srfix_reason"] for row in read.where("offset = 0").collect()] == [reason]
+
+
+def quarantine(client: Client) -> None:
+    """A stream writes what can be written, and keeps the other rows. The server runs what keeps them."""
+    with TemporaryDirectory() as name:
+        plan = plan_write(client.registry, f"{TOPIC}-kept", "ID BIGINT, SEEN TIMESTAMP")
+        rows = client.spark.sql(
+            "SELECT * FROM VALUES (1L, TIMESTAMP'2024-01-02'), (2L, TIMESTAMP'2024-01-02 00:00:00.000001') AS t(id, seen)"
+        )
+        rows.write.parquet(f"{name}/in")
+        writer = write_stream(
+            client.spark.readStream.schema(rows.schema).parquet(f"{name}/in"),
+            plan,
+            bootstrap_servers=client.bootstrap_servers,
+            on_error="quarantine",
+            quarantine=lambda bad, batch_id: bad.write.mode("append").parquet(f"{name}/bad"),
+        )
+        query = writer.option("checkpointLocation", f"{name}/checkpoint").trigger(availableNow=True).start()
+        with clear_errors():
+            assert query.awaitTermination(120)
+        kept = client.spark.read.parquet(f"{name}/bad").collect()
+        assert [(row["id"], row["_srfix_reason"]) for row in kept] == [(2, "ENCODE_FAILED")]
+
+
 def bad_rows_apart(client: Client) -> None:
     """Frames are counted, and good rows and bad ones told apart."""
     records = client.spark.read.format("kafka").options(
@@ -173,7 +233,19 @@ def public(client: Client) -> None:
 
 CHECKS: Final[dict[str, Callable[[Client], None]]] = {
     check.__name__: check
-    for check in (public, writing, reading, bad_rows_apart, failing, streaming, data_source, census)
+    for check in (
+        public,
+        writing,
+        reading,
+        column,
+        several_topics,
+        quarantine,
+        bad_rows_apart,
+        failing,
+        streaming,
+        data_source,
+        census,
+    )
 }
 """In their order: all but the first two read what `writing` wrote."""
 

@@ -10,7 +10,17 @@ from itertools import zip_longest
 
 from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DateType, MapType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from srfix.serde.batches import BadRow, Reason, deserialize_many
 from srfix.serde.errors import EngineRefusedError
@@ -119,7 +129,7 @@ def _with_texts(type_: DataType) -> DataType:
             return ArrayType(_with_texts(type_.elementType))
         case MapType():
             return MapType(type_.keyType, _with_texts(type_.valueType))
-        case DateType() | TimestampType():
+        case DateType() | TimestampType() | TimestampNTZType():
             return StringType()
         case _:
             return type_
@@ -148,7 +158,8 @@ def plain(value: object) -> object:
             return value.hex()
         case datetime.datetime():
             # As Spark's cast.
-            text = value.astimezone(datetime.UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+            local = value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
+            text = local.isoformat(" ", "microseconds")
             return text.rstrip("0").rstrip(".") if value.microsecond else text[:19]
         case datetime.date():
             return value.isoformat()

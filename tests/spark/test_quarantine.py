@@ -7,15 +7,17 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
 from srfix.fixtures.broker._client import ProducedRecord
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark import bad_rows, from_registry, plan_write, read_stream, replay, write_topic
+from srfix.serde.spark import bad_rows, from_registry, plan_write, read_stream, replay, write_stream, write_topic
 from srfix.serde.spark.progress import stream_progress_of
 from srfix.serde.subjects import Role
 from tests.spark.reading_world import World, frame, open_world
@@ -83,6 +85,78 @@ class TestWriteTopic:
         source = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
         written = source.option("subscribe", topic).load().select("key", "value").collect()
         assert [row["value"] is None for row in written] == [False]
+
+
+class TestWriteStream:
+    COLUMNS = "ID BIGINT, SEEN TIMESTAMP"
+
+    def test_bad_rows_are_kept_the_others_written_and_after_a_mend_the_kept_ones_too(
+        self, spark: SparkSession, broker: KraftBroker, world: World, tmp_path: Path
+    ) -> None:
+        topic = f"kept-{uuid4().hex[:8]}"
+        broker.create_topic(topic, partitions=1)
+        plan = plan_write(world.client, topic, self.COLUMNS)
+        rows = spark.sql(
+            "SELECT * FROM VALUES (1L, TIMESTAMP'2024-01-02'), (2L, TIMESTAMP'2024-01-02 00:00:00.000001') AS t(id, seen)"
+        )
+        rows.write.parquet(str(tmp_path / "in"))
+        given: list[int] = []
+
+        def keep(bad: DataFrame, batch_id: int) -> None:
+            given.append(batch_id)
+            if len(given) == 1:
+                raise OSError("the disk is full")
+            bad.write.mode("append").parquet(str(tmp_path / "bad"))
+
+        def run() -> BaseException | None:
+            writer = write_stream(
+                spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in")),
+                plan,
+                bootstrap_servers=broker.bootstrap_servers,
+                on_error="quarantine",
+                quarantine=keep,
+            )
+            query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+            try:
+                assert query.awaitTermination(120)
+            except StreamingQueryException as error:
+                return error
+            return None
+
+        def written() -> int:
+            source = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
+            return source.option("subscribe", topic).load().count()
+
+        assert "the disk is full" in str(run())
+        assert written() == 0  # bad rows are kept first: nothing is in Kafka whose batch would be run again
+        assert run() is None
+        assert (given, written()) == ([0, 0], 1)
+        rows.where("id = 1").write.mode("append").parquet(str(tmp_path / "in"))
+        assert run() is None
+        assert (given, written()) == ([0, 0], 2)  # a batch without bad rows keeps none
+        bad = spark.read.parquet(str(tmp_path / "bad"))
+        assert [(row["id"], row["_srfix_reason"]) for row in bad.collect()] == [(2, "ENCODE_FAILED")]
+        mended = bad.drop("_srfix_reason", "_srfix_message").withColumn("seen", F.date_trunc("millisecond", "seen"))
+        write_topic(mended, plan, bootstrap_servers=broker.bootstrap_servers)
+        assert written() == 3
+
+    def test_what_is_wrong_with_the_frame_is_said_before_the_query_starts(
+        self, spark: SparkSession, world: World, tmp_path: Path
+    ) -> None:
+        plan = plan_write(world.client, "users-kept", self.COLUMNS)
+        stream = spark.readStream.format("rate").load().withColumn("spare", F.lit(1))
+        with pytest.raises(ColumnError, match=r"have no column for .*'spare'"):
+            write_stream(
+                stream, plan, bootstrap_servers="b:1", on_error="quarantine", quarantine=lambda bad, batch_id: None
+            )
+
+    def test_rows_that_go_nowhere_and_a_place_for_none_are_refused(self, spark: SparkSession, world: World) -> None:
+        plan = plan_write(world.client, "users-kept", self.COLUMNS)
+        stream = spark.readStream.format("rate").load()
+        with pytest.raises(UsageError, match=r"^on_error='quarantine' of a stream needs to know where bad rows go: "):
+            write_stream(stream, plan, bootstrap_servers="b:1", on_error="quarantine")
+        with pytest.raises(UsageError, match=r"^quarantine= keeps rows that on_error='fail' fails of\. "):
+            write_stream(stream, plan, bootstrap_servers="b:1", quarantine=lambda bad, batch_id: None)
 
 
 class TestProgress:

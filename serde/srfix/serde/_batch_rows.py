@@ -88,6 +88,7 @@ class Reason(Enum):
     OVERFLOW = "OVERFLOW"
     DECODE_FAILED = "DECODE_FAILED"
     ENCODE_FAILED = "ENCODE_FAILED"
+    NO_PLAN = "NO_PLAN"
 
     @property
     def is_error(self) -> bool:

@@ -13,9 +13,11 @@ Spark's: `id long NOT NULL, address struct<street:string,zip:int>`.
                 | scalar [ "(" parameter { "," parameter } ")" ]   (the parameters say nothing: VARCHAR(255) is STRING)
     scalar      = BOOLEAN | INT | INTEGER | BIGINT | DOUBLE | STRING | VARCHAR | BYTES | DATE | TIME | TIMESTAMP
                 | TINYINT | BYTE | SMALLINT | SHORT | LONG | FLOAT | REAL | CHAR | CHARACTER | BINARY | TIMESTAMP_LTZ
+                | TIMESTAMP_NTZ
     decimal     = DECIMAL | DEC | NUMERIC
 
-The last line of the scalars, DEC, NUMERIC, colons, NOT NULL and COMMENT are Spark's (`StructType.fromDDL`, `simpleString`);
+The last two lines of the scalars, DEC, NUMERIC, colons, NOT NULL and COMMENT are Spark's (`StructType.fromDDL`,
+`simpleString`);
 its types become the columns that `columns_from_spark` makes of them. NOT NULL and COMMENT say nothing here: any column may be
 null. Names are in upper case unless they are quoted, in Spark's words too: a StructType keeps them as they are.
 
@@ -23,7 +25,7 @@ The rest is `tableElements` of ksqlDB's `SqlBase.g4` with `ParserUtil.getIdentif
 `SqlPrimitiveType`. Keywords may have any case. An empty STRUCT is `STRUCT< >`: the lexer takes `<>` for "not equal".
 
 Read in the grammar, but refused here by name: HEADERS columns, which no key and no value holds; `CREATE TYPE`'s own types,
-and `${variables}`, which only a server knows; Spark's TIMESTAMP_NTZ, which is no instant.
+and `${variables}`, which only a server knows.
 """
 
 from __future__ import annotations
@@ -312,11 +314,6 @@ class _Parser:
         known = token.kind in ("word", "quoted")
         word = declared_name(token.text[1:-1] if token.kind == "quoted" else token.text)
         type_ = _SCALARS.get(word) or _SPARKS_SCALARS.get(word) if known else None
-        if type_ is None and known and word == "TIMESTAMP_NTZ":
-            raise ColumnError(
-                f"The column list has TIMESTAMP_NTZ at character {token.start + 1}: a time on a clock somewhere, and no "
-                "instant, which no column holds. For instants take TIMESTAMP; for the number as it was written, BIGINT."
-            )
         if type_ is None:
             self._fail(f"a type: {_TYPES}" if token.kind != "end" else "a type")
         self._advance()

@@ -31,6 +31,8 @@ class ScalarType(Enum):
     DATE = "DATE"
     TIME = "TIME"
     TIMESTAMP = "TIMESTAMP"
+    TIMESTAMP_NTZ = "TIMESTAMP_NTZ"
+    """Spark's, not ksqlDB's: what a clock shows, without saying where. No instant."""
 
 
 BOOLEAN: Final = ScalarType.BOOLEAN
@@ -42,6 +44,7 @@ BYTES: Final = ScalarType.BYTES
 DATE: Final = ScalarType.DATE
 TIME: Final = ScalarType.TIME
 TIMESTAMP: Final = ScalarType.TIMESTAMP
+TIMESTAMP_NTZ: Final = ScalarType.TIMESTAMP_NTZ
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +170,17 @@ def nesting(columns: Columns) -> int:
 
 def has_decimals(columns: Columns) -> bool:
     """Whether a DECIMAL is anywhere in them: its digits count, all of them."""
+    return any(isinstance(type_, Decimal) for type_ in scalars_of(columns))
+
+
+def scalars_of(columns: Columns) -> Iterator[ColumnType]:
+    """The types without parts that are anywhere in them. Needs no recursion."""
     stack: list[ColumnType] = [column.type for column in columns]
     while stack:
         type_ = stack.pop()
-        if isinstance(type_, Decimal):
-            return True
+        if isinstance(type_, ScalarType | Decimal):
+            yield type_
         stack.extend(_parts(type_))
-    return False
 
 
 def _parts(type_: ColumnType) -> Iterator[ColumnType]:

@@ -3,6 +3,7 @@
 | Spark | column | back |
 |---|---|---|
 | boolean, string, binary, date, timestamp | BOOLEAN, STRING, BYTES, DATE, TIMESTAMP | the same |
+| timestamp_ntz | TIMESTAMP_NTZ | the same |
 | byte, short, integer | INTEGER | integer |
 | long | BIGINT | long |
 | float, double | DOUBLE | double |
@@ -10,7 +11,7 @@
 | char(n), varchar(n) | STRING | string |
 | array, map with keys of type string, struct | ARRAY, MAP, STRUCT | the same, everything nullable |
 
-All else is refused: timestamp_ntz is no instant, time is finer than milliseconds, and the rest fits no column type.
+All else is refused: time is finer than milliseconds, and the rest fits no column type.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from srfix.serde._column_types import (
     MAX_NESTING,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     Array,
     Columns,
     ColumnType,
@@ -71,6 +73,7 @@ _SCALARS: Final = {
     "binary": BYTES,
     "date": DATE,
     "timestamp": TIMESTAMP,
+    "timestamp_ntz": TIMESTAMP_NTZ,
 }
 _CHARACTERS: Final = re.compile(r"(?:var)?char\([0-9]+\)")
 _DECIMAL: Final = re.compile(r"decimal\(\s*([0-9]{1,3})\s*,\s*(-?[0-9]{1,3})\s*\)")
@@ -84,6 +87,7 @@ _WRITTEN: Final = {
     ScalarType.BYTES: "binary",
     ScalarType.DATE: "date",
     ScalarType.TIMESTAMP: "timestamp",
+    ScalarType.TIMESTAMP_NTZ: "timestamp_ntz",
 }
 
 

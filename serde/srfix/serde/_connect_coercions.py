@@ -63,6 +63,7 @@ _COLUMN_TYPES: Final = {
     ScalarType.DATE: ConnectType.INT32,
     ScalarType.TIME: ConnectType.INT32,
     ScalarType.TIMESTAMP: ConnectType.INT64,
+    ScalarType.TIMESTAMP_NTZ: ConnectType.INT64,
 }
 _INT32: Final = frozenset({ConnectType.INT8, ConnectType.INT16, ConnectType.INT32})
 _INT64: Final = _INT32 | {ConnectType.INT64}
@@ -153,7 +154,9 @@ def _of_number(column: ScalarType | Decimal, path: str, per_second: int) -> Coer
         case ScalarType.TIME:
             return _to_time(path, per_second)
         case ScalarType.TIMESTAMP:
-            return _to_timestamp(path, per_second)
+            return _to_timestamp(path, per_second, ScalarType.TIMESTAMP, _EPOCH)
+        case ScalarType.TIMESTAMP_NTZ:
+            return _to_timestamp(path, per_second, ScalarType.TIMESTAMP_NTZ, _EPOCH.replace(tzinfo=None))
         case _:
             return None
 
@@ -244,17 +247,17 @@ def _to_time(path: str, per_second: int) -> Coerce:
     return coerce
 
 
-def _to_timestamp(path: str, per_second: int) -> Coerce:
+def _to_timestamp(path: str, per_second: int, column: ScalarType, epoch: datetime.datetime) -> Coerce:
     unit, duration = _UNITS[per_second], _MICROSECOND * max(1, 1_000_000 // per_second)
-    micros = _to_micros(ScalarType.TIMESTAMP, path, per_second) if per_second > 1_000_000 else None
+    micros = _to_micros(column, path, per_second) if per_second > 1_000_000 else None
 
     def coerce(value: Value) -> Value:
         try:
             number = value if micros is None else micros(value)  # type: ignore[arg-type]  # an int, as below
-            return _EPOCH + number * duration  # type: ignore[operator]  # a cast would cost as much as the sum
+            return epoch + number * duration  # type: ignore[operator]  # a cast would cost as much as the sum
         except OverflowError as error:
             what = f"so many {unit} since 1970 are outside of the years 1 to 9999, which are all that Python's datetime has"
-            raise _misfit(value, what, ScalarType.TIMESTAMP, path) from error
+            raise _misfit(value, what, column, path) from error
 
     return coerce
 

@@ -22,6 +22,7 @@ from srfix.serde._column_types import (
     STRING,
     TIME,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     Array,
     Column,
     Columns,
@@ -37,6 +38,7 @@ from srfix.serde._connect_schema import (
     DECIMAL_NAME,
     DECIMAL_PRECISION,
     DECIMAL_SCALE,
+    LOCAL_TIMESTAMP_NAME,
     TIME_NAME,
     TIMESTAMP_NAME,
     ConnectField,
@@ -45,6 +47,7 @@ from srfix.serde._connect_schema import (
     array,
     date,
     decimal,
+    local_timestamp,
     map_of,
     primitive,
     struct,
@@ -195,6 +198,7 @@ _LOGICAL: Final = {
     (ConnectType.INT32, DATE_NAME): DATE,
     (ConnectType.INT32, TIME_NAME): TIME,
     (ConnectType.INT64, TIMESTAMP_NAME): TIMESTAMP,
+    (ConnectType.INT64, LOCAL_TIMESTAMP_NAME): TIMESTAMP_NTZ,
 }
 _WIDENED: Final = {
     ConnectType.INT8: INTEGER,
@@ -294,4 +298,5 @@ _SCALARS: Final = {
     DATE: date(optional=True),
     TIME: time(optional=True),
     TIMESTAMP: timestamp(optional=True),
+    TIMESTAMP_NTZ: local_timestamp(optional=True),
 }

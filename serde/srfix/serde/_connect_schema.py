@@ -21,6 +21,7 @@ __all__ = [
     "DECIMAL_NAME",
     "DECIMAL_PRECISION",
     "DECIMAL_SCALE",
+    "LOCAL_TIMESTAMP_NAME",
     "TIMESTAMP_NAME",
     "TIME_NAME",
     "array",
@@ -28,6 +29,7 @@ __all__ = [
     "date",
     "decimal",
     "is_recursive",
+    "local_timestamp",
     "map_of",
     "optional",
     "primitive",
@@ -43,6 +45,8 @@ DATE_NAME: Final = "org.apache.kafka.connect.data.Date"
 TIME_NAME: Final = "org.apache.kafka.connect.data.Time"
 """`Time.LOGICAL_NAME`, on INT32."""
 TIMESTAMP_NAME: Final = "org.apache.kafka.connect.data.Timestamp"
+LOCAL_TIMESTAMP_NAME: Final = "srfix.LocalTimestamp"
+"""Not Connect's, which has no such type: of a TIMESTAMP_NTZ column, in microseconds. It is written nowhere."""
 """`Timestamp.LOGICAL_NAME`, on INT64."""
 DECIMAL_SCALE: Final = "scale"
 """`Decimal.SCALE_FIELD`: the parameter that every Decimal has."""
@@ -224,6 +228,11 @@ def time(*, optional: bool = False) -> ConnectSchema:
 def timestamp(*, optional: bool = False) -> ConnectSchema:
     """`Timestamp.builder()`."""
     return _logical(ConnectType.INT64, TIMESTAMP_NAME, optional)
+
+
+def local_timestamp(*, optional: bool = False) -> ConnectSchema:
+    """What a TIMESTAMP_NTZ column is."""
+    return ConnectSchema(type=ConnectType.INT64, name=LOCAL_TIMESTAMP_NAME, optional=optional)
 
 
 def _logical(

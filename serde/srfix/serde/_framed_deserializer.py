@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._column_types import Columns
+from srfix.serde._given_columns import GivenColumns, given_columns
 from srfix.serde._half import half_of
 from srfix.serde._locating import ABOUT_THE_PAYLOAD, read_from
 from srfix.serde._plans import decode_plan, validated_decode
@@ -40,13 +41,14 @@ class FramedDeserializer:
         self,
         resolver: Resolver,
         *,
-        columns: Columns | None = None,
+        columns: GivenColumns | None = None,
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,
         strict: bool = False,
         reader_schema: str | ReaderSchema | None = None,
     ) -> None:
         """
+        :param columns: what a row has: parsed, text, or a StructType (its names stay as they are).
         :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
         :param reader_schema: an Avro schema whose aliases and defaults count (Avro's schema resolution). Without columns a
             row has its fields.
@@ -58,7 +60,7 @@ class FramedDeserializer:
         self._reader = usable_reader(reader_schema, case_rule)
         if self._reader is not None and columns is None:
             columns = columns_from_avro(self._reader.text, names="keep", references=self._reader.references)
-        self._columns = None if columns is None else usable_columns(columns)
+        self._columns = None if columns is None else given_columns(columns)
         self._case_rule = case_rule
         self._wrap = wrap
         self._strict = strict

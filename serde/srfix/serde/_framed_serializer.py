@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, Literal, Self, cast
 from uuid import UUID
 
-from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._given_columns import GivenColumns, given_columns
 from srfix.serde._half import roles_of
 from srfix.serde._locating import ABOUT_THE_ROW, written_to
 from srfix.serde._plans import ColumnPlans, EncodeOrNone
@@ -56,7 +56,7 @@ class FramedSerializer:
     def __init__(
         self,
         registry: SchemaRegistrar | SchemaLookup,
-        columns: Columns | None = None,
+        columns: GivenColumns | None = None,
         *,
         subjects: SubjectStrategy = TOPIC_SUBJECT,
         case_rule: CaseRule = CaseRule.UNIQUE,
@@ -71,7 +71,8 @@ class FramedSerializer:
     ) -> None:
         """A serializer of columns, or of rows under a schema that exists.
 
-        :param columns: what is written; with `schema_id` or `version` None for rows with the schema's field names.
+        :param columns: what is written: parsed, text, or a StructType (its names in upper case, as unquoted
+            ones). With `schema_id` or `version` None for rows with the schema's field names.
         :param subjects: under which subject the schema is.
         :param case_rule: how a row's keys are matched to the columns.
         :param wrap: whether a single column stands in a record; None is ksqlDB's default.
@@ -97,10 +98,9 @@ class FramedSerializer:
             "normalize": normalize,
             "schema_id_framing": schema_id_framing,
         }
+        columns = None if columns is None else given_columns(columns, names="upper")
         own = self._own_options
         self._set(schema_id_framing, partial(type(self), registry, columns, **options, **own.given()))
-        if columns is not None:
-            usable_columns(columns)
         internal: dict[str, Any] = {"generation": generation, "written_by": written_by}
         if own.full_name is not None:
             internal["full_name"] = own.full_name

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from srfix.serde._column_types import Columns
+from srfix.serde._column_types import Columns, ScalarType, scalars_of
 from srfix.serde._half import Half, half_of
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import CasingError, DecodeError, EncodeError
+from srfix.serde.errors import CasingError, ColumnError, DecodeError, EncodeError
 from srfix.serde.formats._avro_resolution import ReaderSchema
 from srfix.serde.formats.table import Format, check_schema_type, module_of, schema_module_of
 from srfix.serde.interface import Value
@@ -54,6 +54,7 @@ class ColumnPlans:
         """The columns' internal schema."""
         half = self._half(role)
         assert half is not None
+        _check_local(self._format, half)
         module = schema_module_of(self._format)
         text = module.internal_schema(half.columns, role=role, wrapped=half.wrapped, **self._internal)
         return Schema(text=text, schema_type=str(module.SCHEMA_TYPE))
@@ -93,6 +94,17 @@ class ColumnPlans:
         return None if self._columns is None else half_of(self._columns, role, self._wrap)
 
 
+def _check_local(format_: Format, half: Half | None) -> None:
+    if format_ is Format.AVRO or half is None:
+        return
+    for type_ in scalars_of(half.columns):
+        if type_ is ScalarType.TIMESTAMP_NTZ:
+            raise ColumnError(
+                f"{format_.value} has no local times, and a column is TIMESTAMP_NTZ. Write Avro; or take TIMESTAMP, for "
+                "instants, or STRING."
+            )
+
+
 def decode_plan(
     format_: Format,
     text: str | None,
@@ -103,7 +115,11 @@ def decode_plan(
     strict: bool = False,
     reader: ReaderSchema | None = None,
 ) -> Decode:
-    """A plan for reading; without a half, the body as the writer has it."""
+    """A plan for reading; without a half, the body as the writer has it.
+
+    :raises ColumnError: if the format cannot hold a column.
+    """
+    _check_local(format_, half)
     return module_of(format_).decoder(
         text,
         columns=None if half is None else half.columns,
@@ -124,7 +140,11 @@ def encode_plan(
     *,
     cut_times: bool = False,
 ) -> EncodeOrNone:
-    """A plan for writing; without a half, rows as the schema has them."""
+    """A plan for writing; without a half, rows as the schema has them.
+
+    :raises ColumnError: if the format cannot hold a column.
+    """
+    _check_local(format_, half)
     encode = module_of(format_).encoder(
         text,
         columns=None if half is None else half.columns,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar, Generic, TypeVar
 
-from srfix.serde._column_types import Columns, usable_columns
+from srfix.serde._column_types import Columns
+from srfix.serde._connect_columns import NameRule
+from srfix.serde._given_columns import GivenColumns, given_columns
 from srfix.serde._half import Half, half_of, roles_of
 from srfix.serde._locating import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, written_to
 from srfix.serde._plans import EncodeOrNone, decode_plan, encode_plan
@@ -22,16 +24,18 @@ _Plan = TypeVar("_Plan")
 
 class _Schemaless(Generic[_Plan]):
     _format: ClassVar[Format]
+    _names: ClassVar[NameRule] = "keep"
+    """Whether the names of a StructType stay as they are."""
 
     def __init__(
-        self, columns: Columns | None = None, *, case_rule: CaseRule = CaseRule.UNIQUE, wrap: bool | None = None
+        self, columns: GivenColumns | None = None, *, case_rule: CaseRule = CaseRule.UNIQUE, wrap: bool | None = None
     ) -> None:
         """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
-        self._columns = None if columns is None else usable_columns(columns)
+        self._columns = None if columns is None else given_columns(columns, names=self._names)
         self._case_rule = case_rule
         self._wrap = wrap
         self._plans: dict[str, _Plan] = {}
-        roles = () if columns is None else roles_of(columns)
+        roles = () if self._columns is None else roles_of(self._columns)
         # What the format cannot hold is said at once, where it is known which halves there will be.
         for role in roles if wrap is None or len(roles) == 1 else ():
             self._plan(role)
@@ -66,9 +70,11 @@ class _Schemaless(Generic[_Plan]):
 class SchemalessSerializer(_Schemaless[EncodeOrNone]):
     """Writes rows without a schema. Thread-safe and picklable."""
 
+    _names = "upper"
+
     def __init__(
         self,
-        columns: Columns | None = None,
+        columns: GivenColumns | None = None,
         *,
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,
@@ -107,7 +113,7 @@ class SchemalessDeserializer(_Schemaless[Decode]):
 
     def __init__(
         self,
-        columns: Columns | None = None,
+        columns: GivenColumns | None = None,
         *,
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,

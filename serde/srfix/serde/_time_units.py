@@ -5,7 +5,7 @@
 | `date`, `Date` | days since 1970-01-01 | as they are | refused | refused |
 | `time-millis`, `-micros`, `-nanos`, `Time`, `MicroTime`, `NanoTime` | of the day | refused | by the unit | refused |
 | `timestamp-millis`, `-micros`, `-nanos`, `Timestamp`, `Micro…`, `Nano…` | since 1970 | refused | refused | by the unit |
-| `local-timestamp-…` | by a clock without a zone | refused | refused | refused: no instant |
+| `local-timestamp-millis`, `-micros`, `-nanos` | by a clock without a zone | refused | refused | refused: no instant |
 | durations, years, a type on the wrong number, one that Avro has not | | refused | refused | refused |
 | a number without any of these | the column's: days, milliseconds | | | |
 
@@ -13,6 +13,9 @@ The names with a hyphen are Avro's `logicalType`, in any letter case as AvroData
 Debezium's schema names (`org.apache.kafka.connect.data`, `io.debezium.time`), in Avro's `connect.name` and JSON Schema's
 `title`. DATE, TIME and TIMESTAMP hold days and microseconds: of nanoseconds a value that is no whole microsecond is refused
 where it is met. Any other column takes the number as it was written.
+
+A TIMESTAMP_NTZ holds what a clock without a zone shows, by the unit, and nothing else: neither an instant, which a clock
+shows only where one is, nor a plain number.
 
 ksqlDB knows three of these (`date`, `time-millis`, `timestamp-millis`) and takes every other number for days or
 milliseconds. That is its case rules' matter (`reads_units`).
@@ -57,7 +60,7 @@ class _Counts(Enum):
     DAYS = "days since 1970"
     TIME = "a time of day"
     INSTANT = "an instant"
-    LOCAL = "a local time without a zone, which is no instant"
+    LOCAL = "a local time without a zone"
     OTHER = "neither a day, nor a time of day, nor an instant"
 
 
@@ -91,6 +94,9 @@ _LOGICAL: Final = {
     "timestamp-millis": (_INT32 | _INT64, _Counts.INSTANT, MILLIS),
     "timestamp-micros": (_INT64, _Counts.INSTANT, MICROS),
     "timestamp-nanos": (_INT64, _Counts.INSTANT, NANOS),
+    "local-timestamp-millis": (_INT64, _Counts.LOCAL, MILLIS),
+    "local-timestamp-micros": (_INT64, _Counts.LOCAL, MICROS),
+    "local-timestamp-nanos": (_INT64, _Counts.LOCAL, NANOS),
 }
 _SIMILAR: Final = ("date", "time-", "timestamp-", "local-timestamp-", "duration")
 _CONNECT: Final = "org.apache.kafka.connect.data."
@@ -112,6 +118,7 @@ _TAKES: Final = {
     ScalarType.DATE: _Counts.DAYS,
     ScalarType.TIME: _Counts.TIME,
     ScalarType.TIMESTAMP: _Counts.INSTANT,
+    ScalarType.TIMESTAMP_NTZ: _Counts.LOCAL,
 }
 _COLUMNS: Final = {counts: column for column, counts in _TAKES.items()}
 _ENGINES: Final = (CaseRule.KSQLDB, CaseRule.KSQLDB_2020)
@@ -145,8 +152,6 @@ def _of_logical(writer: ConnectType, logical: str) -> TimeUnit | None:
     if word in _LOGICAL:
         types, counts, per_second = _LOGICAL[word]
         return TimeUnit(logical, counts, per_second) if writer in types else TimeUnit(logical, _Counts.OTHER)
-    if word.startswith("local-timestamp-"):
-        return TimeUnit(logical, _Counts.LOCAL)
     return TimeUnit(logical, _Counts.OTHER) if word.startswith(_SIMILAR) else None
 
 
@@ -162,6 +167,15 @@ def refusal_in_unit(
 ) -> IncompatibleTypeError | None:
     """`_connect_coercions.refusal`, and by the unit: why a column does not take such numbers, null or not; None if it
     does."""
+    if unit is None and column is ScalarType.TIMESTAMP_NTZ and refusal(writer, column, path) is None:
+        return TimeUnitError(
+            f"The writer's type {writer.word} cannot be read as {column.value}, at {path or 'the root'}: its schema does not "
+            f"say that it is {_Counts.LOCAL.value} (local-timestamp-millis, -micros). Declare the column as "
+            f"{_number(writer)}.",
+            path=path,
+            writer_type=writer.word,
+            column_type=column.value,
+        )
     if unit is None or not isinstance(column, ScalarType) or column not in _TAKES:
         return refusal(writer, column, path)
     if unit.counts is _TAKES[column]:
@@ -176,10 +190,13 @@ def refusal_in_unit(
 
 
 def _instead(writer: ConnectType, unit: TimeUnit) -> str:
-    number = "BIGINT" if writer is ConnectType.INT64 else "INTEGER"
-    own = column_of(unit)
-    as_number = f"{number}, which holds the number as it was written"
+    own, as_number = column_of(unit), _number(writer)
     return as_number if own is None else f"{own.value}, or as {as_number}"
+
+
+def _number(writer: ConnectType) -> str:
+    number = "BIGINT" if writer is ConnectType.INT64 else "INTEGER"
+    return f"{number}, which holds the number as it was written"
 
 
 def column_of(unit: TimeUnit) -> ScalarType | None:

@@ -12,6 +12,7 @@
 | `NOTHING_FED`, `COLUMN_NOT_FED` | `NothingFedError`: the writer feeds none of the columns; `ColumnNotFedError` (`strict`) |
 | `TYPE_MISMATCH`, `BAD_VALUE`, `OVERFLOW` | `IncompatibleTypeError`, `CoercionError`, `OutOfRangeError` |
 | `ENCODE_FAILED` | `EncodeError` |
+| `NO_PLAN` | none: on Spark, a row of a topic that no plan of a read of several topics is for |
 
 Every other error, above all a registry that cannot be asked, says nothing about the row: it is raised, never kept.
 

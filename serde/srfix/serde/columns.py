@@ -32,6 +32,7 @@ from srfix.serde._column_types import (
     STRING,
     TIME,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     Array,
     Column,
     Columns,
@@ -46,6 +47,7 @@ from srfix.serde._columns_from_dataclass import columns_from_dataclass
 from srfix.serde._columns_from_json import columns_from_json, infer_json
 from srfix.serde._columns_from_spark import columns_from_spark, spark_schema
 from srfix.serde._connect_columns import Dropped, Inferred, NameRule
+from srfix.serde._given_columns import GivenColumns, given_columns
 from srfix.serde._half import Half, half_of
 from srfix.serde.formats._avro_columns import columns_from_avro, infer_avro
 from srfix.serde.formats._json_schema_columns import columns_from_json_schema, infer_json_schema
@@ -64,6 +66,7 @@ __all__ = [
     "Decimal",
     "DifferenceKind",
     "Dropped",
+    "GivenColumns",
     "Half",
     "INTEGER",
     "Inferred",
@@ -76,6 +79,7 @@ __all__ = [
     "Struct",
     "TIME",
     "TIMESTAMP",
+    "TIMESTAMP_NTZ",
     "check_key_columns",
     "columns_from_avro",
     "columns_from_dataclass",
@@ -83,6 +87,7 @@ __all__ = [
     "columns_from_json_schema",
     "columns_from_spark",
     "compare_columns",
+    "given_columns",
     "half_of",
     "infer_avro",
     "infer_json",

@@ -24,8 +24,8 @@ Columns that are marked as KEY make the keys, the others the values (by `ctx.fie
 
 from __future__ import annotations
 
-from srfix.serde._column_types import Columns
 from srfix.serde._framed_deserializer import FramedDeserializer
+from srfix.serde._given_columns import GivenColumns
 from srfix.serde._locating import read_from
 from srfix.serde._schemaless import SchemalessDeserializer
 from srfix.serde.casing import CaseRule
@@ -90,7 +90,7 @@ class JsonSchemaDeserializer(FramedDeserializer):
         self,
         resolver: Resolver,
         *,
-        columns: Columns | None = None,
+        columns: GivenColumns | None = None,
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,
         strict: bool = False,
@@ -126,7 +126,7 @@ class SchemaDeserializer(FramedDeserializer):
         self,
         resolver: Resolver,
         *,
-        columns: Columns | None = None,
+        columns: GivenColumns | None = None,
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,
         strict: bool = False,
@@ -177,7 +177,7 @@ class KafkaDeserializer(SchemalessDeserializer):
 
     _format = Format.KAFKA
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: GivenColumns) -> None:
         """:raises ColumnError: if a half has several columns, or the format cannot hold the type."""
         super().__init__(columns, wrap=False)
 

@@ -21,8 +21,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal, Self
 
-from srfix.serde._column_types import Columns
 from srfix.serde._framed_serializer import TOPIC_SUBJECT, FramedSerializer, OwnOptions
+from srfix.serde._given_columns import GivenColumns
 from srfix.serde._locating import written_to
 from srfix.serde._schemaless import SchemalessSerializer
 from srfix.serde.casing import CaseRule
@@ -64,7 +64,7 @@ class AvroSerializer(FramedSerializer):
     def __init__(
         self,
         registry: SchemaRegistrar | SchemaLookup,
-        columns: Columns | None = None,
+        columns: GivenColumns | None = None,
         *,
         subjects: SubjectStrategy = TOPIC_SUBJECT,
         case_rule: CaseRule = CaseRule.UNIQUE,
@@ -122,7 +122,7 @@ class JsonSchemaSerializer(FramedSerializer):
     def __init__(
         self,
         registry: SchemaRegistrar | SchemaLookup,
-        columns: Columns | None = None,
+        columns: GivenColumns | None = None,
         *,
         subjects: SubjectStrategy = TOPIC_SUBJECT,
         case_rule: CaseRule = CaseRule.UNIQUE,
@@ -219,7 +219,7 @@ class KafkaSerializer(SchemalessSerializer):
 
     _format = Format.KAFKA
 
-    def __init__(self, columns: Columns, *, case_rule: CaseRule = CaseRule.UNIQUE) -> None:
+    def __init__(self, columns: GivenColumns, *, case_rule: CaseRule = CaseRule.UNIQUE) -> None:
         """:raises ColumnError: if a half has several columns, or the format cannot hold the type."""
         super().__init__(columns, case_rule=case_rule, wrap=False)
 

@@ -22,7 +22,7 @@ from tests.serde.logical_types import Written
 
 __all__ = ["columns_of", "refusals"]
 
-_TIMES: Final = ("DATE", "TIME", "TIMESTAMP")
+_TIMES: Final = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_NTZ")
 
 
 def columns_of(topic: ForeignTopic) -> dict[str, ColumnAst]:
@@ -61,6 +61,8 @@ def _column_of(scalar: Written) -> str | None:
             return "DATE"
         case "timestamp" if scalar.per_second <= 1_000_000:
             return "TIMESTAMP"
+        case "local" if scalar.per_second <= 1_000_000:
+            return "TIMESTAMP_NTZ"
         case "time" if scalar.per_second == 1_000 and "debezium" not in scalar.word:
             return None  # Connect's time of day, and Spark has no TIME
         case "decimal":
@@ -192,7 +194,11 @@ def _of_times(feeds: list[_Feed]) -> Iterator[str]:
 
 def _unit(of: Field) -> tuple[str, object] | None:
     """What a number counts; None for what counts no time. Numbers of unknown meaning differ by their name."""
-    if of.kind != "scalar" or of.scalar is None or of.scalar.counts not in ("date", "time", "timestamp", "never"):
+    if (
+        of.kind != "scalar"
+        or of.scalar is None
+        or of.scalar.counts not in ("date", "time", "timestamp", "local", "never")
+    ):
         return None
     if of.scalar.counts == "never":
         return "never", of.scalar.word.partition(" ")[2]

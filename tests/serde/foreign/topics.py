@@ -114,7 +114,9 @@ def draw_topic(random: Random) -> ForeignTopic:
     rule = random.choice(("exact", "ksqldb", "ksqldb-2020")) if how == "by case" else "unique"
     if rule.startswith("ksqldb") and columns is not None:
         # What ksqlDB makes of units that it does not know is the table's own matter (test_logical_types).
-        columns = {name: without_times(each, "DATE", "TIME", "TIMESTAMP") for name, each in columns.items()}
+        columns = {
+            name: without_times(each, "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_NTZ") for name, each in columns.items()
+        }
     is_strict = random.random() < 0.15
     return ForeignTopic(
         versions=tuple(versions),

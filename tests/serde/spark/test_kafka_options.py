@@ -9,13 +9,18 @@ import pytest
 
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._kafka_options import Offsets, Options, kafka_options, sink_options
+from srfix.serde.spark.topics import TopicsAsked
 
 
 def options(
     *, start: Offsets = "earliest", end: Offsets | None = "latest", more: Options | None = None
 ) -> dict[str, str]:
     return kafka_options(
-        "users", bootstrap_servers="b:9092", starting_offsets=start, ending_offsets=end, options=more or {}
+        TopicsAsked(option="subscribe", value="users", topics=("users",)),
+        bootstrap_servers="b:9092",
+        starting_offsets=start,
+        ending_offsets=end,
+        options=more or {},
     )
 
 
@@ -55,9 +60,9 @@ class TestKafkaOptions:
             ("kafka.bootstrap.servers", "bootstrap_servers"),
             ("StartingOffsets", "starting_offsets"),
             ("endingOffsets", "ending_offsets"),
-            ("subscribe", "the plan's topic"),
-            ("subscribePattern", "the plan's topic"),
-            ("assign", "the plan's topic"),
+            ("subscribe", "the plans' topics"),
+            ("subscribePattern", "subscribe_pattern="),
+            ("assign", "assign="),
         ],
     )
     def test_what_a_parameter_says_is_no_option(self, name: str, parameter: str) -> None:

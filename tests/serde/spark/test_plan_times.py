@@ -108,6 +108,15 @@ class TestTimes:
         plan = plan_read(client, "users", column, case_rule=CaseRule.KSQLDB)
         assert all(feed.refusal is None for feed in plan.schemas[0].feeds)
 
+    @pytest.mark.parametrize("rule", [CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
+    @pytest.mark.parametrize("type_", [LOCAL, "long", logical("long", "timestamp-micros")])
+    def test_under_ksqldbs_rules_nothing_feeds_a_local_time(
+        self, registry: FixtureRegistry, client: RegistryClient, rule: CaseRule, type_: Json
+    ) -> None:
+        _seed(registry, A=type_)
+        with pytest.raises(ColumnError, match=r"cannot be read as TIMESTAMP_NTZ, at ->A: its schema does not say"):
+            plan_read(client, "users", "A timestamp_ntz", case_rule=rule)
+
     def test_says_what_the_numbers_are_and_what_to_declare(
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
@@ -116,7 +125,7 @@ class TestTimes:
             plan_read(client, "users", "A TIMESTAMP")
         assert caught.value.message == (
             "The column A cannot be read from topic 'users', schema id 1: The writer's type int64 (local-timestamp-micros) "
-            "cannot be read as TIMESTAMP, at ->A: it is a local time without a zone, which is no instant. Declare the column "
+            "cannot be read as TIMESTAMP, at ->A: it is a local time without a zone. Declare the column as TIMESTAMP_NTZ, or "
             "as BIGINT, which holds the number as it was written. To have the number taken as ksqlDB takes it, use the case "
             "rule 'ksqldb'."
         )
@@ -190,7 +199,9 @@ class TestNewestOfSpark:
             (logical("long", "timestamp-millis"), "TIMESTAMP"),
             (logical("long", "timestamp-micros"), "TIMESTAMP"),
             (logical("long", "timestamp-nanos"), "BIGINT"),
-            (LOCAL, "BIGINT"),
+            (LOCAL, "TIMESTAMP_NTZ"),
+            (array(logical("long", "local-timestamp-millis")), "ARRAY<TIMESTAMP_NTZ>"),
+            (logical("long", "local-timestamp-nanos"), "BIGINT"),
             (logical("long", "time-micros"), "BIGINT"),
             ({"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}, "TIMESTAMP"),
             ({"type": "int", "connect.name": "io.debezium.time.Date"}, "DATE"),

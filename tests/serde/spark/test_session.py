@@ -39,6 +39,7 @@ class TestNoGateway:
             "Spark ended before it had started. It was to fetch a:b:1: one of these, or one that they need in turn, cannot "
             "be had (the lines above say which)."
         )
+        assert 'Without jars, spark.read.format("srfix")' in error.message
 
     def test_otherwise_it_is_what_stands_above(self, java: Path) -> None:
         error = _no_gateway({}, "4.3.0")

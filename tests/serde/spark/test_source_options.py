@@ -80,14 +80,19 @@ class TestSourceOptions:
     @pytest.mark.parametrize(
         ("option", "value", "message"),
         [
-            ("subscribe", "a,b", r"^The option subscribe names one topic here, not 'a,b': .* union the frames\.$"),
+            ("subscribe", "a,,b", r"^The option subscribe is one topic or several, as users,orders, not 'a,,b'\.$"),
+            (
+                "subscribePattern",
+                "(",
+                r"^subscribePattern is a regular expression of topics' names, and this is none: ",
+            ),
             *(
-                ("assign", value, r"^The option assign is JSON of one topic and its partitions, as ")
+                ("assign", value, r"^The option assign is JSON of topics and their partitions, as ")
                 for value in (
                     "users",
                     "[0]",
                     "{}",
-                    '{"a": [0], "b": [0]}',
+                    '{"a": [0], "b": []}',
                     '{"a": []}',
                     '{"a": 0}',
                     '{"a": [-1]}',
@@ -96,9 +101,30 @@ class TestSourceOptions:
             ),
         ],
     )
-    def test_more_than_one_topic_is_refused(self, option: str, value: str, message: str) -> None:
+    def test_what_names_no_topics_is_refused(self, option: str, value: str, message: str) -> None:
         with pytest.raises(UsageError, match=message):
             source_options({**SERVERS, option: value, "registry": "http://r"}, Use.BATCH)
+
+    @pytest.mark.parametrize(
+        ("option", "value", "topics"),
+        [
+            ("subscribe", "users, Users,orders", {"users": None, "Users": None, "orders": None}),
+            ("assign", '{"users": [2, 0], "orders": [1]}', {"users": (0, 2), "orders": (1,)}),
+            ("subscribePattern", "users|orders", {}),
+        ],
+    )
+    def test_several_topics_have_the_names_of_sparks_kafka_source(
+        self, option: str, value: str, topics: dict[str, tuple[int, ...] | None]
+    ) -> None:
+        for use in (Use.SCHEMA, Use.BATCH, Use.STREAM):
+            found = source_options({**SERVERS, option: value, "registry": "http://r"}, use)
+            assert (found.topic, found.topics, found.is_several) == (None, topics, True)
+        assert found.pattern == (value if option == "subscribePattern" else None)
+
+    def test_files_are_of_one_topic(self) -> None:
+        given = {"path": "/x", "subscribe": "a,b", "registry": "http://r", "columns": "ID INT"}
+        with pytest.raises(UsageError, match=r"^Files are read of one topic, or raw of all\."):
+            source_options(given, Use.BATCH)
 
     @pytest.mark.parametrize("columns", [{}, {"columns": "ID INT"}])
     def test_a_literal_password_is_refused_before_anything_is_asked(self, columns: dict[str, str]) -> None:
@@ -146,7 +172,12 @@ class TestSourceOptions:
                 {"topik": "x"},
                 r"There is no option topik\. Did you mean topic\? Those for a batch read: .*case\.rule",
             ),
-            (Use.BATCH, {"subscribePattern": "x"}, r"There is no option subscribePattern\. Did you mean subscribe\?"),
+            (Use.BATCH, {"subscribePattern": "x"}, r"The options topic and subscribePattern each name the topic\."),
+            (
+                Use.BATCH,
+                {"subscribePatern": "x"},
+                r"There is no option subscribePatern\. Did you mean subscribePattern\?",
+            ),
             (
                 Use.BATCH,
                 {"subscribe": "x"},

@@ -112,7 +112,9 @@ class TestJvmWrite:
 class TestExplain:
     def test_it_says_what_feeds_what_of_a_frame(self) -> None:
         plan = plan_write(MemoryRegistry(), "t", "ID BIGINT, S STRUCT<A INT, B INT>, NOBODY INT")
-        explained = plan.explain(struct(value=struct(id="integer", s=struct(b="integer")), key="binary")).splitlines()
+        explained = plan.explain(
+            struct(value=struct(id="integer", s=struct(b="integer")), key="binary"), extended=True
+        ).splitlines()
         assert explained[explained.index("  of the frame:") + 1 :] == [
             "    the row is the struct 'value'",
             "    ID ← id int",
@@ -136,7 +138,7 @@ class TestExplain:
     )
     def test_it_says_which_engine_writes_it(self, type_: str, engine: str) -> None:
         plan = plan_write(MemoryRegistry(), "t", "ID INT")
-        assert plan.explain(struct(id=type_)).splitlines()[-1] == engine
+        assert plan.explain(struct(id=type_), extended=True).splitlines()[-1] == engine
 
 
 class TestSql:

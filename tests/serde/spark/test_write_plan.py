@@ -220,7 +220,7 @@ class TestPlanWrite:
 
 class TestExplain:
     def test_it_says_what_is_written_under(self, client: RegistryClient) -> None:
-        assert plan_write(client, "users", COLUMNS).explain().splitlines() == [
+        assert plan_write(client, "users", COLUMNS).explain(extended=True).splitlines() == [
             "The values of topic 'users', written in AVRO",
             "  schema id 1, under subject 'users-value', in the framing 'prefix id':",
             '    {"type":"record","name":"KsqlDataSourceSchema","namespace":"io.confluent.ksql.avro_schemas","fields":'
@@ -228,4 +228,31 @@ class TestExplain:
             "  columns, matched by the case rule 'unique':",
             "    ID BIGINT",
             "    NAME STRING",
+        ]
+
+    def test_without_being_asked_for_all_it_is_ten_lines(self, client: RegistryClient) -> None:
+        assert plan_write(client, "users", COLUMNS).explain().splitlines() == [
+            "The values of topic 'users', written in AVRO",
+            "  schema      id 1, under subject 'users-value'",
+            "  framing     prefix id",
+            "  columns     ID BIGINT, NAME STRING",
+            "  case rule   unique",
+            "  engines     decided with the frame: explain(df.schema)",
+            "All of it: explain(extended=True)",
+        ]
+
+    def test_hundreds_of_columns_are_ten_lines_too(self, client: RegistryClient) -> None:
+        columns = ", ".join(f"`c{number}` STRING" for number in range(300))
+        plan = plan_write(client, "wide", columns, cut_times=True)
+        fields = [
+            {"name": f"C{number}", "type": "string", "nullable": True, "metadata": {}} for number in range(0, 300, 2)
+        ]
+        lines = plan.explain({"type": "struct", "fields": fields}).splitlines()
+        assert len(lines) == 10
+        assert max(map(len, lines)) <= 120
+        assert lines[-4:] == [
+            "  renamed     c0 \u2190 C0, c2 \u2190 C2, c4 \u2190 C4, c6 \u2190 C6, c8 \u2190 C8, c10 \u2190 C10 and 144 more",
+            "  not there   c1, c3, c5, c7, c9, c11 and 144 more",
+            "  engine      jvm, every cast is exact",
+            "All of it: explain(extended=True)",
         ]

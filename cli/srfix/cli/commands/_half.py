@@ -15,7 +15,7 @@ import click
 
 from srfix.serde import bounds
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, parse_columns
+from srfix.serde.columns import Columns, given_columns
 from srfix.serde.columns import half_of as half_of_columns
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
@@ -73,7 +73,7 @@ def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool |
         return Half(format=format_, role=role, columns=None, wrapped=role is Role.VALUE if wrapped is None else wrapped)
     if wrapped is None and format_ is Format.KAFKA:
         wrapped = False
-    half = half_of_columns(parse_columns(columns), role, wrapped)
+    half = half_of_columns(given_columns(columns), role, wrapped)
     return Half(format=format_, role=role, columns=half.columns, wrapped=half.wrapped)
 
 

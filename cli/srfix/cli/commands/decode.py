@@ -24,7 +24,7 @@ from srfix.cli.output.speaking import say, show_json
 from srfix.recovery.decoding import DecodedPart, DecodedRecord, RecordDecoder, iso_time, record_document, shown
 from srfix.recovery.records import RecordRange, read_records
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns import given_columns
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
@@ -141,7 +141,7 @@ def decode(
     reading = Reading(
         roles=_ROLES[role],
         format=None if format_ is None else Format(format_),
-        columns=None if columns is None else parse_columns(columns),
+        columns=None if columns is None else given_columns(columns),
         wrap=wrapped,
         case_rule=case_rule,
         window=None if window is None else WindowKind(window),

@@ -17,6 +17,7 @@ from srfix.serde._column_types import (
     STRING,
     TIME,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     Array,
     Columns,
     ColumnType,
@@ -41,6 +42,7 @@ _PYTHON: Final[dict[ScalarType, type]] = {
     DATE: datetime.date,
     TIME: datetime.time,
     TIMESTAMP: datetime.datetime,
+    TIMESTAMP_NTZ: datetime.datetime,
 }
 _BOUNDS: Final = {INTEGER: 2**31, BIGINT: 2**63}
 
@@ -102,7 +104,7 @@ def _misfits(type_: ColumnType, value: object, path: str) -> Iterator[DecodeErro
 def _scalar(type_: ScalarType, value: object, path: str) -> Iterator[DecodeError]:
     # A bool is an int to Python, and a datetime a date; here they are neither.
     if not isinstance(value, _PYTHON[type_]) or (
-        isinstance(value, bool | datetime.datetime) and type_ not in (BOOLEAN, TIMESTAMP)
+        isinstance(value, bool | datetime.datetime) and type_ not in (BOOLEAN, TIMESTAMP, TIMESTAMP_NTZ)
     ):
         yield _wrong_type(type_, value, path)
     elif isinstance(value, int) and type_ in _BOUNDS and not -_BOUNDS[type_] <= value < _BOUNDS[type_]:
@@ -114,7 +116,10 @@ def _scalar(type_: ScalarType, value: object, path: str) -> Iterator[DecodeError
 
 
 def _time(type_: ScalarType, value: datetime.datetime | datetime.time, path: str) -> Iterator[DecodeError]:
-    if isinstance(value, datetime.datetime):
+    if type_ is TIMESTAMP_NTZ:
+        if value.tzinfo is not None:
+            yield _misfit(CoercionError, type_, path, f"is {value}, an instant: {type_.value} has no time zone")
+    elif isinstance(value, datetime.datetime):
         if value.tzinfo is None:
             yield _misfit(CoercionError, type_, path, "is a time without zone, which is no instant")
             return

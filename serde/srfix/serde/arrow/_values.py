@@ -127,12 +127,11 @@ def _scalar_reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read:
         return _each_number(_date_of_ms, path)
     if types.is_time(type_):
         return _each_number(_in_unit(type_.unit, unit, _time), path)
-    if types.is_timestamp(type_) and type_.tz is not None:
-        return _each_number(_in_unit(type_.unit, unit, _timestamp), path)
-    advice = "Cast it to a type that a column has, or leave it out."
     if types.is_timestamp(type_):
-        advice = 'A time without zone is no instant: cast it to timestamp("ms", tz="UTC") first.'
-    raise ColumnError(f"The Arrow type {type_}, at {path}, cannot be written. {advice}")
+        return _each_number(_in_unit(type_.unit, unit, _local if type_.tz is None else _timestamp), path)
+    raise ColumnError(
+        f"The Arrow type {type_}, at {path}, cannot be written. Cast it to a type that a column has, or leave it out."
+    )
 
 
 def _decimals(array: pa.Array) -> list[object]:
@@ -186,6 +185,11 @@ def _time(microseconds: int) -> datetime.time:
 
 def _timestamp(microseconds: int) -> datetime.datetime:
     return _EPOCH + datetime.timedelta(microseconds=microseconds)
+
+
+def _local(microseconds: int) -> datetime.datetime:
+    """What a clock without a zone shows: the serializer takes it for local times alone."""
+    return _timestamp(microseconds).replace(tzinfo=None)
 
 
 def _list_reader(read_items: Read) -> Read:

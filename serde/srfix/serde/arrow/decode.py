@@ -33,6 +33,7 @@ from srfix.serde._batch_rows import (
     reason_of,
 )
 from srfix.serde._column_types import Columns
+from srfix.serde._given_columns import GivenColumns, given_columns
 from srfix.serde._half import half_of
 from srfix.serde.arrow._misfits import misfits, row_error
 from srfix.serde.arrow._one_array import one_array
@@ -60,7 +61,7 @@ def to_arrow(
     ctx: Contexts,
     deserializer: Deserializer,
     *,
-    columns: Columns | None = None,
+    columns: GivenColumns | None = None,
     on_error: OnError = "fail",
     with_reason: bool = False,
     engine: BatchEngine | None = None,
@@ -91,7 +92,8 @@ def to_arrow(
     {'ID': [7, None], 'NAME': [None, None]}
     """
     role = _role_of(ctx)
-    columns = _vouched(deserializer, role) if columns is None else half_of(columns, role, None).columns
+    given = columns
+    columns = _vouched(deserializer, role) if given is None else half_of(given_columns(given), role, None).columns
     if columns is None:
         raise UsageError("The deserializer has no columns. Make it with columns=…, or pass them here (columns=…).")
     payloads = _of_binary(payloads)

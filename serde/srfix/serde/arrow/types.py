@@ -11,7 +11,8 @@
 | DECIMAL(p, s) | `decimal128`, from 39 digits on `decimal256` | `decimal32`, `decimal64` |
 | DATE | `date32` | `date64` |
 | TIME | `time64[us]` | the other units |
-| TIMESTAMP | `timestamp[us, tz=UTC]` | the other units, any zone; none is refused |
+| TIMESTAMP | `timestamp[us, tz=UTC]` | the other units, any zone |
+| TIMESTAMP_NTZ | `timestamp[us]` | the other units, without a zone |
 | ARRAY | `list` | `large_list`, `fixed_size_list`, `list_view`, `large_list_view` |
 | MAP | `map` | |
 | STRUCT | `struct` | |
@@ -37,6 +38,7 @@ from srfix.serde._column_types import (
     STRING,
     TIME,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     Array,
     Column,
     Columns,
@@ -47,6 +49,7 @@ from srfix.serde._column_types import (
     Struct,
     usable_columns,
 )
+from srfix.serde._given_columns import GivenColumns, given_columns
 from srfix.serde.arrow._pyarrow import pyarrow
 from srfix.serde.errors import ColumnError
 
@@ -79,14 +82,15 @@ def reason_fields(columns: Columns) -> ReasonFields:
     return ReasonFields(reason=f"{front}srfix_reason", message=f"{front}srfix_message", payload=f"{front}srfix_payload")
 
 
-def arrow_schema(columns: Columns, *, on_error: OnError = "fail", with_reason: bool = False) -> pa.Schema:
+def arrow_schema(columns: GivenColumns, *, on_error: OnError = "fail", with_reason: bool = False) -> pa.Schema:
     """The schema of what `to_arrow` makes.
 
     :raises ColumnError: if the columns cannot be used, or a DECIMAL has more than 76 digits.
     :raises UsageError: if pyarrow is not installed.
     """
     pa = pyarrow()
-    fields = [pa.field(column.name, arrow_type(column.type, column.name)) for column in usable_columns(columns)]
+    columns = given_columns(columns)
+    fields = [pa.field(column.name, arrow_type(column.type, column.name)) for column in columns]
     names = reason_fields(columns)
     if with_reason or on_error == "quarantine":
         fields.append(pa.field(names.reason, pa.string()))
@@ -131,6 +135,7 @@ _SCALARS: Final = {
     DATE: lambda pa: pa.date32(),
     TIME: lambda pa: pa.time64("us"),
     TIMESTAMP: lambda pa: pa.timestamp("us", tz="UTC"),
+    TIMESTAMP_NTZ: lambda pa: pa.timestamp("us"),
 }
 
 
@@ -156,11 +161,7 @@ def _column_type(type_: pa.DataType, path: str) -> ColumnType:
     if isinstance(type_, pa.BaseExtensionType):
         return _column_type(type_.storage_type, path)
     if types.is_timestamp(type_):
-        if type_.tz is None:
-            raise _refused(
-                type_, path, 'A time without zone is no instant: cast it to timestamp("ms", tz="UTC") first.'
-            )
-        return TIMESTAMP
+        return TIMESTAMP_NTZ if type_.tz is None else TIMESTAMP
     if types.is_map(type_):
         keys = _column_type(type_.key_type, f"{path}->MAP_KEY")
         return Map(_column_type(type_.item_type, f"{path}->MAP_VAL"), keys)

@@ -124,7 +124,8 @@ class ValueWise:
         try:
             for number, (field, bounds) in enumerate(zip(self._schema, self._bounds, strict=True)):
                 column = values[number::width]
-                is_instant = bounds is _MICROSECONDS
+                # A local time is a datetime always: its numbers were never left.
+                is_instant = bounds is _MICROSECONDS and field.type.tz is not None
                 array = _instants(column) if is_instant else pa.array(column, field.type, from_pandas=False)
                 if bounds is not None and not _is_within(array, *bounds):
                     return None

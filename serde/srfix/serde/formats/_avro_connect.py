@@ -21,6 +21,7 @@ from srfix.serde._connect_schema import (
     DECIMAL_NAME,
     DECIMAL_PRECISION,
     DECIMAL_SCALE,
+    LOCAL_TIMESTAMP_NAME,
     TIME_NAME,
     TIMESTAMP_NAME,
     ConnectField,
@@ -259,6 +260,8 @@ def _name_by_unit(type_: ConnectType, node: AvroNode) -> str | None:
     column = None if unit is None else column_of(unit)
     if column is ScalarType.TIMESTAMP and type_ is ConnectType.INT64 and unit is not None and unit.per_second != NANOS:
         return TIMESTAMP_NAME
+    if column is ScalarType.TIMESTAMP_NTZ and unit is not None and unit.per_second != NANOS:
+        return LOCAL_TIMESTAMP_NAME
     return DATE_NAME if column is ScalarType.DATE else None
 
 

@@ -14,6 +14,7 @@ from srfix.serde._connect_schema import (
     DECIMAL_NAME,
     DECIMAL_PRECISION,
     DECIMAL_SCALE,
+    LOCAL_TIMESTAMP_NAME,
     TIME_NAME,
     TIMESTAMP_NAME,
     ConnectSchema,
@@ -43,6 +44,7 @@ _LOGICAL: Final = {
     DATE_NAME: "date",
     TIME_NAME: "time-millis",
     TIMESTAMP_NAME: "timestamp-millis",
+    LOCAL_TIMESTAMP_NAME: "local-timestamp-micros",
 }
 
 
@@ -125,7 +127,7 @@ class _Writer:
                 properties["connect.version"] = schema.version
             if schema.parameters:
                 properties["connect.parameters"] = dict(schema.parameters)
-            if schema.name is not None:
+            if schema.name is not None and schema.name != LOCAL_TIMESTAMP_NAME:
                 properties["connect.name"] = schema.name
             if schema.type in _NARROW:
                 properties["connect.type"] = schema.type.word

@@ -186,6 +186,10 @@ class _Under:
                 return _decimal(node, type_) if is_same else _refused(node, type_)
             case _:
                 logical = _LOGICAL.get(name or "")
+                if type_ is ScalarType.TIMESTAMP_NTZ:
+                    # Connect has no such type: it is written by Avro's own, and as nothing else.
+                    is_local = node.logical in ("local-timestamp-millis", "local-timestamp-micros")
+                    return scalar(node, cut_times=self._cut_times) if is_local else _refused(node, type_)
                 if logical != _LOGICAL_OF.get(type_):
                     return _refused(node, type_)
                 # By Connect's eyes: a logical type that it does not know is what it is made of.

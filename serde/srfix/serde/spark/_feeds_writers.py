@@ -38,6 +38,7 @@ _SAME: Final = {
     ScalarType.DATE: ("int", "date"),
     ScalarType.TIME: ("int", "time-millis"),
     ScalarType.TIMESTAMP: ("long", "timestamp-millis"),
+    ScalarType.TIMESTAMP_NTZ: ("long", "local-timestamp-micros"),
 }
 """The Avro type and logical type that is the column's."""
 _LOGICAL: Final = "org.apache.kafka.connect.data."

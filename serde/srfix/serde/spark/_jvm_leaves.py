@@ -8,6 +8,7 @@
 | int | DATE | date |
 | int, long | TIMESTAMP | timestamp-millis, by promotion from int |
 | long timestamp-micros | TIMESTAMP | timestamp-micros; as timestamp-millis under ksqlDB's own case rules |
+| long local-timestamp-millis, -micros | TIMESTAMP_NTZ | the same |
 | long | BIGINT, STRING | long; cast |
 | float, double | DOUBLE | double, by promotion from float |
 | string, enum | STRING | the same |
@@ -44,6 +45,8 @@ _DAY_MS: Final = 86_400_000
 _DATE: Final = {"type": "int", "logicalType": "date"}
 _MILLIS: Final = {"type": "long", "logicalType": "timestamp-millis"}
 _MICROS: Final = {"type": "long", "logicalType": "timestamp-micros"}
+_LOCAL_MILLIS: Final = {"type": "long", "logicalType": "local-timestamp-millis"}
+_LOCAL_MICROS: Final = {"type": "long", "logicalType": "local-timestamp-micros"}
 _NUMBERS: Final[dict[tuple[ConnectType, ScalarType], object]] = {
     (ConnectType.INT32, ScalarType.INTEGER): "int",
     (ConnectType.INT32, ScalarType.BIGINT): "long",
@@ -53,6 +56,7 @@ _NUMBERS: Final[dict[tuple[ConnectType, ScalarType], object]] = {
     (ConnectType.INT64, ScalarType.BIGINT): "long",
     (ConnectType.INT64, ScalarType.STRING): "long",
     (ConnectType.INT64, ScalarType.TIMESTAMP): _MILLIS,
+    (ConnectType.INT64, ScalarType.TIMESTAMP_NTZ): _LOCAL_MILLIS,
     (ConnectType.FLOAT32, ScalarType.DOUBLE): "double",
     (ConnectType.FLOAT64, ScalarType.DOUBLE): "double",
     (ConnectType.BOOLEAN, ScalarType.BOOLEAN): "boolean",
@@ -67,7 +71,9 @@ _OF_COLUMNS: Final[dict[ScalarType, object]] = {
     ScalarType.BYTES: "bytes",
     ScalarType.DATE: _DATE,
     ScalarType.TIMESTAMP: _MICROS,
+    ScalarType.TIMESTAMP_NTZ: _LOCAL_MICROS,
 }
+_INSTANTS: Final = (ScalarType.TIMESTAMP, ScalarType.TIMESTAMP_NTZ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +118,10 @@ def leaf(
         if column is ScalarType.STRING:
             return Unfit("the text of a floating-point number depends on the JVM")
         return Unfit("Spark has no such type, or reads it as another")
-    if unit is not None and column is ScalarType.TIMESTAMP and unit.per_second != MILLIS:
+    if unit is not None and column in _INSTANTS and unit.per_second != MILLIS:
         if unit.per_second == MICROS:
-            return Leaf(reader=_MICROS)
-        return Unfit("a TIMESTAMP holds whole microseconds, and each value must be looked at")
+            return Leaf(reader=_MICROS if column is ScalarType.TIMESTAMP else _LOCAL_MICROS)
+        return Unfit(f"a {column.value} holds whole microseconds, and each value must be looked at")
     is_exact = column is not ScalarType.STRING
     if name != TIME_NAME:
         return Leaf(reader=reader, is_exact=is_exact)

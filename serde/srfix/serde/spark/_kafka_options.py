@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from srfix.serde.errors import UsageError
+from srfix.serde.spark.topics import TopicsAsked
 
 __all__ = ["Offsets", "Options", "kafka_options", "sink_options"]
 
-Offsets: TypeAlias = str | Mapping[int, int]
-"""`earliest`, `latest`, or an offset for each partition."""
+Offsets: TypeAlias = str | Mapping[int, int] | Mapping[str, Mapping[int, int]]
+"""`earliest`, `latest`, or an offset for each partition; of several topics, for each topic such a mapping."""
 
 Options: TypeAlias = Mapping[str, str | int | bool]
 """Options of the source or the sink, by name."""
@@ -21,9 +22,9 @@ _SOURCES: Final = {
     "kafka.bootstrap.servers": "bootstrap_servers",
     "startingoffsets": "starting_offsets",
     "endingoffsets": "ending_offsets",
-    "subscribe": "the plan's topic",
-    "subscribepattern": "the plan's topic",
-    "assign": "the plan's topic",
+    "subscribe": "the plans' topics",
+    "subscribepattern": "subscribe_pattern=",
+    "assign": "assign=",
 }
 """Option of the source, in any letters → what says it here."""
 _SINKS: Final = {"kafka.bootstrap.servers": "bootstrap_servers", "topic": "the plan"}
@@ -33,7 +34,12 @@ _DOTTED: Final = re.compile(r"(?!kafka\.)\w+(\.\w+)+", re.IGNORECASE)
 
 
 def kafka_options(
-    topic: str, *, bootstrap_servers: str, starting_offsets: Offsets, ending_offsets: Offsets | None, options: Options
+    asked: TopicsAsked,
+    *,
+    bootstrap_servers: str,
+    starting_offsets: Offsets,
+    ending_offsets: Offsets | None,
+    options: Options,
 ) -> dict[str, str]:
     """Everything that the source is told. Headers are read, for schemas that are named there; lost data fails the job.
 
@@ -43,13 +49,13 @@ def kafka_options(
     _check(options, _SOURCES)
     told = {
         "kafka.bootstrap.servers": bootstrap_servers,
-        "subscribe": topic,
-        "startingOffsets": _offsets(topic, starting_offsets),
+        asked.option: asked.value,
+        "startingOffsets": _offsets("starting_offsets", asked, starting_offsets),
         "includeHeaders": "true",
         "failOnDataLoss": "true",
     }
     if ending_offsets is not None:
-        told["endingOffsets"] = _offsets(topic, ending_offsets)
+        told["endingOffsets"] = _offsets("ending_offsets", asked, ending_offsets)
     return _without_doubles(told, options) | {name: _text(value) for name, value in options.items()}
 
 
@@ -74,10 +80,19 @@ def _check(options: Options, taken: Mapping[str, str]) -> None:
             )
 
 
-def _offsets(topic: str, offsets: Offsets) -> str:
+def _offsets(parameter: str, asked: TopicsAsked, offsets: Offsets) -> str:
     if isinstance(offsets, str):
         return offsets
-    return json.dumps({topic: {str(partition): offset for partition, offset in offsets.items()}})
+    by_topic = {topic: some for topic, some in offsets.items() if isinstance(topic, str) and isinstance(some, Mapping)}
+    if len(by_topic) < len(offsets) or not offsets:
+        if len(asked.topics) != 1:
+            raise UsageError(
+                f"{parameter}= names no topics, and several are read: give {{topic: {{0: 23, 1: -2}}}} for each of them."
+            )
+        by_topic = {asked.topics[0]: cast("Mapping[int, int]", offsets)}
+    return json.dumps(
+        {topic: {str(partition): offset for partition, offset in some.items()} for topic, some in by_topic.items()}
+    )
 
 
 def _without_doubles(told: Mapping[str, str], options: Options) -> dict[str, str]:

@@ -8,7 +8,13 @@ from typing import Final
 from srfix.serde.errors import JarMissingError
 from srfix.serde.spark.packages import packages
 
-__all__ = ["missing_jar"]
+__all__ = ["WITHOUT_JARS", "missing_jar"]
+
+WITHOUT_JARS: Final = (
+    'Without jars, spark.read.format("srfix"), and likewise readStream, write and writeStream, read and write topics with '
+    "the same options (srfix.serde.spark.source has the table of them)."
+)
+"""The way where no jar can be had: without a network, say."""
 
 _AVRO: Final = "spark-avro"
 _KAFKA: Final = "spark-sql-kafka-0-10"
@@ -34,6 +40,7 @@ def missing_jar(text: str, spark_version: str | None = None) -> JarMissingError 
     note = "" if wanted.note is None else f" {wanted.note}"
     return JarMissingError(
         f"Spark lacks the jar {jar}. Start it with srfix.serde.spark.start_session, which brings the jars, or with "
-        f"spark-submit --packages {wanted} (in a builder: spark.jars.packages), or put the jars on spark.jars.{note}",
+        f"spark-submit --packages {wanted} (in a builder: spark.jars.packages), or put the jars on spark.jars."
+        f"{note} {WITHOUT_JARS}",
         packages=wanted.coordinates,
     )

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from srfix.serde._column_text import parse_columns
-from srfix.serde._column_types import Columns
-from srfix.serde._columns_from_spark import SparkSchema, columns_from_spark
-from srfix.serde._connect_columns import Dropped, Inferred, NameRule, columns_of
+from srfix.serde._connect_columns import Dropped, Inferred, columns_of
 from srfix.serde._connect_schema import ConnectField, ConnectSchema, ConnectType, struct
 from srfix.serde._half import Half, half_of
 from srfix.serde._time_units import reads_units
@@ -23,23 +20,9 @@ from srfix.serde.spark._asked import Asked
 from srfix.serde.spark.interface import NewestSchema
 from srfix.serde.subjects import Role, Subject
 
-__all__ = ["given_columns", "newest_half", "reader_half"]
+__all__ = ["newest_half", "reader_half"]
 
 _UNIONS = (_avro_connect.UNION_NAME, _json_schema_connect.UNION_NAME)
-
-
-def given_columns(columns: Columns | SparkSchema, *, names: NameRule = "keep") -> Columns:
-    """The columns of a list, of ksqlDB's words, of a StructType or of its JSON.
-
-    :param names: whether Spark's names stay as they are.
-    :raises ColumnError: if they cannot be read, or a type fits no column.
-    :raises SchemaError: if it is not Spark's JSON form of a struct.
-    """
-    if isinstance(columns, tuple):
-        return columns
-    if isinstance(columns, str) and not columns.lstrip().startswith("{"):
-        return parse_columns(columns)
-    return columns_from_spark(columns, names=names)
 
 
 def newest_half(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from dataclasses import field as default_field
 from enum import Enum
 from typing import Final, TypeAlias, cast
 
 from srfix.serde._column_types import Columns
+from srfix.serde._given_columns import given_columns
 from srfix.serde._half import half_of
 from srfix.serde.arrow.types import reason_fields
 from srfix.serde.casing import declared_name
-from srfix.serde.columns import columns_from_spark, parse_columns, spark_schema
+from srfix.serde.columns import columns_from_spark, spark_schema
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._source_options import METADATA, SourceOptions, Tombstones
 
@@ -44,6 +46,10 @@ _METADATA_TYPES: Final[Mapping[str, SparkType]] = {
     },
 }
 """As the frames of Spark's Kafka source (`KafkaRecordToRowConverter`)."""
+
+
+_NEWEST: Final = "srfix.newest"
+"""Under which the metadata of a row's columns say whose they are."""
 
 
 class FieldKind(Enum):
@@ -85,6 +91,8 @@ class Frame:
     """The columns that rows are decoded into; none for raw records."""
     wrap: bool | None = None
     """Whether a single column stands in a record, where the columns alone do not say: where some were left out."""
+    newest: Mapping[str, tuple[str, int]] = default_field(default_factory=dict, hash=False)
+    """Topic → subject and id of the newest schema whose columns these are, if its aliases and defaults count."""
 
 
 def frame_of(options: SourceOptions, schema: Mapping[str, Json] | None = None) -> Frame:
@@ -97,7 +105,7 @@ def frame_of(options: SourceOptions, schema: Mapping[str, Json] | None = None) -
     """
     if options.is_raw:
         return _raw(options) if schema is None else _chosen_raw(schema)
-    declared = None if options.columns is None else half_of(parse_columns(options.columns), options.role, options.wrap)
+    declared = None if options.columns is None else half_of(given_columns(options.columns), options.role, options.wrap)
     if schema is None:
         if declared is None:
             raise UsageError(
@@ -105,11 +113,16 @@ def frame_of(options: SourceOptions, schema: Mapping[str, Json] | None = None) -
                 ".schema(…)."
             )
         return _distinct(
-            Frame(fields=_fields(options, declared.columns), columns=declared.columns, wrap=declared.wrapped)
+            Frame(
+                fields=_fields(options, declared.columns),
+                columns=declared.columns,
+                wrap=declared.wrapped,
+                newest=options.newest,
+            )
         )
     frame = _chosen(options, schema)
     if declared is None:
-        return frame
+        return replace(frame, newest=_newest_of(schema))
     return Frame(fields=frame.fields, columns=_among(frame.columns, declared.columns), wrap=declared.wrapped)
 
 
@@ -119,8 +132,33 @@ def spark_json(frame: Frame) -> str:
     :raises ColumnError: if Spark has no such type as a column.
     """
     rows = _row_types(frame.columns) if frame.columns else {}
-    types = [_type_of(field, rows) for field in frame.fields]
-    return json.dumps(_struct_of(zip((field.name for field in frame.fields), types, strict=True)), ensure_ascii=False)
+    fields = [
+        {
+            "name": one.name,
+            "type": _type_of(one, rows),
+            "nullable": True,
+            "metadata": {_NEWEST: _noted(frame.newest)} if frame.newest and one.kind is FieldKind.ROW else {},
+        }
+        for one in frame.fields
+    ]
+    return json.dumps({"type": "struct", "fields": fields}, ensure_ascii=False)
+
+
+def _noted(newest: Mapping[str, tuple[str, int]]) -> str:
+    return json.dumps({topic: list(place) for topic, place in sorted(newest.items())})
+
+
+def _newest_of(schema: Mapping[str, Json]) -> Mapping[str, tuple[str, int]]:
+    """Which schemas the columns are noted to be of (`spark_json`): all of them of the same, or of none. Whoever names
+    columns of a schema that was printed names columns."""
+    noted = {
+        str(cast("Mapping[str, Json]", one.get("metadata") or {}).get(_NEWEST, ""))
+        for one in cast("Sequence[Mapping[str, Json]]", schema["fields"])
+    } - {""}
+    if len(noted) != 1:
+        return {}
+    found: dict[str, list[object]] = json.loads(noted.pop())
+    return {topic: (str(subject), int(str(schema_id))) for topic, (subject, schema_id) in found.items()}
 
 
 def _row_types(columns: Columns) -> dict[str, SparkType]:

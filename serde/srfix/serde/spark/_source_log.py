@@ -17,8 +17,10 @@ from srfix.serde.spark._source_options import Isolation
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
-__all__ = ["TopicLog", "kafka_config"]
+__all__ = ["TopicLog", "kafka_config", "topic_names"]
 
+_KAFKAS_OWN: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+"""What `exclude.internal.topics` leaves out of a consumer's pattern."""
 _TIMEOUT_S: Final = 30.0
 _PATIENCE_S: Final = 10.0
 _FOR_CONSUMERS: Final = frozenset({"group.id", "enable.auto.commit", "enable.auto.offset.store"})
@@ -31,6 +33,27 @@ def kafka_config(properties: Mapping[str, str]) -> dict[str, str]:
     :raises SecretError: if a reference cannot be read.
     """
     return {name: revealed(value) for name, value in properties.items()}
+
+
+def topic_names(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """The topics that this user may see, without Kafka's own. All are listed: to ask for one by name may create it.
+
+    :raises SecretError: if a reference among the properties cannot be read.
+    :raises ClusterError: if no broker answers in time.
+    :raises UsageError: if librdkafka refuses the properties.
+    """
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    client = ReadOnlyClient(kafka_config(properties))
+    try:
+        admin = AdminClient(_for_admins(client))
+    except (KafkaException, TypeError, ValueError) as error:
+        raise client.refused_config(error) from None
+    try:
+        return tuple(sorted(admin.list_topics(timeout=_TIMEOUT_S).topics.keys() - _KAFKAS_OWN))
+    except KafkaException as error:
+        raise client.failed("listing the topics", error, acl="Describe on the topics") from None
 
 
 class TopicLog:

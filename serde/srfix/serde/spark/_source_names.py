@@ -64,6 +64,7 @@ _USES: Final[Mapping[str, frozenset[Use]]] = {
     "subject.first": _READS,
     "subject.second": _READS,
     "subscribe": _READS,
+    "subscribePattern": _TOPIC_READS,
     "tombstones": _ALL,
     "topic": _ALL,
     "wrap": _ALL,
@@ -72,7 +73,7 @@ _USES: Final[Mapping[str, frozenset[Use]]] = {
 _DECIDED: Final = (DECIDED_HERE | {"key.deserializer", "value.deserializer", "acks", "enable.idempotence"}) - {
     "isolation.level"
 }
-_OTHERS_NAMES: Final = {"subscribepattern": "subscribe", "schema": "columns"}
+_OTHERS_NAMES: Final = {"schema": "columns"}
 
 
 def option_names() -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from srfix.serde.errors import DataLossError, UsageError
 
@@ -27,6 +27,8 @@ __all__ = [
     "stated_offsets",
 ]
 
+_Place = TypeVar("_Place", int, tuple[str, int])
+"""A partition, or a topic's."""
 End: TypeAlias = Literal["earliest", "latest"]
 _WORDS: Final[Mapping[int, End]] = {-2: "earliest", -1: "latest"}
 """As in Spark's Kafka source (`KafkaOffsetRangeLimit`)."""
@@ -245,7 +247,7 @@ def _data_loss(what: str, topic: str, partition: int | None) -> DataLossError:
     )
 
 
-def limited(starts: Mapping[int, int], ends: Mapping[int, int], limit: int) -> dict[int, int]:
+def limited(starts: Mapping[_Place, int], ends: Mapping[_Place, int], limit: int) -> dict[_Place, int]:
     """New ends, so that no more than `limit` offsets lie between: shared out by what each partition has, and never nothing
     where there is something (as `KafkaMicroBatchStream.rateLimit`).
 
@@ -255,7 +257,7 @@ def limited(starts: Mapping[int, int], ends: Mapping[int, int], limit: int) -> d
     total = sum(waiting.values())
     if total <= limit:
         return dict(ends)
-    found: dict[int, int] = {}
+    found: dict[_Place, int] = {}
     left, waiting_left = limit, total
     # The smallest first: what rounding takes from them is left for the others, and nothing is given twice.
     for partition, count in sorted(waiting.items(), key=lambda item: (item[1], item[0])):

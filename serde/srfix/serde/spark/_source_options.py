@@ -15,6 +15,7 @@ from srfix.serde.printable import foreign
 from srfix.serde.registry_properties import RegistrySettings
 from srfix.serde.spark._source_names import GivenOptions, Use, has_option, word_of
 from srfix.serde.spark.interface import MissingColumns, OnBadRow
+from srfix.serde.spark.topics import is_topic_of
 from srfix.serde.subjects import Role
 
 __all__ = ["Isolation", "METADATA", "Policy", "SourceOptions", "Tombstones", "Use", "source_options"]
@@ -54,7 +55,11 @@ class SourceOptions:
     """What the user asked for. Its repr shows no secret."""
 
     topic: str | None
-    """The topic; None if files are read raw."""
+    """The topic; None if files are read raw, or there may be several."""
+    topics: Mapping[str, tuple[int, ...] | None]
+    """Several topics, each with the partitions that are read, None for all; empty if there is one."""
+    pattern: str | None
+    """What the whole name of a topic is to match; None if topics are named."""
     partitions: tuple[int, ...] | None
     """The partitions that are read (`assign`), ascending; None for all."""
     path: str | None
@@ -111,11 +116,18 @@ class SourceOptions:
     """How long no record may come before a read fails, in seconds."""
     register: bool
     """Whether a writer registers its schema."""
+    newest: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """Topic → subject and id of the newest schema whose columns these are, if its aliases and defaults count."""
 
     @property
     def is_raw(self) -> bool:
         """True if the bytes are left alone."""
         return self.format is None
+
+    @property
+    def is_several(self) -> bool:
+        """True if there may be several topics."""
+        return bool(self.topics) or self.pattern is not None
 
     def required_topic(self) -> str:
         """The topic.
@@ -138,10 +150,13 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     isolation = word_of(Isolation, "kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
     format_ = _format(given)
     policy = given.word("policy", Policy.BY_ID)
-    topic, partitions = _place(given)
+    place = _place(given)
+    one = len(place) == 1
     found = SourceOptions(
-        topic=topic,
-        partitions=partitions,
+        topic=next(iter(place)) if one else None,
+        topics={} if one else place,
+        pattern=given.get("subscribePattern"),
+        partitions=next(iter(place.values())) if one else None,
         path=given.get("path"),
         kafka=kafka,
         isolation=isolation,
@@ -174,44 +189,43 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     return found
 
 
-def _place(given: GivenOptions) -> tuple[str | None, tuple[int, ...] | None]:
-    """The topic and, if they were named, its partitions: by one of the names that ours and Spark's Kafka source have."""
-    told = [name for name in ("topic", "subscribe", "assign") if given.get(name) is not None]
+def _place(given: GivenOptions) -> dict[str, tuple[int, ...] | None]:
+    """The topics and, if they were named, their partitions, by one of the names that ours and Spark's Kafka source have; none
+    for a pattern."""
+    told = [name for name in ("topic", "subscribe", "subscribePattern", "assign") if given.get(name) is not None]
     if len(told) > 1:
         raise UsageError(f"The options {' and '.join(told)} each name the topic. Give one of them.")
-    assigned = given.get("assign")
-    if assigned is not None:
+    if (assigned := given.get("assign")) is not None:
         return _assigned(assigned)
-    subscribed = given.get("subscribe")
-    if subscribed is None:
-        return given.get("topic"), None
-    if "," in subscribed:
-        raise UsageError(
-            f"The option subscribe names one topic here, not {foreign(subscribed)!r}: each has columns and subjects of its "
-            "own. Read each topic, and union the frames."
-        )
-    return subscribed.strip(), None
+    if (pattern := given.get("subscribePattern")) is not None:
+        is_topic_of(pattern, "")
+        return {}
+    if (topic := given.get("topic")) is not None:
+        return {topic: None}
+    if (subscribed := given.get("subscribe")) is None:
+        return {}
+    topics = [topic.strip() for topic in subscribed.split(",")]
+    if not all(topics):
+        raise UsageError(f"The option subscribe is one topic or several, as users,orders, not {foreign(subscribed)!r}.")
+    return dict.fromkeys(topics)
 
 
-def _assigned(text: str) -> tuple[str, tuple[int, ...]]:
+def _assigned(text: str) -> dict[str, tuple[int, ...] | None]:
     try:
         document: object = json.loads(text)
     except (ValueError, RecursionError):
         document = None
-    found = list(document.items()) if isinstance(document, dict) else []
-    if len(found) == 1:
-        topic, numbers = found[0]
-        if (
-            topic
-            and isinstance(numbers, list)
-            and numbers
-            and all(type(number) is int and number >= 0 for number in numbers)
-        ):
-            return topic, tuple(sorted(set(numbers)))
-    raise UsageError(
-        f'The option assign is JSON of one topic and its partitions, as {{"users": [0, 2]}}, not {foreign(text)!r}. Read each '
-        "topic, and union the frames."
-    )
+    found: dict[str, tuple[int, ...] | None] = {}
+    for topic, numbers in document.items() if isinstance(document, dict) else ():
+        if not (topic and isinstance(numbers, list) and all(type(number) is int and number >= 0 for number in numbers)):
+            found = {}
+            break
+        found[topic] = tuple(sorted(set(numbers)))
+    if not found or not all(found.values()):
+        raise UsageError(
+            f'The option assign is JSON of topics and their partitions, as {{"users": [0, 2]}}, not {foreign(text)!r}.'
+        )
+    return found
 
 
 def _format(given: GivenOptions) -> Format | None:
@@ -299,8 +313,11 @@ def _metadata(given: GivenOptions, *, is_raw: bool) -> tuple[str, ...] | None:
 def _check_together(options: SourceOptions, use: Use) -> None:
     if options.path is not None and options.kafka:
         raise UsageError("Give path, to read files, or bootstrap.servers and topic, to read a topic: not both.")
+    if options.path is not None and options.is_several:
+        raise UsageError("Files are read of one topic, or raw of all. Read each topic of them, and union the frames.")
     if options.path is None:
-        options.required_topic()
+        if not options.is_several:
+            options.required_topic()
         if not options.kafka.get("bootstrap.servers"):
             raise UsageError('No Kafka cluster was named. Give .option("bootstrap.servers", "HOST:9092").')
     elif use is Use.STREAM:

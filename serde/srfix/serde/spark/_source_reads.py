@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from srfix.serde._half import half_of
 from srfix.serde.columns import print_columns
 from srfix.serde.errors import SecretError, UsageError
+from srfix.serde.formats._avro_resolution import ReaderSchema
 from srfix.serde.formats.table import Format
+from srfix.serde.registry.references import reference_texts
 from srfix.serde.registry_properties import open_registry
 from srfix.serde.resolve import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.spark._source_files import captured_topic
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from srfix.serde.registry import RegistryClient
     from srfix.serde.subjects import SubjectStrategy
 
-__all__ = ["BatchRead", "StreamRead", "fixed_subject", "plan_of", "registry_of", "with_columns"]
+__all__ = ["BatchRead", "StreamRead", "There", "fixed_subject", "plan_of", "registry_of", "with_columns"]
 
 
 def registry_of(options: SourceOptions) -> RegistryClient | None:
@@ -69,7 +71,7 @@ def with_columns(options: SourceOptions) -> SourceOptions:
     if options.columns is not None or options.format in (None, Format.JSON):
         return options
     assert registry is not None  # source_options looked
-    half = newest_columns(
+    half, newest, reader = newest_columns(
         registry,
         options.required_topic(),
         role=options.role,
@@ -84,7 +86,12 @@ def with_columns(options: SourceOptions) -> SourceOptions:
             f"The newest schema for the {options.role.value}s of topic {options.topic!r} has one column, "
             f'{half.columns[0].name}. Say .option("wrap", "{"true" if half.wrapped else "false"}").'
         )
-    return replace(options, columns=print_columns(half.columns))
+    counts = {} if reader is None or options.reader_schema is not None else {options.required_topic(): newest}
+    return replace(
+        options,
+        columns=print_columns(half.columns),
+        newest={topic: (found.subject, found.schema_id) for topic, found in counts.items()},
+    )
 
 
 def plan_of(options: SourceOptions, frame: Frame) -> ReadPlan | None:
@@ -105,10 +112,24 @@ def plan_of(options: SourceOptions, frame: Frame) -> ReadPlan | None:
         case_rule=options.case_rule,
         wrap=options.wrap if frame.wrap is None else frame.wrap,
         policy=None if registry is None else _policy(options, registry),
-        reader_schema=options.reader_schema,
+        reader_schema=_reader(options, frame, registry),
         missing_columns=options.missing_columns,
         strict=options.strict,
     )
+
+
+def _reader(options: SourceOptions, frame: Frame, registry: RegistryClient | None) -> str | ReaderSchema | None:
+    """The schema whose aliases and defaults count."""
+    if (
+        options.reader_schema is not None
+        or registry is None
+        or options.topic is None
+        or options.topic not in frame.newest
+    ):
+        return options.reader_schema
+    subject, schema_id = frame.newest[options.topic]
+    found = registry.schema_by_id(schema_id, subject=subject).schema
+    return ReaderSchema(text=found.text, references=reference_texts(registry, found, subject=subject))
 
 
 def _policy(options: SourceOptions, registry: RegistryClient) -> Resolver:
@@ -210,6 +231,24 @@ def _topic_log(options: SourceOptions) -> TopicLog:
     return TopicLog(options.kafka, options.required_topic(), options.isolation, only=options.partitions)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class There:
+    """What of a topic is there for a micro-batch."""
+
+    log: Log
+    """The topic."""
+    begun: Mapping[int, int]
+    """Partition → its next offset, as the checkpoint has it."""
+    starts: Mapping[int, int]
+    """Partition → where to begin, for every partition of `ends`."""
+    ends: Mapping[int, int]
+    """Partition → where its records end."""
+
+    def until(self, ends: Mapping[int, int]) -> dict[str, object]:
+        """What a checkpoint keeps of a micro-batch that ends there."""
+        return Checkpoint.of(self.log, {**self.begun, **ends}).to_json()
+
+
 class StreamRead:
     """A stream's offsets, on the driver. Offsets are the JSON of a `Checkpoint`; nothing is committed anywhere else."""
 
@@ -233,9 +272,19 @@ class StreamRead:
 
         :raises DataLossError: if the topic was deleted or truncated since `start`, and that is to be an error.
         """
-        self._seen = log = self._log.now()
         if start is None:
+            self._seen = log = self._log.now()
             return Checkpoint.of(log, log.ends).to_json()
+        there = self.there(start)
+        ends = there.ends if limit is None else limited(there.starts, there.ends, limit)
+        return there.until(ends)
+
+    def there(self, start: Mapping[str, object]) -> There:
+        """What may be read from `start` on.
+
+        :raises DataLossError: if the topic was deleted or truncated since `start`, and that is to be an error.
+        """
+        self._seen = log = self._log.now()
         begun = self._begun(start, log, log.ends)
         # Partitions that appeared since `until_now` are for the next run.
         ends = {
@@ -246,9 +295,12 @@ class StreamRead:
         # A partition that is new begins at its first record.
         starts = {partition: begun.get(partition, log.starts[partition]) for partition in ends}
         ends = {partition: max(end, starts[partition]) for partition, end in ends.items()}
-        if limit is not None:
-            ends = limited(starts, ends, limit)
-        return Checkpoint.of(log, {**begun, **ends}).to_json()
+        return There(log=log, begun=begun, starts=starts, ends=ends)
+
+    def beginning(self) -> dict[str, object]:
+        """Where the topic's records begin now."""
+        log = self._log.now()
+        return Checkpoint.of(log, log.starts).to_json()
 
     def until_now(self) -> None:
         """From now on there is nothing behind what is there now."""

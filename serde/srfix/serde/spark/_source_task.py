@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from srfix.serde.arrow._pyarrow import pyarrow, pyarrow_compute
 from srfix.serde.batches import Reason
@@ -23,10 +23,11 @@ from srfix.serde.subjects import Role
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Part", "ReadTask", "needed_names", "part_of", "task_reader", "useful_names"]
+__all__ = ["Part", "ReadTask", "ReadTasks", "needed_names", "part_of", "task_reader", "useful_names"]
 
-Part: TypeAlias = tuple[int, int, int] | bytes | None
-"""What one task reads: partition, start and end; a part of a file; or nothing. It unpickles without srfix."""
+Part: TypeAlias = "tuple[int, int, int] | bytes | tuple[int, Part] | None"
+"""What one task reads: partition, start and end; a part of a file; the number of a topic and a part of it; or nothing. It
+unpickles without srfix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ class ReadTask:
         if isinstance(part, bytes):
             return read_part(part, self.names, self.at_a_time, self.topic)
         assert self.records is not None
-        partition, start, end = part
+        partition, start, end = cast("tuple[int, int, int]", part)
         return self.records.read(OffsetRange(partition=partition, start=start, end=end), self.names, self.at_a_time)
 
     def _framed(self, records: pa.RecordBatch) -> pa.RecordBatch:
@@ -172,6 +173,21 @@ def _arrow_schema(frame: Frame) -> pa.Schema:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTasks:
+    """The tasks of several topics. Picklable."""
+
+    by_topic: tuple[ReadTask, ...]
+    """One for each."""
+
+    def read(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """The batches of one part of one topic; otherwise as `ReadTask.read`."""
+        if part is None:
+            return iter(())
+        number, inner = cast("tuple[int, Part]", part)
+        return self.by_topic[number].read(inner)
+
+
 def part_of(range_: OffsetRange) -> Part:
     """A range, as it travels."""
     return range_.partition, range_.start, range_.end
@@ -180,5 +196,5 @@ def part_of(range_: OffsetRange) -> Part:
 @lru_cache(maxsize=16)
 def task_reader(pickled: bytes) -> Callable[[Part], Iterator[pa.RecordBatch]]:
     """What reads the parts of a pickled `ReadTask`."""
-    task: ReadTask = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
+    task: ReadTask | ReadTasks = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return task.read

@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from srfix.serde._columns_from_spark import columns_from_spark
+from srfix.serde._given_columns import given_columns
 from srfix.serde.arrow._pyarrow import pyarrow, pyarrow_compute
 from srfix.serde.arrow.encode import from_arrow
 from srfix.serde.arrow.types import reason_fields
 from srfix.serde.batches import Reason
-from srfix.serde.columns import parse_columns
 from srfix.serde.errors import ClusterError, EncodeError, UsageError
 from srfix.serde.kafka_client import ReadOnlyClient
 from srfix.serde.spark._source_log import TopicLog, kafka_config
@@ -265,7 +265,7 @@ def _plan(options: SourceOptions, fields: Sequence[Mapping[str, Json]]) -> Write
     assert options.format is not None
     schema = cast("Mapping[str, object]", {"type": "struct", "fields": list(fields)})
     columns = (
-        parse_columns(options.columns) if options.columns is not None else columns_from_spark(schema, names="keep")
+        given_columns(options.columns) if options.columns is not None else columns_from_spark(schema, names="keep")
     )
     return plan_write(
         registry_of(options),

@@ -1,24 +1,87 @@
-"""A plan for writing, as a text for a person."""
+"""A plan for writing, as a text for a person: ten lines at most (`summary`), or all of it (`explanation`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import shorten
+from typing import TYPE_CHECKING, Final
 
-from srfix.serde.columns import print_type
+from srfix.serde.columns import print_columns, print_type
 from srfix.serde.errors import ColumnError, EngineRefusedError
-from srfix.serde.spark._frame_rows import frame_row
+from srfix.serde.spark._frame_rows import FrameRow, frame_row
 from srfix.serde.spark._write_jvm import jvm_write, write_feeds
 
 if TYPE_CHECKING:
     from srfix.serde._columns_from_spark import SparkSchema
     from srfix.serde.spark.write_plan import WritePlan
 
-__all__ = ["explanation"]
+__all__ = ["explanation", "summary"]
+
+_WIDTH: Final = 120
+_LABEL: Final = 14
+_FEEDS: Final = 6
+"""How many columns of each kind a line names."""
+
+
+def summary(plan: WritePlan, frame: SparkSchema | None, from_: str | Sequence[str] | None) -> str:
+    """What `WritePlan.explain()` gives: at most ten lines, and the same for equal plans."""
+    lines = [f"The {plan.role.value}s of topic {plan.topic!r}, written in {plan.format.name}"]
+    lines += (f"  {label:<{_LABEL - 4}}  {_short(text)}" for label, text in _entries(plan, frame, from_))
+    lines.append("All of it: explain(extended=True)")
+    return "\n".join(lines)
+
+
+def _entries(
+    plan: WritePlan, frame: SparkSchema | None, from_: str | Sequence[str] | None
+) -> Iterator[tuple[str, str]]:
+    if plan.settled is not None:
+        yield "schema", f"id {plan.settled.published.schema_id}, under subject {plan.subject!r}"
+        yield "framing", plan.framing.value
+    if plan.columns is None:
+        yield "columns", "as the schema has them, by its exact names" if plan.settled else "any"
+    else:
+        bare = "" if plan.wrapped else "; a body is its bare value"
+        yield "columns", f"{print_columns(plan.columns)}{bare}"
+        yield "case rule", plan.case_rule.value
+    if plan.cut_times:
+        yield "times", "cut, where they are finer than the schema's"
+    if frame is None:
+        yield "engines", "decided with the frame: explain(df.schema)"
+        return
+    row = frame_row(plan, frame, from_, plan.role.value)
+    try:
+        feeds = write_feeds(plan, row)
+    except (ColumnError, EngineRefusedError):
+        feeds = ()
+    if renamed := [f"{feed.column} \u2190 {feed.field}" for feed in feeds if feed.field not in (None, feed.column)]:
+        yield "renamed", _some(renamed)
+    if missing := [feed.column for feed in feeds if feed.field is None]:
+        yield "not there", _some(missing)
+    yield "engine", _engine(plan, row)
+
+
+def _some(words: Iterable[str]) -> str:
+    found = list(words)
+    more = f" and {len(found) - _FEEDS} more" if len(found) > _FEEDS else ""
+    return f"{', '.join(found[:_FEEDS])}{more}"
+
+
+def _short(text: str) -> str:
+    return shorten(text, _WIDTH - _LABEL, placeholder=" …")
+
+
+def _engine(plan: WritePlan, row: FrameRow) -> str:
+    try:
+        jvm_write(plan, row)
+    except ColumnError as error:
+        return f"none. {error.message}"
+    except EngineRefusedError as error:
+        return f"arrow; jvm cannot: {'; '.join(error.reasons)}"
+    return "jvm, every cast is exact"
 
 
 def explanation(plan: WritePlan, frame: SparkSchema | None, from_: str | Sequence[str] | None) -> str:
-    """What `WritePlan.explain` gives."""
+    """What `WritePlan.explain(extended=True)` gives."""
     lines = [
         f"The {plan.role.value}s of topic {plan.topic!r}, written in {plan.format.name}",
         *_schema(plan),
@@ -55,9 +118,6 @@ def _frame(plan: WritePlan, frame: SparkSchema, from_: str | Sequence[str] | Non
     try:
         for feed in write_feeds(plan, row):
             yield f"    {feed.column} \u2190 {feed.detail if feed.field is None else f'{feed.field} {feed.detail}'}"
-        jvm_write(plan, row)
-        yield "  engine: jvm, every cast is exact"
-    except ColumnError as error:
-        yield f"  engine: none. {error.message}"
-    except EngineRefusedError as error:
-        yield f"  engine: arrow; jvm cannot: {'; '.join(error.reasons)}"
+    except EngineRefusedError:
+        pass  # Spark writes no such schema at all; the engine's line says why
+    yield f"  engine: {_engine(plan, row)}"

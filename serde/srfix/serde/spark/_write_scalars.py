@@ -120,7 +120,7 @@ def scalar(node: AvroNode, given: FrameType, sql: str, failing: Failing, *, cut_
             return Refusal(why=f"is {ddl(given)}: Spark has no exact way from it to {describe(node)}")
         return _never(node, given)
     if logical in ("local-timestamp-millis", "local-timestamp-micros") and kind == "long":
-        return _never(node, given)
+        return _local(node, given, sql, failing, cut_times=cut_times)
     if logical == "decimal" and kind in ("bytes", "fixed"):
         return _decimal(node, given, sql)
     if kind == "enum":
@@ -133,6 +133,18 @@ def scalar(node: AvroNode, given: FrameType, sql: str, failing: Failing, *, cut_
     if word in _SOMETIMES.get(kind, ()):
         return Refusal(why=f"is {ddl(given)}, of which not every value fits {describe(node)}")
     return _never(node, given)
+
+
+def _local(node: AvroNode, given: FrameType, sql: str, failing: Failing, *, cut_times: bool) -> Piece | Refusal:
+    """What a clock without a zone shows. Spark's functions of microseconds would ask the session's zone, its Avro does not."""
+    if word_of(given) != "timestamp_ntz":
+        return _never(node, given)
+    schema: dict[str, SchemaJson] = {"type": "long", "logicalType": str(node.logical)}
+    if node.logical == "local-timestamp-micros" or cut_times:
+        return Piece(schema=schema, sql=sql, is_as_it_is=True)
+    error = failing(f"needs {WHOLE_MILLISECONDS}, got ", f"CAST({sql} AS STRING)")
+    is_whole = f"EXTRACT(SECOND FROM {sql}) * 1000 % 1 = 0"
+    return Piece(schema=schema, sql=f"IF({sql} IS NULL OR {is_whole}, {sql}, CAST({error} AS TIMESTAMP_NTZ))")
 
 
 def missing(field: AvroField) -> Piece | Refusal:

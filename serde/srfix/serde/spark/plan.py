@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from srfix.serde._column_types import Columns
 from srfix.serde._columns_from_spark import SparkSchema
 from srfix.serde._framed_deserializer import FramedDeserializer
+from srfix.serde._given_columns import given_columns
 from srfix.serde._half import Half, half_of
 from srfix.serde._plans import decode_plan
 from srfix.serde._resolved import ResolvedSchema, SecondAnswered
@@ -53,7 +54,7 @@ from srfix.serde.spark._feeds import Feeds
 from srfix.serde.spark._feeds_writers import planned_feeds
 from srfix.serde.spark._kept import Kept
 from srfix.serde.spark._missing_columns import check_fed
-from srfix.serde.spark._newest import given_columns, newest_half, reader_half
+from srfix.serde.spark._newest import newest_half, reader_half
 from srfix.serde.spark._planned_resolver import PlannedResolver
 from srfix.serde.spark._summary import summary
 from srfix.serde.spark._time_columns import check_times
@@ -90,7 +91,7 @@ NEWEST: Final = Newest()
 That is the policy's last one (the second of a `DualSubject`: the source's), else the first of `subjects` that has one.
 Decided when the plan is made: a running stream's columns do not change. What no column of Spark's holds is left out and
 named (`ReadPlan.newest`): TIME, decimals beyond 38 digits, maps with other keys than strings, types that contain themselves.
-Instants in microseconds are TIMESTAMP, but under ksqlDB's own case rules.
+Instants in microseconds are TIMESTAMP, and local times TIMESTAMP_NTZ, but under ksqlDB's own case rules.
 """
 
 
@@ -321,10 +322,11 @@ def newest_columns(
     case_rule: CaseRule,
     wrap: bool | None,
     policy: Resolver,
-) -> Half:
-    """The columns that `plan_read` takes for `NEWEST`: two requests, however many versions there are."""
+) -> tuple[Half, NewestSchema, ReaderSchema | None]:
+    """The columns that `plan_read` takes for `NEWEST`, whose they are, and the schema itself if its aliases and defaults count:
+    two requests, however many versions there are."""
     own = _own_subjects(policy, topic, role)[-1:]
-    return newest_half(Asked(registry), own, format_=format, role=role, wrap=wrap, case_rule=case_rule)[0]
+    return newest_half(Asked(registry), own, format_=format, role=role, wrap=wrap, case_rule=case_rule)
 
 
 def _schemaless(

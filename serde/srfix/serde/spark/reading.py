@@ -8,8 +8,8 @@ bad_rows(users).select("topic", "partition", "offset", "_srfix_reason", "_srfix_
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, get_args, overload
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, cast, get_args, overload
 
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._kafka_options import Offsets, Options, kafka_options
@@ -18,6 +18,7 @@ from srfix.serde.spark._words import check_word
 from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow
 from srfix.serde.spark.kafka_errors import kafka_error_of
 from srfix.serde.spark.plan import ReadPlan
+from srfix.serde.spark.topics import Assignment, Plans, topic_plans, topics_asked
 from srfix.serde.subjects import Role
 
 if TYPE_CHECKING:
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from pyspark.sql.readwriter import DataFrameReader
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
+_PLACES: Final = ("subscribe", "subscribePattern", "assign")
+
 __all__ = ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic", "replay"]
 
 
 @overload
 def from_registry(
-    plan: ReadPlan,
+    plan: Plans,
     /,
     *,
     column: str | None = None,
@@ -51,7 +54,7 @@ def from_registry(
     workers_have_srfix: bool | None = None,
 ) -> Column: ...
 def from_registry(
-    first: ReadPlan | str | Column,
+    first: Plans | str | Column,
     second: ReadPlan | None = None,
     /,
     *,
@@ -69,6 +72,10 @@ def from_registry(
     true for it, and false for all else (`interface.reason_columns`; `_srfix_key_tombstone` for keys): by that mark
     `to_registry` knows it, whatever becomes of the reasons. Headers are looked at if the frame has a column `headers`, as
     Kafka's with `includeHeaders` have. For keys and values of one frame, transform it twice, with a plan for each.
+
+    Of **several topics** in one frame give a plan each, `from_registry([users, orders])` or `{"users-retry": users, …}`: a row
+    is read by the plan of its column `topic`, whose letter case counts, and has the columns of all plans (`topics`). A topic
+    without a plan gives bad rows: NO_PLAN.
 
     **As a Column**, beside Spark's `from_avro`: of a name ("payload.value" is a field) or of any expression that is binary.
     With `quarantine` it is a struct of the row, called `value` or `key`, and the reason columns: `select("v.*")` of it is a
@@ -95,7 +102,11 @@ def from_registry(
     """
     check_word("on_error", on_error, get_args(OnBadRow))
     check_word("engine", engine, ENGINES)
-    if not isinstance(first, ReadPlan):
+    if isinstance(first, list | tuple | Mapping):
+        several = topic_plans(first)
+    elif isinstance(first, ReadPlan):
+        several = None
+    else:
         if second is None:
             raise UsageError("from_registry was given a column and no plan: from_registry(column, plan).")
         if column is not None or observe is not None:
@@ -106,19 +117,34 @@ def from_registry(
         from srfix.serde.spark._pyspark.columns import decoded_column
 
         return decoded_column(
-            first, second, headers=headers, on_error=on_error, engine=engine, workers_have_srfix=workers_have_srfix
+            cast("str | Column", first),
+            second,
+            headers=headers,
+            on_error=on_error,
+            engine=engine,
+            workers_have_srfix=workers_have_srfix,
         )
     if second is not None or headers is not None:
         raise UsageError(
             "from_registry(plan) is for a frame, and looks at its column headers by itself. For a Column name it first: "
             "from_registry(column, plan, headers=…)."
         )
-    plan = first
 
     def transform(df: DataFrame) -> DataFrame:
         from srfix.serde.spark._pyspark.engines import decoding_of
         from srfix.serde.spark._pyspark.frames import decode_frame
+        from srfix.serde.spark._pyspark.topics import decode_topics
 
+        if several is not None:
+            return decode_topics(
+                df,
+                several,
+                lambda plan: decoding_of(plan, df.sparkSession, engine, workers_have_srfix),
+                column=column,
+                on_error=on_error,
+                observe=observe,
+            )
+        plan = cast("ReadPlan", first)
         return decode_frame(
             df,
             plan,
@@ -190,9 +216,11 @@ def replay(
 
 def read_topic(
     spark: SparkSession,
-    plan: ReadPlan,
+    plan: Plans,
     *,
     bootstrap_servers: str,
+    subscribe_pattern: str | None = None,
+    assign: Assignment | None = None,
     starting_offsets: Offsets = "earliest",
     ending_offsets: Offsets = "latest",
     options: Options | None = None,
@@ -202,9 +230,13 @@ def read_topic(
     workers_have_srfix: bool | None = None,
 ) -> DataFrame:
     """The plan's topic, as it is when the job runs: Kafka's columns (key, value, topic, partition, offset, timestamp,
-    timestampType, headers), with the plan's half as a struct.
+    timestampType, headers), with the plan's half as a struct. Several topics: a plan each, as `from_registry`.
 
-    :param starting_offsets: `earliest`, or the first offset of each partition: `{0: 23, 1: -2}`; -2 is the earliest.
+    :param subscribe_pattern: a regular expression of Java's: all topics whose whole name it matches. Each needs its plan, or
+        its rows are bad (NO_PLAN); one plan alone reads them all if it looks ids up without a subject (`ById`).
+    :param assign: topic → the partitions that are read; None reads all of them.
+    :param starting_offsets: `earliest`, or the first offset of each partition: `{0: 23, 1: -2}`; -2 is the earliest. Of several
+        topics `{topic: {0: 23}}`.
     :param ending_offsets: `latest`, or the offset after the last, likewise; -1 is the latest.
     :param options: more options of Spark's Kafka source; what is for Kafka's client is called `kafka.…`
         (`kafka.security.protocol`, `kafka.sasl.jaas.config`) and is passed on as it is, and shown nowhere. With
@@ -225,7 +257,7 @@ def read_topic(
         workers_have_srfix=workers_have_srfix,
     )
     told = kafka_options(
-        plan.topic,
+        topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign),
         bootstrap_servers=bootstrap_servers,
         starting_offsets=starting_offsets,
         ending_offsets=ending_offsets,
@@ -236,9 +268,11 @@ def read_topic(
 
 def read_stream(
     spark: SparkSession,
-    plan: ReadPlan,
+    plan: Plans,
     *,
     bootstrap_servers: str,
+    subscribe_pattern: str | None = None,
+    assign: Assignment | None = None,
     starting_offsets: Offsets = "earliest",
     options: Options | None = None,
     on_error: OnBadRow = "fail",
@@ -249,8 +283,9 @@ def read_stream(
     """The plan's topic as a stream. As `read_topic`, but for these:
 
     Where a query starts is said by its checkpoint, if there is one: `starting_offsets` is for the first time. (Spark's own
-    default is `latest`; here it is `earliest`.) The plan is made once and stays: with workers that have srfix, ids that
-    are registered later are looked up where they are met, and no restart is needed.
+    default is `latest`; here it is `earliest`.) Under a pattern topics that are born later are read from their beginning,
+    and are bad rows (NO_PLAN) until the query is started again with their plans. The plan is made once and stays: with
+    workers that have srfix, ids that are registered later are looked up where they are met, and no restart is needed.
 
     What ends a query arrives as Spark's `StreamingQueryException`: `driver_errors.srfix_error_of(query.exception())` is the
     error of srfix, and `clear_errors()` around `query.awaitTermination()` raises it.
@@ -267,7 +302,7 @@ def read_stream(
         workers_have_srfix=workers_have_srfix,
     )
     told = kafka_options(
-        plan.topic,
+        topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign),
         bootstrap_servers=bootstrap_servers,
         starting_offsets=starting_offsets,
         ending_offsets=None,
@@ -290,7 +325,9 @@ def _loaded(
         look(spark, options, is_stream=df.isStreaming)
     except Exception as error:
         ours = missing_jar(str(error), spark.version) or kafka_error_of(
-            str(error), topic=options.get("subscribe"), servers=options.get("kafka.bootstrap.servers")
+            str(error),
+            topic=next((options[name] for name in _PLACES if name in options), None),
+            servers=options.get("kafka.bootstrap.servers"),
         )
         if ours is None:
             raise

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from srfix.serde.bounds import CONNECT_SECONDS
 from srfix.serde.errors import JarMissingError, SparkError, UsageError
 from srfix.serde.printable import foreign
-from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark._missing_jars import WITHOUT_JARS, missing_jar
 from srfix.serde.spark.avro_limits import with_avro_limits
 from srfix.serde.spark.packages import packages as packages_for
 
@@ -172,7 +172,7 @@ def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> 
         return JarMissingError(
             f"Spark ended before it had started. It was to fetch {asked}: one of these, or one that they need in turn, "
             "cannot be had (the lines above say which). Leave spark.jars.packages out: start_session adds the jars that are "
-            f"needed, each for itself. Or name other versions: {wanted} are those that were seen to work.",
+            f"needed, each for itself. Or name other versions: {wanted} are those that were seen to work. {WITHOUT_JARS}",
             packages=wanted.coordinates,
         )
     return SparkError(
@@ -191,8 +191,7 @@ def _add(spark: SparkSession, coordinates: tuple[str, ...]) -> None:
                 raise
             raise JarMissingError(
                 f"The jar {coordinate} cannot be had: no Maven repository that Spark asks has it, or none can be reached. "
-                "Name another version (packages=…), or put the jars on spark.jars (config=…). Without jars, "
-                'spark.read.format("srfix") reads and writes topics.',
+                f"Name another version (packages=…), or put the jars on spark.jars (config=…). {WITHOUT_JARS}",
                 packages=coordinates,
             ) from None
 

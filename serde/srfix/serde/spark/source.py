@@ -20,8 +20,9 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 |---|---|---|
 | `bootstrap.servers` | the cluster; also `kafka.bootstrap.servers` | |
 | `topic` | the topic; of files, which of their topics | |
-| `subscribe` | the same, as Spark's Kafka source calls it | |
-| `assign` | the topic and the partitions that are read: `{"users": [0, 2]}` | all of them |
+| `subscribe` | the same, as Spark's Kafka source calls it; or several: `users,orders` | |
+| `subscribePattern` | a regular expression: all topics whose whole name it matches | |
+| `assign` | the topics and the partitions that are read: `{"users": [0, 2]}` | all of them |
 | `registry` | the registry's URLs; also `registry.url`, `schema.registry.url` | |
 | `columns` | the rows' columns, as SQL text, ksqlDB's or Spark's | `.schema(…)`, or the newest schema's |
 | `format` | `avro`, `json`, `json_sr`, `raw` | `avro` |
@@ -59,6 +60,16 @@ as the view is made; what no column of Spark's can hold is left out (`plan.NEWES
 `kafka.…` are properties of Kafka's client, librdkafka's names and Java's where they mean the same; `registry.…` and
 `schema.registry.…` those of Confluent's registry client (`schema.registry.basic.auth.user.info`). A secret may be `env:NAME`
 or `file:PATH`, which each process reads for itself; a registry's must be, since it goes to the workers.
+
+**Several topics** make one frame with one set of columns; the option `metadata=topic` says where a row is from. Each is read
+by a plan of its own, of its own subjects, and all must feed the columns (`missing.columns=null`: or have none). Where nobody
+named columns, the newest schemas must have the same. Letter case tells topics apart. `startingOffsets` in JSON names every
+topic; `minPartitions` is shared out among them. A stream ends when a topic that its pattern matches is born, since it has no
+plan for it: started again, it reads that topic from its beginning.
+
+**The newest schema's** aliases and defaults count where nobody named columns, as `plan.NEWEST` has it: a field that was renamed
+is found in older records. Which schema that was stands in the columns' metadata (`srfix.newest`), so it stays one for a query.
+Columns that are named, by the option or by `.schema(…)`, are fed by name alone (`reader.schema` makes another schema's count).
 
 **Reading.** Each partition, or part of it, is a task with a consumer of its own, which joins no group and commits nothing. A
 read ends at the offset that was the topic's end when it was planned, by position: markers of transactions and compacted

@@ -14,6 +14,7 @@ from srfix.serde._column_types import Columns
 from srfix.serde._columns_from_spark import SparkSchema
 from srfix.serde._connect_columns import NameRule
 from srfix.serde._framed_serializer import TOPIC_SUBJECT, FramedSerializer
+from srfix.serde._given_columns import given_columns
 from srfix.serde._half import half_of
 from srfix.serde._schema_choices import SettledSchema
 from srfix.serde.casing import CaseRule
@@ -24,8 +25,7 @@ from srfix.serde.interface import SchemaLookup, SchemaRegistrar, SerdeContext, S
 from srfix.serde.record_name import record_name
 from srfix.serde.registry.models import Schema
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
-from srfix.serde.spark._newest import given_columns
-from srfix.serde.spark._write_explain import explanation
+from srfix.serde.spark._write_explain import explanation, summary
 from srfix.serde.subjects import Role, Subject, SubjectStrategy, subject_of
 from srfix.serde.wire import Framing, SchemaId, frame_guid, prefix_id_bytes, schema_id_header
 
@@ -108,16 +108,19 @@ class WritePlan:
         """What the serializer is called with, beside a row."""
         return SerdeContext(self.topic, self.role, [] if self.framing is Framing.HEADER_GUID else None)
 
-    def explain(self, frame: SparkSchema | None = None, *, from_: str | Sequence[str] | None = None) -> str:
-        """The plan in words, several lines.
+    def explain(
+        self, frame: SparkSchema | None = None, *, from_: str | Sequence[str] | None = None, extended: bool = False
+    ) -> str:
+        """The plan in words, in at most ten lines.
 
-        :param frame: a frame's schema, to be told which of its columns feed which, what is written for those that it has
-            not, and which engine writes it.
+        :param frame: a frame's schema, to be told which of its columns are called otherwise, which it has not, and which
+            engine writes it.
+        :param extended: True for all of it: the schema's text, each column, and what feeds it.
         :param from_: as of `to_registry`.
         :raises CasingError: if letter case leaves the match between frame and plan undecided.
         :raises UsageError: if it is not clear which of the frame's columns make the row.
         """
-        return explanation(self, frame, from_)
+        return explanation(self, frame, from_) if extended else summary(self, frame, from_)
 
 
 def plan_write(

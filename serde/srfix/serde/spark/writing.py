@@ -36,12 +36,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-__all__ = ["NullRows", "OnUnwritable", "to_registry", "write_stream", "write_topic"]
+__all__ = ["NullRows", "OnUnwritable", "Quarantine", "to_registry", "write_stream", "write_topic"]
 
 NullRows: TypeAlias = Literal["refuse", "tombstone"]
 """What a null row becomes: an error; or, where it is marked as a tombstone, a null payload, which deletes its key."""
 OnUnwritable: TypeAlias = Literal["fail", "quarantine"]
 """What a row that cannot be written does: fail the job; or stay, with its reason and no payload."""
+Quarantine: TypeAlias = "Callable[[DataFrame, int], object]"
+"""Keeps a micro-batch's rows that could not be written; it is given them and the batch's id."""
 
 _REFUSE: Final[NullRows] = "refuse"
 _LOG: Final = logging.getLogger("srfix.serde.spark")
@@ -165,17 +167,21 @@ def write_topic(
         frame, left = _encoded_apart(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
     else:
         frame = _encoded(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+    _save(frame, plan.topic, told)
+    return left
+
+
+def _save(frame: DataFrame, topic: str, told: dict[str, str]) -> None:
     writer = frame.write.format("kafka").options(**told)
     try:
         writer.save()
     except Exception as error:
-        ours = missing_jar(str(error), df.sparkSession.version) or kafka_error_of(
-            str(error), topic=plan.topic, servers=bootstrap_servers, writes=True
+        ours = missing_jar(str(error), frame.sparkSession.version) or kafka_error_of(
+            str(error), topic=topic, servers=told["kafka.bootstrap.servers"], writes=True
         )
         if ours is None:
             raise
         raise ours from None  # Spark's own words name options
-    return left
 
 
 def write_stream(
@@ -188,16 +194,54 @@ def write_stream(
     key_from: str | Sequence[str] | None = None,
     null_rows: NullRows = "refuse",
     engine: Engine = "auto",
+    on_error: OnUnwritable = "fail",
+    quarantine: Quarantine | None = None,
     workers_have_srfix: bool | None = None,
     options: Options | None = None,
 ) -> DataStreamWriter:
     """As `write_topic`, for a stream: the writer, to be told its checkpoint and trigger, and started.
 
-    Kafka's sink writes at least once: after a restart from a checkpoint some rows may be written again.
+    **At least once**: after a failure or a restart the micro-batch in flight is run again, and what of it had reached Kafka, or
+    `quarantine`, is written once more. No row is lost, and none is in both: whether a row can be written does not change
+    between the two runs. Who needs kept rows exactly once makes the batch's id part of what is written: a folder
+    for each batch that is overwritten, or Delta's `txnAppId` and `txnVersion`. Kafka's sink knows no such thing.
+
+    :param on_error: `quarantine` writes what can be written, by the arrow engine, micro-batch by micro-batch
+        (`foreachBatch`, so the writer takes no `foreachBatch` or `format` of yours), and gives the other rows to `quarantine`:
+        the frame's own columns, with `interface.reason_columns` (reason and message). They are kept before Kafka is written
+        to: where they cannot be kept, the query ends, and its batch is not done. To write them after they were mended,
+        drop the columns of reasons and give them to `write_topic`.
+    :param quarantine: called with those rows and the batch's id, if there are any. On Spark Connect it runs on the server,
+        which needs srfix.
+    :raises UsageError: if one of `on_error="quarantine"` and `quarantine` is given alone; and as `write_topic`.
     """
     told = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
-    frame = _encoded(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
-    return frame.writeStream.format("kafka").options(**told)
+    check_word("on_error", on_error, get_args(OnUnwritable))
+    if on_error == "fail":
+        if quarantine is not None:
+            raise UsageError("quarantine= keeps rows that on_error='fail' fails of. Say on_error='quarantine'.")
+        frame = _encoded(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+        return frame.writeStream.format("kafka").options(**told)
+    if quarantine is None:
+        raise UsageError(
+            "on_error='quarantine' of a stream needs to know where bad rows go: quarantine=lambda bad, batch_id: "
+            "bad.write.mode('append').parquet(PATH), say."
+        )
+    how = (plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+    _encoded_apart(df, *how)  # what is wrong with the frame is said now, and not by the first micro-batch
+
+    def write(batch: DataFrame, batch_id: int) -> None:
+        rows, apart = _written_apart(batch, *how)
+        rows = rows.persist()  # encoded once, for both
+        try:
+            frame, left = apart(rows)
+            if not left.isEmpty():
+                quarantine(left, batch_id)
+            _save(frame, plan.topic, told)
+        finally:
+            rows.unpersist()
+
+    return df.writeStream.foreachBatch(write)
 
 
 def _encoded(
@@ -230,6 +274,21 @@ def _encoded_apart(
     told: bool | None,
 ) -> tuple[DataFrame, DataFrame]:
     """What can be written, as Kafka's sink takes it, and the rows that cannot, as they came."""
+    rows, apart = _written_apart(df, plan, key, from_, key_from, null_rows, engine, told)
+    return apart(rows)
+
+
+def _written_apart(
+    df: DataFrame,
+    plan: WritePlan,
+    key: WritePlan | None,
+    from_: str | Sequence[str] | None,
+    key_from: str | Sequence[str] | None,
+    null_rows: NullRows,
+    engine: Engine,
+    told: bool | None,
+) -> tuple[DataFrame, Callable[[DataFrame], tuple[DataFrame, DataFrame]]]:
+    """The frame with its payloads and reasons beside it, and what takes it apart."""
     from srfix.serde.spark._pyspark.write import taken_apart
 
     names, reasons = {}, []
@@ -252,7 +311,7 @@ def _encoded_apart(
         )
         names[one.role.value] = f"_srfix_written_{one.role.value}"
         reasons.append(reason_columns(one.role))
-    return taken_apart(frame, df.columns, names, reasons)
+    return frame, lambda rows: taken_apart(rows, df.columns, names, reasons)
 
 
 def _engine(

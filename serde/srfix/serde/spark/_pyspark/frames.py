@@ -25,7 +25,15 @@ from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
 
-__all__ = ["bad_rows", "decode_frame", "failure", "good_rows", "payloads_again"]
+__all__ = [
+    "bad_rows",
+    "check_payloads",
+    "decode_frame",
+    "failure",
+    "good_rows",
+    "metrics_name",
+    "payloads_again",
+]
 
 _FRAMED: Final = "_srfix_framed"
 _MADE: Final = "_srfix_made_"
@@ -45,11 +53,15 @@ def decode_frame(
     column: str | None,
     on_error: OnBadRow,
     observe: str | Observation | None,
+    counts_unasked: bool = True,
 ) -> DataFrame:
-    """See `reading.from_registry`."""
+    """See `reading.from_registry`.
+
+    :param counts_unasked: False if a stream's rows are counted by the caller.
+    """
     role, names = plan.role, reason_columns(plan.role)
     column = role.value if column is None else column
-    _check(df, column, (*_OURS, names.tombstone, names.reason, names.message, names.payload))
+    check_payloads(df, column, (*_OURS, names.tombstone, names.reason, names.message, names.payload))
     if df.isStreaming and isinstance(observe, Observation):
         raise UsageError(
             "A stream has no Observation: its micro-batches are counted one by one. Give observe a name, and look it up in "
@@ -72,7 +84,7 @@ def decode_frame(
     judged = decoding.judged(parts, given.payload, is_good=F.col(_OK), problem=given.problem, name=given.name)
     # A null struct is a tombstone or a bad row, and whatever becomes of the reasons, the frame can tell them apart.
     added = {names.tombstone: judged.is_tombstone}
-    is_counted = df.isStreaming and on_error != "fail"
+    is_counted = counts_unasked and df.isStreaming and on_error != "fail"
     if on_error != "null" or observe is not None or is_counted:
         rows = rows.withColumn(_WHY, F.when(judged.is_bad, judged.why))  # likewise
     why, message = F.col(_WHY)["reason"], F.col(_WHY)["message"]
@@ -80,7 +92,7 @@ def decode_frame(
     if observe is not None:
         rows = rows.observe(observe, *count_columns(reason, _named(column)))
     elif is_counted:
-        rows = rows.observe(_metrics_name(df, plan), *default_columns(reason))
+        rows = rows.observe(metrics_name(df, role, plan.topic), *default_columns(reason))
     row = judged.row
     if on_error == "quarantine":
         payload = F.when(judged.is_bad, _named(column))
@@ -141,9 +153,9 @@ def _framed(df: DataFrame, decoding: Decoding, column: str) -> _Framed:
     return _Framed(framed, F.col(_FRAMED)[PAYLOAD], None, F.col(_FRAMED)[PROBLEM], f"{_FRAMED}.{PAYLOAD}")
 
 
-def _metrics_name(df: DataFrame, plan: ReadPlan) -> str:
+def metrics_name(df: DataFrame, role: Role, topic: str) -> str:
     """What a stream's counts are called that nobody gave a name: Spark takes no name twice in one query."""
-    name = f"srfix {plan.role.value}s of {plan.topic}"
+    name = f"srfix {role.value}s of {topic}"
     given = _named_metrics.setdefault(df.sparkSession, Counter())
     given[name] += 1
     return name if given[name] == 1 else f"{name} ({given[name]})"
@@ -191,7 +203,11 @@ def _named(column: str) -> Column:
     return F.col(quoted(column))
 
 
-def _check(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
+def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
+    """That the frame has the payloads, once and in binary, and no column that is to be added.
+
+    :raises UsageError: if not.
+    """
     fields = [field for field in df.schema.fields if field.name == column]
     if not fields:
         raise UsageError(

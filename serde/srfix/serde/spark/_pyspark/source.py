@@ -19,7 +19,8 @@ from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark._source_frame import Frame, frame_of, spark_json
 from srfix.serde.spark._source_options import SourceOptions, Use, source_options
-from srfix.serde.spark._source_reads import BatchRead, StreamRead, with_columns
+from srfix.serde.spark._source_reads import BatchRead, StreamRead
+from srfix.serde.spark._source_topics import StreamReads, batch_read, columns_of_topics, stream_read
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,13 +47,13 @@ _READER: Final = "srfix.serde.spark._source_task:task_reader"
 def source_schema(options: Mapping[str, str]) -> StructType:
     """What a frame has if the user gave no schema."""
     found = source_options(options, Use.SCHEMA)
-    return _struct_type(frame_of(with_columns(found)))
+    return _struct_type(frame_of(columns_of_topics(found)))
 
 
 def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceReader:
     """What reads once."""
     found = source_options(options, Use.BATCH)
-    return BatchReader(BatchRead.planned(found, _frame(found, schema)))
+    return BatchReader(batch_read(found, _frame(found, schema)))
 
 
 def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
@@ -63,10 +64,10 @@ def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceS
     found = source_options(options, Use.STREAM)
     frame = _frame(found, schema)
     if HAS_ADMISSION_CONTROL:
-        return LimitedStreamReader(StreamRead(found, frame), found.max_offsets_per_trigger)
+        return LimitedStreamReader(stream_read(found, frame), found.max_offsets_per_trigger)
     if found.max_offsets_per_trigger is not None:
         raise UsageError("The option maxOffsetsPerTrigger needs PySpark 4.2 or newer. Leave it out.")
-    return StreamReader(StreamRead(found, frame))
+    return StreamReader(stream_read(found, frame))
 
 
 def _frame(options: SourceOptions, schema: StructType) -> Frame:
@@ -116,7 +117,7 @@ class WorkerReader(DataSourceReader):
 class AnyStreamReader(DataSourceStreamReader):
     """Reads on and on."""
 
-    def __init__(self, read: StreamRead) -> None:
+    def __init__(self, read: StreamRead | StreamReads) -> None:
         self._stream = read
         self._read = Shipped(_READER, read.task)
 
@@ -150,7 +151,7 @@ if HAS_ADMISSION_CONTROL:
     class LimitedStreamReader(AnyStreamReader, SupportsTriggerAvailableNow):
         """Reads on and on, so many offsets at a time; knows how to stop at what there is."""
 
-        def __init__(self, read: StreamRead, limit: int | None) -> None:
+        def __init__(self, read: StreamRead | StreamReads, limit: int | None) -> None:
             super().__init__(read)
             self._limit = limit
 

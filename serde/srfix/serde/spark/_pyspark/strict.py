@@ -26,6 +26,7 @@ BEYOND_PYTHON: Final = (
 
 _DAYS: Final = (-719_162, 2_932_896)
 """0001-01-01 and 9999-12-31, in days since 1970."""
+_LOCAL: Final = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
 _MICROSECONDS: Final = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)
 
 
@@ -45,6 +46,8 @@ def _of(type_: ColumnType, value: Column) -> Column | None:
             return _or_null(F.unix_date(value).between(*_DAYS))
         case ScalarType.TIMESTAMP:
             return _or_null(F.unix_micros(value).between(*_MICROSECONDS))
+        case ScalarType.TIMESTAMP_NTZ:
+            return _or_null(value.between(*(F.lit(text).cast("timestamp_ntz") for text in _LOCAL)))
         case Array(items):
             return _of_items(items, value)
         case Map(values, keys):
@@ -73,7 +76,7 @@ def _of_items(type_: ColumnType, values: Column) -> Column | None:
         case ScalarType.STRING:
             # A comma ends whatever a broken character has begun.
             return _or_null(_is_utf8(F.array_join(values, ",")))
-        case ScalarType.DATE | ScalarType.TIMESTAMP:
+        case ScalarType.DATE | ScalarType.TIMESTAMP | ScalarType.TIMESTAMP_NTZ:
             return _all((_of(type_, F.array_min(values)), _of(type_, F.array_max(values))))
     if _of(type_, F.lit(None)) is None:
         return None

@@ -1,0 +1,126 @@
+"""Payloads of several topics in one frame: each row is read by its topic's plan, and the frame is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
+
+from srfix.serde.batches import Reason
+from srfix.serde.columns import spark_schema
+from srfix.serde.errors import UsageError
+from srfix.serde.spark._frame_types import quoted
+from srfix.serde.spark._pyspark.counts import count_columns, default_columns
+from srfix.serde.spark._pyspark.engines import Decoding
+from srfix.serde.spark._pyspark.frames import check_payloads, decode_frame, failure, metrics_name
+from srfix.serde.spark._pyspark.types import struct_type
+from srfix.serde.spark.interface import OnBadRow, reason_columns
+from srfix.serde.spark.plan import ReadPlan
+from srfix.serde.spark.topics import TopicPlans
+
+__all__ = ["decode_topics"]
+
+_PART: Final = "_srfix_topic_"
+_NO_PLAN: Final = (
+    "The read has no plan for this topic. Plan it (plan_read), give that plan with the others, and start again: a stream goes "
+    "on from its checkpoint."
+)
+
+
+def decode_topics(
+    df: DataFrame,
+    plans: TopicPlans,
+    decoding_of: Callable[[ReadPlan], Decoding],
+    *,
+    column: str | None,
+    on_error: OnBadRow,
+    observe: str | Observation | None,
+) -> DataFrame:
+    """See `reading.from_registry`. Each plan is given the payloads of its topics, and null for the others, which costs it
+    next to nothing."""
+    role, names = plans.role, reason_columns(plans.role)
+    column = role.value if column is None else column
+    _check_topic(df)
+    shared = plans.shared
+    of = [F.col("topic").isin(*topics) for _, topics in shared]
+    parts = [f"{_PART}{number}" for number in range(len(shared))]
+    check_payloads(df, column, (*parts, names.tombstone, names.reason, names.message, names.payload))
+    # What is counted or kept is told by the reasons; where neither is, bad rows raise as they are read.
+    inner: OnBadRow = "fail" if on_error == "fail" and observe is None else "quarantine"
+    rows, payload = df, F.col(quoted(column))
+    for (plan, _), part, is_its in zip(shared, parts, of, strict=True):
+        rows = decode_frame(
+            rows.withColumn(part, F.when(is_its, payload)),
+            plan,
+            decoding_of(plan),
+            column=part,
+            on_error=inner,
+            observe=None,
+            counts_unasked=False,
+        )
+        told = (names.tombstone, names.reason, names.message, names.payload)
+        rows = rows.withColumnsRenamed({name: part + name for name in told if name in rows.columns})
+    is_planned = F.coalesce(F.col("topic").isin(*plans.by_topic), F.lit(False))
+    is_unplanned = payload.isNotNull() & ~is_planned
+    row = F.coalesce(*(_row(plan, plans, part) for (plan, _), part in zip(shared, parts, strict=True)))
+    added = {names.tombstone: payload.isNull() | _by_topic(of, parts, names.tombstone, F.lit(False))}
+    reason = message = F.lit(None).cast("string")
+    if inner == "quarantine":
+        is_null = F.when(payload.isNull(), F.lit(Reason.TOMBSTONE.value))
+        reason = F.coalesce(is_null, _by_topic(of, parts, names.reason, F.lit(Reason.NO_PLAN.value)))
+        message = _by_topic(of, parts, names.message, F.when(is_unplanned, F.lit(_NO_PLAN)))
+        if observe is not None:
+            rows = rows.observe(observe, *count_columns(reason, payload, is_of_topics=True))
+        elif df.isStreaming and on_error != "fail":
+            rows = rows.observe(metrics_name(df, role, plans.name), *default_columns(reason))
+    if on_error == "quarantine":
+        bad = F.when(is_unplanned, payload)
+        kept = F.coalesce(*(F.col(part + names.payload) for part in parts), bad)
+        added = {names.reason: reason, names.message: message, names.payload: kept} | added
+    if on_error == "fail":
+        words = F.lit(f"{Reason.NO_PLAN.value}: {_NO_PLAN}")
+        is_bad = is_unplanned
+        if inner == "quarantine":
+            is_bad = reason.isNotNull() & (reason != Reason.TOMBSTONE.value)
+            words = F.concat(reason, F.lit(": "), F.coalesce(message, F.lit("no more is known.")))
+        raised = F.raise_error(failure(df.columns, role, words))
+        # Both, as in `frames`: for whoever never looks at the row, and for filters on the row.
+        rows = rows.where(F.when(is_bad, raised.cast("boolean")).otherwise(F.lit(True)))
+        row = F.when(is_bad, raised.cast(struct_type(spark_schema(plans.columns)))).otherwise(row)
+    ours = [name for name in rows.columns if name.startswith(_PART)]
+    return rows.withColumns({column: row} | added).drop(*ours)
+
+
+def _row(plan: ReadPlan, plans: TopicPlans, part: str) -> Column:
+    """A plan's row, with the columns of all of them."""
+    if plan.columns == plans.columns:
+        return F.col(part)
+    own = {column.name for column in plan.columns}
+    types = struct_type(spark_schema(plans.columns))
+    fields = [
+        F.col(part).getField(field.name).alias(field.name)
+        if field.name in own
+        else F.lit(None).cast(field.dataType).alias(field.name)
+        for field in types.fields
+    ]
+    return F.when(F.col(part).isNotNull(), F.struct(*fields))
+
+
+def _by_topic(of: Sequence[Column], parts: Sequence[str], name: str, otherwise: Column) -> Column:
+    """What the row's own plan says: to the others it is a tombstone."""
+    chosen = F.when(of[0], F.col(parts[0] + name))
+    for is_its, part in zip(of[1:], parts[1:], strict=True):
+        chosen = chosen.when(is_its, F.col(part + name))
+    return chosen.otherwise(otherwise)
+
+
+def _check_topic(df: DataFrame) -> None:
+    fields = [field for field in df.schema.fields if field.name == "topic"]
+    if len(fields) != 1 or not isinstance(fields[0].dataType, StringType):
+        raise UsageError(
+            "Plans of several topics read each row by its topic, and the frame has no column 'topic' of strings, or several. "
+            "Spark's Kafka source has one: keep it until the rows are read."
+        )

@@ -1,0 +1,160 @@
+"""TIMESTAMP_NTZ, what a clock without a zone shows: from and to `local-timestamp-…`, by every engine, in any session's zone.
+
+| the writer's type | TIMESTAMP_NTZ |
+|---|---|
+| local-timestamp-millis, -micros | what it says |
+| local-timestamp-nanos | what it says, in whole microseconds |
+| timestamp-…, a plain number | refused when planning: an instant is on every clock another time |
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.errors import ColumnError, EngineRefusedError
+from srfix.serde.interface import SerdeContext
+from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.models import Schema
+from srfix.serde.resolve import ById
+from srfix.serde.serializer import AvroSerializer
+from srfix.serde.spark import NEWEST, from_registry, plan_read, plan_write, to_registry
+from srfix.serde.spark.interface import Engine
+from tests.spark.reading_world import ENGINES, EngineCase, frame
+from tests.spark.source_world import Topic
+
+GAP = datetime.datetime(2024, 3, 10, 2, 30, 0, 123_000)
+"""No clock of New York showed this: there it went from 2:00 to 3:00."""
+TIMES = (GAP, datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999_000), None)
+
+
+@pytest.fixture(params=["UTC", "America/New_York"])
+def zoned(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """A session in a zone."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", request.param)
+    yield spark
+    spark.conf.set("spark.sql.session.timeZone", before or "UTC")
+
+
+@pytest.fixture
+def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
+    with RegistryClient(registry.url) as client:
+        yield client
+
+
+def schema_of(logical: str) -> str:
+    type_ = {"type": "long", "logicalType": logical}
+    fields = [
+        {"name": "SEEN", "type": ["null", type_], "default": None},
+        {"name": "ALL", "type": {"type": "array", "items": type_}, "default": []},
+    ]
+    return json.dumps({"type": "record", "name": "R", "fields": fields})
+
+
+@pytest.mark.parametrize("case", ENGINES, ids=str)
+@pytest.mark.parametrize("logical", ["local-timestamp-millis", "local-timestamp-micros"])
+def test_local_times_are_read_as_they_were_written(
+    zoned: SparkSession, client: RegistryClient, case: EngineCase, logical: str
+) -> None:
+    write = AvroSerializer.for_schema(client, schema_of(logical))
+    rows = [{"SEEN": one, "ALL": [two for two in TIMES if two is not None]} for one in TIMES]
+    payloads = [write(row, SerdeContext("users")) for row in rows]
+    for columns in ("SEEN timestamp_ntz, `ALL` array<timestamp_ntz>", NEWEST):
+        plan = plan_read(client, "users", columns)
+        read = from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix)
+        df = frame(zoned, payloads).transform(read).select("offset", "value.*")
+        assert dict(df.dtypes)["SEEN"] == "timestamp_ntz"
+        assert [(row["SEEN"], row["ALL"]) for row in df.orderBy("offset").collect()] == [
+            (row["SEEN"], row["ALL"]) for row in rows
+        ]
+
+
+def test_nanoseconds_are_read_where_they_are_whole_microseconds(spark: SparkSession, client: RegistryClient) -> None:
+    write = AvroSerializer.for_schema(client, schema_of("local-timestamp-nanos"))
+    payloads = [write({"SEEN": number, "ALL": []}, SerdeContext("users")) for number in (5_000, 5_001)]
+    plan = plan_read(client, "users", "SEEN timestamp_ntz")
+    with pytest.raises(EngineRefusedError, match="a TIMESTAMP_NTZ holds whole microseconds"):
+        frame(spark, payloads).transform(from_registry(plan, engine="jvm"))
+    df = frame(spark, payloads).transform(from_registry(plan, on_error="quarantine")).orderBy("offset")
+    assert [(row["value"], row["_srfix_reason"]) for row in df.collect()] == [
+        (Row(SEEN=datetime.datetime(1970, 1, 1, 0, 0, 0, 5)), None),
+        (None, "OVERFLOW"),
+    ]
+
+
+@pytest.mark.parametrize("type_", ['{"type":"long","logicalType":"timestamp-micros"}', '"long"'])
+def test_an_instant_and_a_plain_number_are_refused_when_planning(client: RegistryClient, type_: str) -> None:
+    text = f'{{"type":"record","name":"R","fields":[{{"name":"SEEN","type":{type_}}}]}}'
+    client.register("users-value", Schema(text=text))
+    with pytest.raises(ColumnError, match=r"^The column SEEN cannot be read from topic 'users', schema id 1: "):
+        plan_read(client, "users", "SEEN timestamp_ntz")
+
+
+@pytest.mark.parametrize("engine", ["jvm", "arrow"])
+class TestWriting:
+    ROWS = (
+        "SELECT * FROM VALUES (1L, TIMESTAMP_NTZ'2024-03-10 02:30:00.123'), (2L, NULL), "
+        "(3L, TIMESTAMP_NTZ'0001-01-01 00:00:00'), (4L, TIMESTAMP_NTZ'9999-12-31 23:59:59.999') AS t(id, seen)"
+    )
+
+    def written(self, spark: SparkSession, plan: object, engine: Engine, client: RegistryClient) -> list[object]:
+        df = spark.sql(self.ROWS).transform(to_registry(plan, engine=engine))  # type: ignore[arg-type]
+        read = AvroDeserializer(ById(client), columns="ID bigint, SEEN timestamp_ntz")
+        rows = [read(bytes(row["value"]), SerdeContext("users")) for row in df.orderBy("id").collect()]
+        return [row["SEEN"] for row in rows if isinstance(row, dict)]
+
+    def test_a_frames_own_types_are_local_microseconds(
+        self, zoned: SparkSession, client: RegistryClient, engine: Engine
+    ) -> None:
+        plan = plan_write(client, "users", zoned.sql(self.ROWS).schema)
+        assert plan.schema is not None
+        assert '"logicalType":"local-timestamp-micros"' in plan.schema.text
+        assert self.written(zoned, plan, engine, client) == [GAP, None, TIMES[1], TIMES[2]]
+
+    def test_under_milliseconds_a_finer_time_is_refused_unless_it_is_cut(
+        self, zoned: SparkSession, client: RegistryClient, engine: Engine
+    ) -> None:
+        fields = [
+            {"name": "id", "type": "long"},
+            {"name": "seen", "type": ["null", {"type": "long", "logicalType": "local-timestamp-millis"}]},
+        ]
+        text = json.dumps({"type": "record", "name": "R", "fields": fields})
+        plan = plan_write(client, "users", schema=text)
+        assert self.written(zoned, plan, engine, client) == [GAP, None, TIMES[1], TIMES[2]]
+        finer = zoned.sql("SELECT 1L AS id, TIMESTAMP_NTZ'2024-03-10 02:30:00.123456' AS seen")
+        with pytest.raises(Exception, match=r"whole number of milliseconds|whole milliseconds"):
+            finer.transform(to_registry(plan, engine=engine)).collect()
+        cut = plan_write(client, "users", schema=text, cut_times=True)
+        (row,) = finer.transform(to_registry(cut, engine=engine)).collect()
+        read = AvroDeserializer(ById(client), columns="SEEN timestamp_ntz")
+        assert read(bytes(row["value"]), SerdeContext("users")) == {"SEEN": GAP}
+
+    def test_an_instant_is_not_written_as_one_nor_one_as_an_instant(
+        self, spark: SparkSession, client: RegistryClient, engine: Engine
+    ) -> None:
+        local = plan_write(client, "users", "SEEN timestamp_ntz")
+        instants = plan_write(client, "others", "SEEN timestamp")
+        for plan, literal in ((local, "TIMESTAMP'2024-01-01'"), (instants, "TIMESTAMP_NTZ'2024-01-01'")):
+            with pytest.raises(Exception, match=r"which is not written as|datetime with"):
+                spark.sql(f"SELECT {literal} AS seen").transform(to_registry(plan, engine=engine)).collect()
+
+
+def test_the_source_without_jars_reads_and_writes_them(
+    spark: SparkSession, broker: KraftBroker, registry: FixtureRegistry
+) -> None:
+    topic = Topic.created(broker, registry, partitions=1)
+    df = spark.sql(f"SELECT 1L AS ID, TIMESTAMP_NTZ'2024-03-10 02:30:00.123' AS SEEN, '{uuid4()}' AS NAME")
+    df.write.format("srfix").options(**topic.least).mode("append").save()
+    for more in ({}, {"columns": "ID bigint, SEEN timestamp_ntz, NAME string"}):
+        read = spark.read.format("srfix").options(**topic.least, **more).load()
+        assert dict(read.dtypes)["SEEN"] == "timestamp_ntz"
+        assert read.select("ID", "SEEN").collect() == [Row(ID=1, SEEN=GAP)]
