@@ -176,7 +176,7 @@ def test_a_json_schema_ends_in_rows_or_in_a_sentence(
 )
 @pytest.mark.parametrize("form", ["avro", "json_sr", "json"])
 def test_what_is_to_be_encoded_is_read_with_the_same_care(columns: str, row: str, form: str) -> None:
-    good = "{}"
+    good = '{"A": null}'
     done = attack("encode", "--format", form, "--columns", columns, stdin=f"{good}\n{row}\n{good}\n".encode())
     judge(done, codes=(0, 1, 2), peak=PEAK)
     assert len(done.err) < 20_000

@@ -6,6 +6,7 @@ The JSON texts are what `StructType.json()` of Spark 4.2 writes (sorted keys); `
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -110,7 +111,14 @@ class TestColumnsFromSpark:
 
         assert columns_from_spark(StructType()) == (Column("F0", DATE),)
         assert columns_from_spark(json.dumps(struct("date"))) == (Column("F0", DATE),)
-        assert "pyspark" not in sys.modules
+
+    def test_pyspark_is_not_imported_for_it(self) -> None:
+        # In a process of its own: another test of this one may have imported it.
+        code = (
+            "import sys; from srfix.serde.columns import columns_from_spark; "
+            f"columns_from_spark({json.dumps(struct('date'))!r}); sys.exit('pyspark' in sys.modules)"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
 
     @pytest.mark.parametrize(
         "schema",

@@ -49,8 +49,8 @@ BARE = {
     "PriorityQueue", "allocate_lock",
 }  # fmt: skip
 """Calls that make what a forked child cannot use."""
-ON_THE_DRIVER = {("serde/srfix/serde/spark/progress.py", "watch_jobs")}
-"""A bar in a notebook: its event ends with the call that made it, whose thread is gone in a child."""
+ON_THE_DRIVER = {("serde/srfix/serde/spark/progress.py", "watch_jobs"), ("serde/srfix/serde/spark/_asked.py", "Asked")}
+"""A bar in a notebook, and what asks for a plan: each ends with the call that made it, whose thread is gone in a child."""
 CONNECTIONS = {
     "Session",
     "BoundedSession",

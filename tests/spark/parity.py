@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -17,10 +17,10 @@ from srfix.serde.interface import SerdeContext, Value
 from srfix.serde.spark import ReadPlan
 from srfix.serde.spark._jvm_read import JvmRead, jvm_read
 from srfix.serde.spark._pyspark.arrow import arrow_decoded, decoded_type
-from srfix.serde.spark._pyspark.jvm import jvm_decoded
-from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
+from srfix.serde.spark._pyspark.columns import judged_payloads
+from srfix.serde.spark._pyspark.engines import Decoding
 
-__all__ = ["Compared", "Decoded", "Payloads", "compare"]
+__all__ = ["Compared", "Decoded", "Payloads", "compare", "jvm_decoded"]
 
 _PLANS_A_JOB = 12
 
@@ -69,14 +69,12 @@ def _job(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
     frame = spark.createDataFrame(rows, "i int, " + ", ".join(f"{name} binary" for name in names))
     reads = [_jvm(each.plan) for each in given]
     decoded: list[Column] = []
-    strict: dict[str, Column] = {}
     for name, each, read in zip(names, given, reads, strict=True):
         as_text = _with_texts(decoded_type(each.plan))
         decoded.append(arrow_decoded(each.plan, F.col(name)).cast(as_text).alias(f"arrow_{name}"))
         if read is not None:
-            decoded.append(jvm_decoded(read, F.col(name)).alias(f"jvm_{name}"))
-            strict[f"jvm_{name}"] = _strict(F.col(f"jvm_{name}"), each.plan).cast(as_text)
-    found = sorted(frame.select("i", *decoded).withColumns(strict).collect(), key=lambda row: int(row["i"]))
+            decoded.append(jvm_decoded(each.plan, F.col(name)).cast(as_text).alias(f"jvm_{name}"))
+    found = sorted(frame.select("i", *decoded).collect(), key=lambda row: int(row["i"]))
     for name, each, read in zip(names, given, reads, strict=True):
         expected = deserialize_many(
             each.payloads, SerdeContext(each.plan.topic), each.plan.deserializer(), on_error="quarantine"
@@ -92,13 +90,10 @@ def _job(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
             )
 
 
-def _strict(decoded: Column, plan: ReadPlan) -> Column:
-    """As frames are read (`frames.decode_frame`)."""
-    holds = is_pythons(plan.columns, decoded.getField("row"))
-    if holds is None:
-        return decoded
-    bad = F.struct(F.lit(None).alias("row"), F.lit(Reason.DECODE_FAILED.value).alias("reason"), F.lit(BEYOND_PYTHON))
-    return F.when(holds, decoded).otherwise(bad.cast(decoded_type(plan)))
+def jvm_decoded(plan: ReadPlan, payload: Column, fallback: Callable[[Column], Column] | None = None) -> Column:
+    """`struct<row, reason, message>` by the jvm engine, as a column's."""
+    judged = judged_payloads(Decoding(plan=plan, read=jvm_read(plan), fallback=fallback), payload)
+    return F.get(F.transform(judged, lambda one: one.dropFields("payload")), F.lit(0))
 
 
 def _jvm(plan: ReadPlan) -> JvmRead | None:

@@ -17,7 +17,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.errors import EngineRefusedError, ResolveError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.spark._jvm_read import AFTER, jvm_read
-from srfix.serde.spark._pyspark.jvm import jvm_decoded, require_avro
+from srfix.serde.spark._pyspark.jvm import require_avro
 from srfix.serde.spark.interface import OnBadRow, PlannedRefusal
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.spark.reading import from_registry
@@ -26,6 +26,7 @@ from tests.bench import spark_data
 from tests.bench.spark_by_hand import decode_with_from_avro
 from tests.serde.spark.jvm_plans import Json, array, entries, enum, logical, plan_of, planned, record
 from tests.spark.jvm_writers import Writers, payload_of
+from tests.spark.parity import jvm_decoded
 
 COLUMNS = """
     A BOOLEAN, B INT, C BIGINT, D DOUBLE, E STRING, F BYTES, G DATE, H TIMESTAMP, I DECIMAL(10, 2), J DECIMAL(30, 6),
@@ -38,7 +39,7 @@ COLUMNS = """
 def decoded(spark: SparkSession, plan: ReadPlan, payloads: Sequence[bytes | None]) -> list[dict[str, Any]]:
     """What the engine makes of payloads, in their order."""
     frame = spark.createDataFrame(list(enumerate(payloads)), "i int, payload binary")
-    rows = frame.select("i", jvm_decoded(jvm_read(plan), F.col("payload")).alias("d")).collect()
+    rows = frame.select("i", jvm_decoded(plan, F.col("payload")).alias("d")).collect()
     return [row["d"].asDict(recursive=True) for row in sorted(rows, key=lambda row: cast("int", row["i"]))]
 
 
@@ -212,12 +213,12 @@ class TestFramesWithoutARow:
         ]
 
         def fallback(payload: Column) -> Column:
-            row = F.when(payload.isNotNull(), F.struct(F.length(payload).alias("A")))
+            row = F.lit(None).cast("struct<A: int>")
             found = F.struct(row.alias("row"), F.hex(payload).alias("reason"), F.lit("fallback").alias("message"))
             return F.when(payload.isNotNull(), found)
 
         frame = spark.createDataFrame(list(enumerate(payloads)), "i int, payload binary")
-        column = jvm_decoded(jvm_read(plan), F.col("payload"), fallback=fallback)
+        column = jvm_decoded(plan, F.col("payload"), fallback=fallback)
         made = [row["d"] for row in frame.select("i", column.alias("d")).orderBy("i").collect()]
         assert [row["reason"] for row in made[:4]] == ["TOMBSTONE", None, "DECODE_FAILED", "BAD_SCHEMA"]
         assert [(row["reason"], row["message"]) for row in made[4:]] == [
@@ -300,7 +301,7 @@ class TestTraps:
         }
         with settings(spark, **changed):
             frame = spark.createDataFrame([(payload,) for payload in payloads], "payload binary")
-            column = jvm_decoded(jvm_read(plan), F.col("payload"))
+            column = jvm_decoded(plan, F.col("payload"))
             rows = frame.select(column.getField("row").alias("r")).select(
                 F.unix_date("r.A"), F.unix_millis("r.B"), "r.C", F.to_json("r.D")
             )
@@ -316,11 +317,9 @@ class TestTraps:
 
     def test_what_was_decoded_once_is_filtered_behind_the_barrier(self, spark: SparkSession) -> None:
         plan = plan_of("A INT, B STRING", record(a="int", b="string"), record(A="long", b="string", c="int"))
-        frame = spark.createDataFrame([(frame_id(1, b"\2\2x"),)], "payload binary")
-        column = jvm_decoded(
-            jvm_read(plan_of("A BIGINT, B STRING", *[s.resolved.schema.text for s in plan.schemas])), F.col("payload")
-        )
-        rows = frame.select(column.alias("d")).select(F.inline(F.array("d"))).where("row.A > 0 AND row.B <> ''")
+        frame = spark.createDataFrame([(frame_id(1, b"\2\2x"),)], "value binary")
+        plan = plan_of("A BIGINT, B STRING", *[s.resolved.schema.text for s in plan.schemas])
+        rows = frame.transform(from_registry(plan, engine="jvm")).where("value.A > 0 AND value.B <> ''")
         text = _plan_of(rows)
         assert text.count("from_avro") == 2
         assert rows.count() == 1

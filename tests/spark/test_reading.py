@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
+from pyspark.sql import DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.broker._client import ProducedRecord
@@ -17,8 +17,8 @@ from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.batches import Reason
 from srfix.serde.errors import UsageError
 from srfix.serde.spark import bad_rows, from_registry, good_rows, read_stream, read_topic
+from srfix.serde.spark._pyspark import engines
 from srfix.serde.spark._pyspark.arrow import decoded_type
-from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.frames import decode_frame
 from srfix.serde.spark.interface import Engine, OnBadRow
 from srfix.serde.subjects import Role
@@ -150,7 +150,9 @@ class TestBarrier:
         read = from_registry(world.plan(), on_error=on_error, workers_have_srfix=False)
         assert "Python" not in plan_text(frame(spark, [world.lower(1)]).transform(read))
 
-    def test_a_function_in_python_is_called_once_for_each_row(self, spark: SparkSession, world: World) -> None:
+    def test_a_function_in_python_is_called_once_for_each_row(
+        self, spark: SparkSession, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         calls = spark.sparkContext.accumulator(0)
 
         def decode(payload: bytes) -> tuple[tuple[int, str], None, None]:
@@ -160,13 +162,11 @@ class TestBarrier:
         plan = world.plan()
         stub = F.udf(decode, decoded_type(plan), useArrow=False)
 
-        def decoded(payload: Column, headers: Column | None, /, name: str | None = None) -> Column:
-            return stub(payload)
-
+        monkeypatch.setattr(engines, "arrow_decoded", lambda plan, payload, **_: stub(payload))
         df = decode_frame(
             frame(spark, [b"a", b"bb", b"ccc"]),
             plan,
-            Decoding(decoded=decoded, reads_headers=True),
+            engines.Decoding(plan=plan, read=None),
             column=None,
             on_error="fail",
             observe=None,

@@ -30,6 +30,7 @@ from srfix.fixtures.streams import (
 )
 from srfix.serde.subjects import ChangelogSubject, Role, Subject, Topic, changelog_topic, subject_for
 from srfix.serde.wire import frame_id
+from tests.stack.scene import without_what_is_made
 
 __all__ = ["ANN", "ANN_ROW", "COLUMNS", "KEY_COLUMNS", "World", "deserialize", "new_world", "serialize"]
 
@@ -129,13 +130,13 @@ def new_world(
     config: Mapping[str, str] | None = None,
     compatibility: str = "BACKWARD",
 ) -> Iterator[World]:
-    """A world whose names no other has."""
+    """A world whose names no other has, and whose topics go with it."""
     mark = uuid4().hex[:8]
     users, logins, enriched = (f"{name}-{mark}" for name in ("users", "logins", "enriched"))
-    broker.create_topic(users, config={"cleanup.policy": "compact"})
-    for topic in (logins, enriched):
-        broker.create_topic(topic)
-    with FixtureRegistry(compatibility=compatibility) as registry:
+    with without_what_is_made(broker), FixtureRegistry(compatibility=compatibility) as registry:
+        broker.create_topic(users, config={"cleanup.policy": "compact"})
+        for topic in (logins, enriched):
+            broker.create_topic(topic)
         writer_id = registry.seed(subject_for(users, Role.VALUE), USER_SCHEMA)
         key_writer_id = registry.seed(subject_for(users, Role.KEY), KEY_SCHEMA)
         registry.seed(subject_for(logins, Role.KEY), KEY_SCHEMA)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Final
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ from srfix.fixtures.broker import KraftBroker
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import TIMEOUT_S
 from tests.stack.compaction import COMPACT, configure, offsets, wait_until
+from tests.stack.scene import without_what_is_made
 from tests.stack.test_faults_broker_restarted import scanning, wait_until_it_reads
 
 pytestmark = pytest.mark.stack
@@ -54,8 +56,13 @@ def hash_of(key: bytes) -> int:
     return sum(key) % PARTITIONS
 
 
-def test_what_compaction_removes_under_a_census_does_not_change_the_live_keys(broker: KraftBroker) -> None:
-    log = Log(broker)
+@pytest.fixture
+def log(broker: KraftBroker) -> Iterator[Log]:
+    with without_what_is_made(broker):
+        yield Log(broker)
+
+
+def test_what_compaction_removes_under_a_census_does_not_change_the_live_keys(broker: KraftBroker, log: Log) -> None:
     with scanning(broker, topic=log.topic) as scan:
         wait_until_it_reads(scan.stderr, log.topic)
         # Held where it is: how long the broker takes to compact is nobody's promise.

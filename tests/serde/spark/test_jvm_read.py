@@ -27,13 +27,16 @@ MILLIS = logical("long", "timestamp-millis")
 A = "Schema id 1: column A ({}), writer type {}: "
 
 
+def decimal(precision: int, scale: int) -> Json:
+    return logical("bytes", "decimal", precision=precision, scale=scale)
+
+
 def rows_of(read: JvmRead, number: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
     """The records of a row in the writer's and the reader's schema of a shape."""
     shape = read.shapes[number]
     writer, reader = json.loads(shape.writer_schema), json.loads(shape.reader_schema)
     return tuple(
-        next(part["type"] for part in schema["fields"][0]["type"]["fields"] if part["name"] == "row")
-        for schema in (writer, reader)
+        next(part["type"] for part in schema["fields"] if part["name"] == "row") for schema in (writer, reader)
     )
 
 
@@ -53,15 +56,15 @@ class TestTheSchemas:
         read = jvm_read(plan_of("B STRING, A INT", record(a="int", junk=["null", "int", "string"], b="string")))
         writer, reader = rows_of(read)
         assert [(part["name"], part["type"]) for part in writer["fields"]] == [
-            ("f0", "int"),
+            ("A", "int"),
             ("f1", ["null", "int", "string"]),
-            ("f2", "string"),
+            ("B", "string"),
         ]
-        assert [(part["name"], part["type"]) for part in reader["fields"]] == [("f2", "string"), ("f0", "int")]
+        assert [(part["name"], part["type"]) for part in reader["fields"]] == [("B", "string"), ("A", "int")]
 
     def test_a_column_that_no_field_feeds_is_null(self) -> None:
         _, reader = rows_of(jvm_read(plan_of("A INT, NONE STRUCT<X INT>", record(a="int"))))
-        assert reader["fields"][1] == {"name": "none1", "type": "null", "default": None}
+        assert reader["fields"][1] == {"name": "NONE", "type": "null", "default": None}
 
     def test_records_are_projected_at_every_level(self) -> None:
         inner = record("I", x="int", Y="string")
@@ -74,6 +77,49 @@ class TestTheSchemas:
             ("none1", "null"),
             ("f0", "long"),
         ]
+
+    @pytest.mark.parametrize(
+        ("columns", "types"),
+        [
+            ("A BIGINT, B STRING, C DECIMAL(20, 2), D BOOLEAN", ("int", enum("x"), decimal(20, 2), "boolean")),
+            ("A DATE, B TIMESTAMP, C DOUBLE, D BYTES", ("int", MILLIS, "float", fixed(3))),
+            ("A ARRAY<BIGINT>, B MAP<STRING, DOUBLE>", (array("int"), {"type": "map", "values": "double"})),
+            ("A INT, NONE STRING, NOT1 DECIMAL(9, 2), NOR2 TIMESTAMP", ("int",)),
+        ],
+    )
+    def test_what_is_read_under_the_columns_names_and_types_needs_no_cast(
+        self, columns: str, types: tuple[Json, ...]
+    ) -> None:
+        (shape,) = jvm_read(plan_of(columns, record(**dict(zip("abcd", types, strict=False))))).shapes
+        assert shape.is_exact
+
+    @pytest.mark.parametrize(
+        ("columns", "types"),
+        [
+            ("A STRING", ("int",)),
+            ("A STRING", ("boolean",)),
+            ("A DECIMAL(10, 2)", (decimal(9, 1),)),
+            ("A DECIMAL(5, 2)", (decimal(5, 2),)),  # read with more digits, and looked at
+            ("A STRUCT<X INT>", (record("I", x="int"),)),
+            ("A ARRAY<STRING>", (array("int"),)),
+            ("A MAP<STRING, STRING>", ({"type": "map", "values": "long"},)),
+            ("A MAP<STRING, INT>", (entries("string", "int"),)),
+            ("A INT, B ARRAY<INT>", ("int",)),
+        ],
+    )
+    def test_what_is_read_as_another_type_is_cast(self, columns: str, types: tuple[Json, ...]) -> None:
+        (shape,) = jvm_read(plan_of(columns, record(**dict(zip("abcd", types, strict=False))))).shapes
+        assert not shape.is_exact
+
+    @pytest.mark.parametrize(
+        ("columns", "fields"), [("`a-b` INT", ("a-b",)), ("a INT, A INT", ("a", "A")), ("A INT, f0 INT", ("A", "f0"))]
+    )
+    def test_so_is_what_cannot_be_read_under_the_columns_names(self, columns: str, fields: tuple[str, ...]) -> None:
+        schema: Json = {"type": "record", "name": "R", "fields": [{"name": name, "type": "int"} for name in fields]}
+        columns = columns.replace("f0", "`f0`").replace("a INT, A", "`a` INT, A")
+        read = jvm_read(plan_of(columns, schema, case_rule=CaseRule.EXACT))
+        assert not read.shapes[0].is_exact
+        assert {part["name"] for part in rows_of(read)[0]["fields"]} == {f"f{n}" for n in range(len(fields))}
 
     def test_schemas_that_differ_in_names_alone_are_one_shape(self) -> None:
         lower, upper = record("a.Lower", id="long", name="string"), record("b.Upper", ID="long", NAME="string")
@@ -114,15 +160,12 @@ class TestTheSchemas:
 
     def test_behind_the_row_a_reader_knows_one_choice_of_each(self) -> None:
         shape = jvm_read(plan_of("A INT", record(a="int"))).shapes[0]
-        payload, end, mark = json.loads(shape.writer_schema)["fields"]
-        unions = [part["type"] for part in payload["type"]["fields"] if part["name"] in ("reason", "message")]
-        unions.append(end["type"])
-        assert all(branches[-1] == "null" for branches in unions)
-        assert not {"null", "string", "bytes"} & {one for branches in unions for one in branches[:-1]}
-        choices = [*unions, mark["type"]["symbols"]]
-        assert bytes(2 * (len(some) - 1) for some in choices) == AFTER
-        known = json.loads(shape.reader_schema)["fields"][2]["type"]
-        assert (known["name"], known["symbols"]) == (mark["type"]["name"], choices[-1][-1:])
+        written, known = (json.loads(text)["fields"] for text in (shape.writer_schema, shape.reader_schema))
+        assert [part["name"] for part in written[:2]] == ["f", "row"]
+        assert all(part["type"][-1] == "null" for part in written[2:])
+        assert not {"null", "string", "bytes"} & {one for part in written[2:] for one in part["type"][:-1]}
+        assert bytes(2 * (len(part["type"]) - 1) for part in written[2:]) == AFTER
+        assert known[1:] == [{"name": part["name"], "type": ["null"]} for part in written[2:]]
 
     def test_fewer_bytes_left_over_cannot_look_like_those_behind(self) -> None:
         assert AFTER[0] not in AFTER[1:]
@@ -205,7 +248,7 @@ class TestAcceptedTypes:
     def test_a_decimal_of_few_digits_in_bytes_is_read_with_more_and_looked_at(self) -> None:
         read = jvm_read(plan_of("A DECIMAL(5, 2)", record(a=logical("bytes", "decimal", precision=5, scale=1))))
         assert reader_types(read)[0]["precision"] == 19
-        assert read.shapes[0].fix == OfFields(fields=(("f0", Bounds(low=-1000, high=1000)),))
+        assert read.shapes[0].fix == OfFields(fields=(("A", Bounds(low=-1000, high=1000)),))
 
     def test_a_decimal_in_eight_bytes_needs_no_look(self) -> None:
         read = jvm_read(plan_of("A DECIMAL(5, 2)", record(a=logical(fixed(8), "decimal", precision=5, scale=2))))
@@ -218,7 +261,7 @@ class TestAcceptedTypes:
         schema = record(a=array({"type": "map", "values": ["null", time]}))
         read = jvm_read(plan_of("A ARRAY<MAP<STRING, BIGINT>>", schema))
         within = Bounds(low=-1, high=86_400_001)
-        assert read.shapes[0].fix == OfFields(fields=(("f0", OfItems(items=OfValues(values=within))),))
+        assert read.shapes[0].fix == OfFields(fields=(("A", OfItems(items=OfValues(values=within))),))
 
     def test_what_is_looked_at_in_one_schema_is_not_in_another_of_the_same_types(self) -> None:
         """A time of day and a plain int are the same text to Spark: as one shape, the plain ints out of a day were bad."""
@@ -233,7 +276,7 @@ class TestAcceptedTypes:
             plan_of("A MAP<STRING, INT>, B INT", record(a=["null", entries(["null", "string"], "int")], b="int"))
         )
         fix = read.shapes[0].fix
-        assert fix == OfFields(fields=(("f0", Entries(key="key", value="value", values=None)), ("f1", None)))
+        assert fix == OfFields(fields=(("A", Entries(key="key", value="value", values=None)), ("B", None)))
         assert makes(fix)
 
 
@@ -442,16 +485,16 @@ class TestVerdicts:
 
     def test_the_later_field_wins_under_ksqldbs_rule(self) -> None:
         read = jvm_read(plan_of("A INT", record(A="int", a="int"), case_rule=CaseRule.KSQLDB))
-        assert rows_of(read)[1]["fields"] == [{"name": "f1", "type": "int"}]
+        assert [part["name"] for part in rows_of(read)[0]["fields"]] == ["f0", "A"]
 
     @pytest.mark.parametrize(
         ("rule", "expected"),
-        [(CaseRule.UNIQUE, "f1"), (CaseRule.EXACT, "f1"), (CaseRule.KSQLDB, "f2"), (CaseRule.KSQLDB_2020, "f2")],
+        [(CaseRule.UNIQUE, 1), (CaseRule.EXACT, 1), (CaseRule.KSQLDB, 2), (CaseRule.KSQLDB_2020, 2)],
     )
-    def test_each_rule_is_the_deserializers(self, rule: CaseRule, expected: str) -> None:
+    def test_each_rule_is_the_deserializers(self, rule: CaseRule, expected: int) -> None:
         schema = record(Id="int", ID="int", id="int")
-        (field,) = rows_of(jvm_read(plan_of("ID INT", schema, case_rule=rule)))[1]["fields"]
-        assert field["name"] == expected
+        fields = rows_of(jvm_read(plan_of("ID INT", schema, case_rule=rule)))[0]["fields"]
+        assert [part["name"] for part in fields].index("ID") == expected
 
     def test_a_schema_of_another_type_is_a_bad_schema(self) -> None:
         (verdict,) = jvm_read(plan_of("A INT", planned(5, {"type": "object"}, schema_type="JSON"))).verdicts

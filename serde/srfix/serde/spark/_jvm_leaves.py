@@ -33,7 +33,7 @@ from srfix.serde._time_units import MICROS, MILLIS, TimeUnit
 from srfix.serde.formats._avro_schema import AvroNode
 from srfix.serde.spark._jvm_fixes import Bounds, Fix
 
-__all__ = ["Leaf", "Unfit", "leaf"]
+__all__ = ["Leaf", "Unfit", "leaf", "reader_of"]
 
 _MAX_PRECISION: Final = 38
 _LONG_DIGITS: Final = 18
@@ -58,6 +58,16 @@ _NUMBERS: Final[dict[tuple[ConnectType, ScalarType], object]] = {
     (ConnectType.BOOLEAN, ScalarType.BOOLEAN): "boolean",
     (ConnectType.BOOLEAN, ScalarType.STRING): "boolean",
 }
+_OF_COLUMNS: Final[dict[ScalarType, object]] = {
+    ScalarType.BOOLEAN: "boolean",
+    ScalarType.INTEGER: "int",
+    ScalarType.BIGINT: "long",
+    ScalarType.DOUBLE: "double",
+    ScalarType.STRING: "string",
+    ScalarType.BYTES: "bytes",
+    ScalarType.DATE: _DATE,
+    ScalarType.TIMESTAMP: _MICROS,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +78,8 @@ class Leaf:
     """The reader's type in Avro's JSON; None is the writer's own."""
     fix: Fix | None = None
     """What is left to do."""
+    is_exact: bool = True
+    """Spark makes the column's own type of it; else a cast does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +116,19 @@ def leaf(
         if unit.per_second == MICROS:
             return Leaf(reader=_MICROS)
         return Unfit("a TIMESTAMP holds whole microseconds, and each value must be looked at")
-    if name == TIME_NAME:
-        return _of_time(reader)
-    return Leaf(reader=reader)
-
-
-def _of_time(reader: object) -> Leaf | Unfit:
+    is_exact = column is not ScalarType.STRING
+    if name != TIME_NAME:
+        return Leaf(reader=reader, is_exact=is_exact)
     if not isinstance(reader, str):
         return Unfit("a time of day is taken as days or milliseconds since 1970, and cannot be looked at any more then")
-    return Leaf(reader=reader, fix=Bounds(low=-1, high=_DAY_MS + 1))
+    return Leaf(reader=reader, fix=Bounds(low=-1, high=_DAY_MS + 1), is_exact=is_exact)
+
+
+def reader_of(type_: ScalarType | Decimal) -> object | None:
+    """A type of Avro that Spark reads as the column's; None if there is none."""
+    if isinstance(type_, Decimal):
+        return {"type": "bytes", "logicalType": "decimal", "precision": type_.precision, "scale": type_.scale}
+    return _OF_COLUMNS.get(type_)
 
 
 def _decimal(node: AvroNode, column: Decimal) -> Leaf | Unfit:
@@ -131,12 +147,13 @@ def _decimal(node: AvroNode, column: Decimal) -> Leaf | Unfit:
     # Numbers of more digits than these fail in Spark by themselves.
     is_cut = digits <= _LONG_DIGITS and (node.kind == "bytes" or node.size > _LONG_BYTES)
     if not is_cut and digits >= max(scale, 1):
-        return Leaf(reader=_decimal_type(node, digits, scale))
+        is_exact = (digits, scale) == (column.precision, column.scale)
+        return Leaf(reader=_decimal_type(node, digits, scale), is_exact=is_exact)
     precision = max(_LONG_DIGITS + 1, scale)
     if precision > widest:
         return Unfit(f"a fixed type of {node.size} bytes has {widest} digits, and {precision} are needed to check it")
     bound = 10 ** (column.precision - column.scale)
-    return Leaf(reader=_decimal_type(node, precision, scale), fix=Bounds(low=-bound, high=bound))
+    return Leaf(reader=_decimal_type(node, precision, scale), fix=Bounds(low=-bound, high=bound), is_exact=False)
 
 
 def _decimal_type(node: AvroNode, precision: int, scale: int) -> dict[str, object]:

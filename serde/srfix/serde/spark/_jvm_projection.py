@@ -2,19 +2,22 @@
 
 Names are not in the bytes, so both are made anew with names of our own: what letters a writer uses, and where it repeats
 itself, is no matter to Spark, and writers that differ in names alone are one. The reader's record has its fields in the
-columns' order; a cast by position names them.
+columns' order. At the root they are called as the columns are, where Avro has such names: what is read then is the row. Else,
+and below, a cast by position names them (`Projected.is_exact`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde._connect_coercions import incompatible
 from srfix.serde._time_units import reads_units, refusal_in_unit
-from srfix.serde.casing import CaseRule
+from srfix.serde.casing import CaseRule, are_distinct
 from srfix.serde.errors import IncompatibleTypeError
 from srfix.serde.formats._avro_columns import map_entry_types
 from srfix.serde.formats._avro_leaves import connect_type, unit_of
@@ -22,7 +25,7 @@ from srfix.serde.formats._avro_plan import connect_default, defaulted, place
 from srfix.serde.formats._avro_schema import AvroField, AvroNode, analyse, describe, nullable_branch
 from srfix.serde.spark._jvm_defaults import default_of
 from srfix.serde.spark._jvm_fixes import Entries, Fix, OfFields, OfItems, OfValues
-from srfix.serde.spark._jvm_leaves import Unfit, leaf
+from srfix.serde.spark._jvm_leaves import Unfit, leaf, reader_of
 
 __all__ = ["Json", "Projected", "Unrepresentable", "project", "record"]
 
@@ -32,6 +35,8 @@ Json: TypeAlias = object
 _MAX_LEVELS: Final = 100
 _MAX_TYPES: Final = 5_000
 _MAX_FIXED_BYTES: Final = 2**24
+_AVRO_NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_OUR_NAME: Final = re.compile("f[0-9]+")
 
 
 class Unrepresentable(Exception):
@@ -52,6 +57,19 @@ class Projected:
     """The same for the reader."""
     fix: Fix | None = None
     """What neither Avro's resolution nor a cast does."""
+    is_exact: bool = False
+    """Spark makes the column's type of it, names and all, but for what may be null: no cast is needed."""
+
+
+# Void casts to everything.
+_VOID: Final = Projected(writer="null", reader="null")
+
+
+def _nothing(type_: ColumnType) -> Projected:
+    """How a column is read that nothing feeds."""
+    if not isinstance(type_, ScalarType | Decimal) or (reader := reader_of(type_)) is None:
+        return _VOID
+    return Projected(writer="null", reader=["null", reader], is_exact=True)
 
 
 def project(root: AvroNode, columns: Columns, case_rule: CaseRule, *, wrapped: bool) -> Projected:
@@ -69,11 +87,23 @@ def project(root: AvroNode, columns: Columns, case_rule: CaseRule, *, wrapped: b
             "it has an array of items that take no bytes: a few bytes would make Spark build millions"
         )
     projection = _Projection(case_rule)
+    names = _own_names(columns)
     if not wrapped:
-        return projection.bare(root, columns[0])
+        return projection.bare(root, columns[0], names)
     if root.kind != "record":
         raise Unrepresentable(f"the root is a {describe(root)}, not a record")
-    return projection.record(root, columns, "", level=0)
+    return projection.record(root, columns, "", level=0, names=names)
+
+
+def _own_names(columns: Columns) -> Mapping[str, str]:
+    """What the reader's fields at the root are called, by column: as the columns are. Empty if not all can be: Avro has no
+    such name, Spark would find two that differ in case alone, or it is one of ours."""
+    names = [column.name for column in columns]
+    if not all(_AVRO_NAME.fullmatch(name) and not _OUR_NAME.fullmatch(name) for name in names) or not are_distinct(
+        names
+    ):
+        return {}
+    return {name: name for name in names}
 
 
 class _Projection:
@@ -82,56 +112,74 @@ class _Projection:
         self._reads_units = reads_units(case_rule)
         self._names = 0
 
-    def bare(self, root: AvroNode, column: Column) -> Projected:
+    def bare(self, root: AvroNode, column: Column, names: Mapping[str, str]) -> Projected:
         if root.kind == "bytes":
             raise Unrepresentable("bare bytes are written without their length, which Spark looks for")
         part = self._column(root, column.type, "", level=0)
-        name = self._name()
+        name, field = self._name(), names.get(column.name, "f0")
         return Projected(
-            writer=record(name, [("f0", part.writer)]),
-            reader=record(name, [("f0", part.reader)]),
-            fix=None if part.fix is None else OfFields(fields=(("f0", part.fix),)),
+            writer=record(name, [(field, part.writer)]),
+            reader=record(name, [(field, part.reader)]),
+            fix=None if part.fix is None else OfFields(fields=((field, part.fix),)),
+            is_exact=bool(names) and part.is_exact,
         )
 
-    def record(self, node: AvroNode, columns: Columns, path: str, *, level: int) -> Projected:
+    def record(
+        self,
+        node: AvroNode,
+        columns: Columns,
+        path: str,
+        *,
+        level: int,
+        names: Mapping[str, str] = MappingProxyType({}),
+    ) -> Projected:
+        """
+        :param names: what fields that feed columns are called, by column; empty for names of ours.
+        """
         fed, reasons = self._fed(node, columns, path)
         name = self._name()
         writer: list[tuple[str, Json]] = []
         parts: dict[str, tuple[str, Projected]] = {}
         for number, field in enumerate(node.fields):
             column, counts = fed.get(field.name, (None, False))
+            field_name = f"f{number}"
             try:
                 part = None if column is None else self._field(field, column, path, counts=counts, level=level)
-                writer.append((f"f{number}", self._verbatim(field.node, level + 1) if part is None else part.writer))
+                if column is not None and part is not None and counts:
+                    field_name = names.get(column.name, field_name)
+                    parts[column.name] = field_name, part
+                writer.append((field_name, self._verbatim(field.node, level + 1) if part is None else part.writer))
             except Unrepresentable as error:
                 reasons += error.reasons
-                continue
-            if column is not None and part is not None and counts:
-                parts[column.name] = (f"f{number}", part)
         if reasons:
             raise Unrepresentable(*reasons)
+        defaults = {
+            column.name: self._default(field, column, path, level=level)
+            for field, column in defaulted(node, columns, tuple(parts), self._case_rule, path)
+        }
         fixes: list[tuple[str, Fix | None]] = []
         reader: list[Json] = []
+        is_exact = bool(names)
         for number, column in enumerate(columns):
             if column.name in parts:
                 field_name, part = parts[column.name]
                 reader.append({"name": field_name, "type": part.reader})
-                fixes.append((field_name, part.fix))
+            elif column.name in defaults:
+                part, default = defaults[column.name]
+                field_name = names.get(column.name, f"default{number}")
+                reader.append({"name": field_name, "type": part.reader, "default": default})
             else:
-                # Void casts to everything.
-                reader.append({"name": f"none{number}", "type": "null", "default": None})
-                fixes.append((f"none{number}", None))
-        numbers = {column.name: number for number, column in enumerate(columns)}
-        for field, column in defaulted(node, columns, tuple(parts), self._case_rule, path):
-            number = numbers[column.name]
-            part, default = self._default(field, column, path, level=level)
-            reader[number] = {"name": f"default{number}", "type": part.reader, "default": default}
-            fixes[number] = f"default{number}", part.fix
+                part = _nothing(column.type) if names else _VOID
+                field_name = names.get(column.name, f"none{number}")
+                reader.append({"name": field_name, "type": part.reader, "default": None})
+            fixes.append((field_name, part.fix))
+            is_exact = is_exact and part.is_exact
         needs_fix = any(fix is not None for _, fix in fixes)
         return Projected(
             writer=record(name, writer),
             reader={"type": "record", "name": name, "fields": reader},
             fix=OfFields(fields=tuple(fixes)) if needs_fix else None,
+            is_exact=is_exact,
         )
 
     def _fed(self, node: AvroNode, columns: Columns, path: str) -> tuple[dict[str, tuple[Column, bool]], list[str]]:
@@ -179,7 +227,7 @@ class _Projection:
                 "Java does not take the default of the reader's schema",
             )
         reader, default = made
-        return replace(part, reader=reader), default
+        return replace(part, reader=reader, is_exact=part.is_exact and reader == part.reader), default
 
     def _column(self, node: AvroNode, type_: ColumnType, path: str, *, level: int) -> Projected:
         if node.kind != "union":
@@ -192,7 +240,8 @@ class _Projection:
         branches = _branches(node)
         part = self._value(value, type_, path, level=level + 1)
         writer = [part.writer if one is value else self._verbatim(one, level + 1) for one in branches]
-        return Projected(writer=writer, reader=["null", part.reader] if may_be_null else part.reader, fix=part.fix)
+        reader = ["null", part.reader] if may_be_null else part.reader
+        return Projected(writer=writer, reader=reader, fix=part.fix, is_exact=part.is_exact)
 
     def _value(self, node: AvroNode, type_: ColumnType, path: str, *, level: int) -> Projected:
         kind, _ = connect_type(node)
@@ -211,6 +260,7 @@ class _Projection:
                     writer={"type": "array", "items": part.writer},
                     reader={"type": "array", "items": part.reader},
                     fix=None if part.fix is None else OfItems(items=part.fix),
+                    is_exact=part.is_exact,
                 )
             case Map(values, keys):
                 return self._map(node, keys, values, path, level=level)
@@ -230,7 +280,7 @@ class _Projection:
         if node.written_symbols and isinstance(writer, dict):
             # What the reader's enum lacks is its default, for Java as well.
             reader = writer | {"symbols": list(dict.fromkeys(node.symbols)), "default": node.props["default"]}
-        return Projected(writer=writer, reader=reader, fix=found.fix)
+        return Projected(writer=writer, reader=reader, fix=found.fix, is_exact=found.is_exact)
 
     def _map(self, node: AvroNode, keys: ColumnType, values: ColumnType, path: str, *, level: int) -> Projected:
         entry = map_entry_types(node)
@@ -242,6 +292,7 @@ class _Projection:
                 writer={"type": "map", "values": part.writer},
                 reader={"type": "map", "values": part.reader},
                 fix=None if part.fix is None else OfValues(values=part.fix),
+                is_exact=part.is_exact and keys is ScalarType.STRING,
             )
         assert node.items is not None
         key = self._column(entry[0], keys, f"{path}->MAP_KEY", level=level + 2)

@@ -1,23 +1,21 @@
 """What Spark's own Avro is told, for each shape of writer schemas: the jvm engine's plan, in plain Python.
 
-A payload and the four bytes `AFTER` it are read as one record in a record:
+A payload and the four bytes `AFTER` it are read as one record:
 
 | bytes | are |
 |---|---|
 | the payload | 5 bytes of framing, which are skipped, and the row |
-| `AFTER` | the reason, the message, `end` and `mark`; of each a reader knows the last choice alone: null, or a symbol |
+| `AFTER` | four unions; of each a reader knows the last choice alone, null |
 
-So a body that cannot be read is a null in place of the inner record, not a struct of nulls; and where bytes are left over,
-or missing, what is read as those two is no such branch: `from_avro` by itself notices neither. A struct of row, reason and
-message comes out of one call of it, and nothing has to look at it twice.
+So where bytes are left over, or missing, what is read as those is no such branch, and `from_avro` gives up, which by itself
+notices neither; and of a record that it gave up the row is null, not a struct of nulls.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from string import ascii_lowercase
 from typing import TYPE_CHECKING, Final
 
 from srfix.serde._half import Half
@@ -34,19 +32,17 @@ from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId
 if TYPE_CHECKING:
     from srfix.serde.spark.plan import ReadPlan
 
-__all__ = ["AFTER", "JvmRead", "JvmShape", "JvmVerdict", "MAX_SHAPES", "PAYLOAD", "UNSEEN", "jvm_read"]
+__all__ = ["AFTER", "JvmRead", "JvmShape", "JvmVerdict", "MAX_SHAPES", "ROW", "UNSEEN", "jvm_read"]
 
 MAX_SHAPES: Final = 30
 """Beyond about this many branches Spark's generated code gets too large, and slow."""
 
 _SHOWN_IDS: Final = 5
-_REASON: Final = ("boolean", "int", "long", "float", "double", "null")
-_MESSAGE: Final = _REASON[1:]
-_END: Final = _REASON[2:]
-_MARKS: Final = tuple(ascii_lowercase)
-PAYLOAD: Final = "p"
-"""The field of what is read that holds the struct of row, reason and message."""
-AFTER: Final = bytes(2 * (len(choices) - 1) for choices in (_REASON, _MESSAGE, _END, _MARKS))
+_CHOICES: Final = ("boolean", "int", "long", "float", "double", "null")
+_BEHIND: Final = {name: _CHOICES[skipped:] for skipped, name in enumerate("abcd")}
+ROW: Final = "row"
+"""The field of what is read that is the row."""
+AFTER: Final = bytes(2 * (len(choices) - 1) for choices in _BEHIND.values())
 """Behind a payload: the numbers of the last of each, as Avro writes them, a byte each. Its first byte is nowhere else in it, so
 that fewer bytes left over cannot look like it; and none is zero, with which a number may end that takes more bytes than it
 needs. What the schemas need for it is short, since their text is in every plan, several times."""
@@ -85,9 +81,11 @@ class JvmShape:
     writer_schema: str
     """The Avro schema of a payload with `AFTER`; names are ours."""
     reader_schema: str
-    """What is wanted of it: `PAYLOAD`, a record of row, reason and message."""
+    """What is wanted of it: `ROW`, and that `AFTER` follows."""
     fix: Fix | None
     """What is left to do with a row."""
+    is_exact: bool
+    """What Spark reads is the row, and not only by position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +163,7 @@ def _made(plan: ReadPlan) -> JvmRead | tuple[str, ...]:
     except ColumnError as error:
         reasons.append(error.message)
     # What is to be looked at is told by no text: to both a time of day is an int.
-    shapes: dict[tuple[str, str, Fix | None], list[SchemaId]] = {}
+    shapes: dict[tuple[str, str, Fix | None, bool], list[SchemaId]] = {}
     verdicts: dict[tuple[Reason, str, bool], list[SchemaId]] = {}
     for refused in plan.refusals:
         verdicts.setdefault((refused.reason, str(refused.error), True), []).append(refused.schema_id)
@@ -180,7 +178,7 @@ def _made(plan: ReadPlan) -> JvmRead | tuple[str, ...]:
             assert reason is not None
             verdicts.setdefault((reason, str(found), False), []).append(schema.schema_id)
         else:
-            shape = _text(_writer(found)), _text(_reader(found)), found.fix
+            shape = _text(_writer(found)), _text(_reader(found)), found.fix, found.is_exact
             shapes.setdefault(shape, []).append(schema.schema_id)
     if reasons:
         return tuple(reasons)
@@ -190,9 +188,11 @@ def _made(plan: ReadPlan) -> JvmRead | tuple[str, ...]:
     return JvmRead(
         row_schema=row_schema,
         shapes=tuple(
-            JvmShape(schema_ids=tuple(ids), writer_schema=writer, reader_schema=reader, fix=fix)
-            for (writer, reader, fix), ids in shapes.items()
-            if (writer, reader, fix) in read
+            JvmShape(
+                schema_ids=tuple(ids), writer_schema=shape[0], reader_schema=shape[1], fix=shape[2], is_exact=shape[3]
+            )
+            for shape, ids in shapes.items()
+            if shape in read
         ),
         left=left,
         verdicts=tuple(
@@ -235,18 +235,11 @@ def _planned(plan: ReadPlan, planned: PlannedSchema) -> Projected | SrfixError:
 
 def _writer(row: Projected) -> Json:
     framing = {"type": "fixed", "name": "f", "size": PREFIX_ID_SIZE}
-    payload = {"f": framing, "row": row.writer, "reason": _REASON, "message": _MESSAGE}
-    return _root(payload, end=_END, marks=_MARKS)
+    return record("r", [("f", framing), (ROW, row.writer), *_BEHIND.items()])
 
 
 def _reader(row: Projected) -> Json:
-    payload = {"row": row.reader, "reason": ["null", "string"], "message": ["null", "string"]}
-    return _root(payload, end=["null"], marks=_MARKS[-1:])
-
-
-def _root(payload: Mapping[str, Json], *, end: Json, marks: Sequence[str]) -> Json:
-    mark = {"type": "enum", "name": "mark", "symbols": marks}
-    return record("r", [(PAYLOAD, record("p", payload.items())), ("end", end), ("mark", mark)])
+    return record("r", [(ROW, row.reader), *((name, choices[-1:]) for name, choices in _BEHIND.items())])
 
 
 def _text(schema: Json) -> str:

@@ -13,11 +13,10 @@ from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.engines import Decoding, decoding_of
 from srfix.serde.spark._pyspark.frames import failure
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
-from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
 from srfix.serde.spark.interface import Engine, OnBadRow, reason_columns
 from srfix.serde.spark.plan import ReadPlan
 
-__all__ = ["decoded_column"]
+__all__ = ["decoded_column", "judged_payloads"]
 
 _NO_BINARY: Final = (
     "from_registry was given a column of the type {}, and payloads are binary: read them as they came, before any cast."
@@ -35,40 +34,59 @@ def decoded_column(
 ) -> Column:
     """See `reading.from_registry`."""
     decoding = decoding_of(plan, _session(), engine, workers_have_srfix)
-    bytes_ = _binary(_column(payload))
-    decoded = _decoded(bytes_, None if headers is None else _column(headers), plan, decoding)
+    judged = judged_payloads(decoding, _binary(_column(payload)), None if headers is None else _column(headers))
+    return F.get(F.transform(judged, lambda one: _result(one, plan, on_error)), F.lit(0))
+
+
+def judged_payloads(decoding: Decoding, payload: Column, headers: Column | None = None) -> Column:
+    """An array of one struct: the row, reason and message, and the payload if it is bad."""
+    framed = payload
+    problem: list[Column] = []
+    if headers is not None and not decoding.reads_headers:
+        by_header = framed_by_header(payload, headers, decoding.plan.role)
+        framed, problem, headers = by_header[PAYLOAD], [by_header[PROBLEM].alias(PROBLEM)], None
+    made = decoding.made(framed, headers).alias("made")
     # A lambda's variable is what can be looked at several times, and is computed once.
-    both = F.array(F.struct(decoded.alias("decoded"), bytes_.alias("payload")))
-    return F.get(F.transform(both, lambda one: _result(one, plan, decoding, on_error)), F.lit(0))
+    parts = F.array(F.struct(made, framed.alias("framed"), payload.alias("payload"), *problem))
+
+    def judged(one: Column) -> Column:
+        fields = {name: one["made"][name] for name in decoding.names}
+        is_good = decoding.is_good(fields["row"])
+        found = decoding.judged(fields, one["framed"], is_good=is_good, problem=one[PROBLEM] if problem else None)
+        return F.struct(
+            found.row.alias("row"),
+            F.when(found.is_bad, found.why).alias("why"),
+            found.is_tombstone.alias("is_tombstone"),
+            one["payload"].alias("payload"),
+        )
+
+    def told(one: Column) -> Column:
+        why, reason = one["why"], one["why"]["reason"]
+        return F.struct(
+            one["row"].alias("row"),
+            F.when(one["is_tombstone"], F.lit(Reason.TOMBSTONE.value)).otherwise(reason).alias("reason"),
+            why["message"].alias("message"),
+            F.when(why.isNotNull(), one["payload"]).alias("payload"),
+        )
+
+    return F.transform(F.transform(parts, judged), told)
 
 
-def _result(one: Column, plan: ReadPlan, decoding: Decoding, on_error: OnBadRow) -> Column:
-    row, reason, message = (one["decoded"][name] for name in ("row", "reason", "message"))
-    if not decoding.is_strict and (holds := is_pythons(plan.columns, row)) is not None:
-        row, reason = F.when(holds, row), F.when(holds, reason).otherwise(F.lit(Reason.DECODE_FAILED.value))
-        message = F.when(holds, message).otherwise(F.lit(BEYOND_PYTHON))
-    bad = reason.isNotNull() & (reason != Reason.TOMBSTONE.value)
+def _result(one: Column, plan: ReadPlan, on_error: OnBadRow) -> Column:
+    row, reason, message = one["row"], one["reason"], one["message"]
     if on_error == "quarantine":
         names = reason_columns(plan.role)
         return F.struct(
             row.alias(plan.role.value),
             reason.alias(names.reason),
             message.alias(names.message),
-            F.when(bad, one["payload"]).alias(names.payload),
+            one["payload"].alias(names.payload),
         )
     if on_error == "null":
         return row
-    failed = F.raise_error(failure((), plan.role, reason, message)).cast(decoded_type(plan)["row"].dataType)
-    return F.when(bad, failed).otherwise(row)
-
-
-def _decoded(payload: Column, headers: Column | None, plan: ReadPlan, decoding: Decoding) -> Column:
-    if headers is None or decoding.reads_headers:
-        return decoding.decoded(payload, headers)
-    framed = framed_by_header(payload, headers, plan.role)
-    problem = framed[PROBLEM]
-    bad = F.struct(F.lit(None), F.lit(Reason.BAD_FRAMING.value), problem).cast(decoded_type(plan))
-    return F.when(problem.isNotNull(), bad).otherwise(decoding.decoded(framed[PAYLOAD], None))
+    words = F.concat(reason, F.lit(": "), message)
+    failed = F.raise_error(failure((), plan.role, words)).cast(decoded_type(plan)["row"].dataType)
+    return F.when(one["payload"].isNotNull(), failed).otherwise(row)
 
 
 def _binary(column: Column) -> Column:

@@ -1,61 +1,113 @@
-"""The engine for a frame, as a callable."""
+"""The engine for a frame or a column, and what it makes of payloads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
 
 from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 
+from srfix.serde.batches import Reason
+from srfix.serde.spark._jvm_read import JvmRead
 from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback
-from srfix.serde.spark._pyspark.jvm import jvm_decoded
+from srfix.serde.spark._pyspark.jvm import Judged, judged, jvm_rows, jvm_rows_or_raised
+from srfix.serde.spark._pyspark.strict import is_pythons
 from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.plan import ReadPlan
 
-__all__ = ["Decode", "Decoding", "decoding_of"]
-
-
-class Decode(Protocol):
-    """An engine's column."""
-
-    def __call__(self, payload: Column, headers: Column | None, /, name: str | None = None) -> Column:
-        """`struct<row: struct<…>, reason: string, message: string>`.
-
-        :param payload: binary.
-        :param name: the payload in SQL, if it has a name.
-        """
+__all__ = ["Decoding", "decoding_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
     """An engine, made for a plan."""
 
-    decoded: Decode
-    """What decodes, for the barrier of `frames`."""
-    reads_headers: bool
-    """False if it is to be given none."""
-    is_strict: bool = True
-    """False if rows are to be looked at for what Python does not have (`_pyspark.strict`)."""
+    plan: ReadPlan
+    """What is read."""
+    read: JvmRead | None
+    """What the jvm engine is told; None for the arrow engine."""
+    fallback: Callable[[Column], Column] | None = None
+    """What reads payloads that the jvm engine knows nothing about (`jvm.jvm_rows`)."""
+
+    @property
+    def reads_headers(self) -> bool:
+        """False if it is to be given none."""
+        return self.read is None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fields of what it makes."""
+        if self.read is None:
+            return ("row", "reason", "message")
+        return ("row",) if self.fallback is None else ("row", "left")
+
+    def made(self, payload: Column, headers: Column | None = None, name: str | None = None) -> Column:
+        """A struct of `names`, to be computed once a row: behind the barrier of `frames`, or in a lambda's array.
+
+        :param payload: binary.
+        :param name: the payload in SQL, if it has a name.
+        """
+        if self.read is None:
+            return arrow_decoded(self.plan, payload, headers=headers, behind_barrier=True)
+        return jvm_rows(self.read, payload, fallback=self.fallback, name=name)
+
+    def made_or_raised(
+        self,
+        payload: Column,
+        raised: Callable[[Column], Column],
+        *,
+        problem: Column | None = None,
+        name: str | None = None,
+    ) -> Column | None:
+        """As `made`, a struct of the row alone, where bad rows raise by themselves; None for the arrow engine, whose do not.
+
+        :param raised: what raises, of words.
+        """
+        if self.read is None:
+            return None
+        return jvm_rows_or_raised(self.read, payload, raised, fallback=self.fallback, problem=problem, name=name)
+
+    def is_good(self, row: Column) -> Column:
+        """Whether there is a row, with nothing but what Python has too; never null. Worth a column of its own."""
+        holds = None if self.read is None else is_pythons(self.plan.columns, row)
+        return row.isNotNull() if holds is None else row.isNotNull() & holds
+
+    def judged(
+        self,
+        made: Mapping[str, Column],
+        payload: Column,
+        *,
+        is_good: Column,
+        problem: Column | None = None,
+        name: str | None = None,
+    ) -> Judged:
+        """What is said of what `made` gave.
+
+        :param made: its fields, by `names`.
+        :param is_good: of its row; it is looked at several times.
+        :param problem: what is wrong with the payload's framing, in words, where there is something.
+        """
+        row = made["row"]
+        if self.read is not None:
+            return judged(
+                self.read, payload, row=row, left=made.get("left"), is_good=is_good, problem=problem, name=name
+            )
+        reason, message = made["reason"], made["message"]
+        is_tombstone = F.coalesce(reason == Reason.TOMBSTONE.value, F.lit(False))
+        return Judged(
+            row=row,
+            is_bad=reason.isNotNull() & ~is_tombstone,
+            is_tombstone=is_tombstone,
+            why=F.struct(reason.alias("reason"), message.alias("message")),
+            words=F.concat(reason, F.lit(": "), F.coalesce(message, F.lit("no more is known."))),
+        )
 
 
 def decoding_of(plan: ReadPlan, spark: SparkSession, engine: Engine, workers_have_srfix: bool | None) -> Decoding:
     """The engine that is asked for, or the one that is picked. Errors as `choosing.choose_engine`."""
-
-    def arrow(payload: Column, headers: Column | None, /, name: str | None = None) -> Column:
-        return arrow_decoded(plan, payload, headers=headers, behind_barrier=True)
-
     choice = choose_engine(plan, spark, engine, workers_have_srfix=workers_have_srfix)
-    read = choice.read
-    if read is None:
-        return Decoding(decoded=arrow, reads_headers=True)
-
-    def left(payload: Column) -> Column:
-        return arrow_fallback(plan, payload)
-
-    fallback = left if choice.fallback else None
-
-    def jvm(payload: Column, headers: Column | None, /, name: str | None = None) -> Column:
-        return jvm_decoded(read, payload, fallback=fallback, name=name)
-
-    return Decoding(decoded=jvm, reads_headers=False, is_strict=False)
+    fallback = partial(arrow_fallback, plan) if choice.fallback else None
+    return Decoding(plan=plan, read=choice.read, fallback=fallback)

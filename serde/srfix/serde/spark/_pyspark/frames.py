@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -14,11 +14,11 @@ from pyspark.sql.types import BinaryType
 from srfix.serde.batches import Reason
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._frame_types import quoted
-from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
+from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark.driver_errors import BAD_ROW_END
 from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.plan import ReadPlan
@@ -26,9 +26,11 @@ from srfix.serde.subjects import Role
 
 __all__ = ["bad_rows", "decode_frame", "failure", "good_rows", "payloads_again"]
 
-_ROW: Final = "_srfix_row"
 _FRAMED: Final = "_srfix_framed"
+_MADE: Final = "_srfix_made_"
 _OK: Final = "_srfix_ok"
+_WHY: Final = "_srfix_why"
+_OURS: Final = (_FRAMED, _OK, _WHY, *(_MADE + part for part in ("row", "left", "reason", "message")))
 _HEADERS: Final = "headers"
 _named_metrics: Final[WeakKeyDictionary[SparkSession, Counter[str]]] = WeakKeyDictionary()
 """How often a name was given to the counts of a session's streams."""
@@ -46,38 +48,96 @@ def decode_frame(
     """See `reading.from_registry`."""
     role, names = plan.role, reason_columns(plan.role)
     column = role.value if column is None else column
-    _check(df, column, (_ROW, _FRAMED, _OK, names.tombstone, names.reason, names.message, names.payload))
+    _check(df, column, (*_OURS, names.tombstone, names.reason, names.message, names.payload))
     if df.isStreaming and isinstance(observe, Observation):
         raise UsageError(
             "A stream has no Observation: its micro-batches are counted one by one. Give observe a name, and look it up in "
             "the observedMetrics of the query's progress."
         )
-    rows, decoded = _decoded(df, plan, decoding, column)
-    # The barrier. Spark may put a column's expression wherever the column is used, and decode for every filter on it; a
-    # generator's it computes once for each row. Of one struct it makes one row, of a null struct too.
-    barrier = F.inline(F.array(decoded)).alias(_ROW, names.reason, names.message)
-    rows = rows.select("*", barrier).drop(_FRAMED)
-    if not decoding.is_strict:
-        rows = _strict(rows, plan)
-    reason, message = F.col(names.reason), F.col(names.message)
-    bad = _is_bad(reason)
+    given = _framed(df, decoding, column)
+
+    def raised(words: Column) -> Column:
+        return F.raise_error(failure(df.columns, role, words))
+
+    if on_error == "fail" and observe is None:
+        made = decoding.made_or_raised(given.payload, raised, problem=given.problem, name=given.name)
+        if made is not None:
+            return _or_raised(given.frame, plan, made, raised, column)
+    made = decoding.made(given.payload, given.headers, given.name)
+    rows = _behind_barrier(given.frame, made, decoding.names)
+    parts = {part: F.col(_MADE + part) for part in decoding.names}
+    # A column of its own: looked at once, and written once in the query's text.
+    rows = rows.withColumn(_OK, decoding.is_good(parts["row"]))
+    judged = decoding.judged(parts, given.payload, is_good=F.col(_OK), problem=given.problem, name=given.name)
+    # A null struct is a tombstone or a bad row, and whatever becomes of the reasons, the frame can tell them apart.
+    added = {names.tombstone: judged.is_tombstone}
+    is_counted = df.isStreaming and on_error != "fail"
+    if on_error == "quarantine" or observe is not None or is_counted:
+        rows = rows.withColumn(_WHY, F.when(judged.is_bad, judged.why))  # likewise
+    reason, message = F.col(_WHY)["reason"], F.col(_WHY)["message"]
+    reason = F.when(judged.is_tombstone, F.lit(Reason.TOMBSTONE.value)).otherwise(reason)
     if observe is not None:
         rows = rows.observe(observe, *count_columns(reason, _named(column)))
-    elif df.isStreaming and on_error != "fail":
+    elif is_counted:
         rows = rows.observe(_metrics_name(df, plan), *default_columns(reason))
-    # A null struct is a tombstone or a bad row, and whatever becomes of the reasons, the frame can tell them apart.
-    mark = {names.tombstone: F.coalesce(reason == Reason.TOMBSTONE.value, F.lit(False))}
+    row = judged.row
     if on_error == "quarantine":
-        payload = F.when(bad, _named(column))
-        return rows.withColumns({column: F.col(_ROW), names.payload: payload} | mark).drop(_ROW)
-    row = F.col(_ROW)
+        payload = F.when(judged.is_bad, _named(column))
+        added = {names.reason: reason, names.message: message, names.payload: payload} | added
     if on_error == "fail":
-        raised = F.raise_error(failure(df.columns, role, reason, message))
-        # Both: the filter is there for whoever never looks at the row (a count); the row's own is for filters on the row,
-        # which Spark may put first.
-        rows = rows.where(F.when(bad, raised.cast("boolean")).otherwise(F.lit(True)))
-        row = F.when(bad, raised.cast(rows.schema[_ROW].dataType)).otherwise(row)
-    return rows.withColumns({column: row} | mark).drop(_ROW, names.reason, names.message)
+        rows, row = _raised_where(rows, judged.is_bad, raised(judged.words), row, plan)
+    return rows.withColumns({column: row} | added).drop(*_OURS)
+
+
+def _or_raised(
+    frame: DataFrame, plan: ReadPlan, made: Column, raised: Callable[[Column], Column], column: str
+) -> DataFrame:
+    """The rows, where those that cannot be read raise as they are read."""
+    rows, row = _behind_barrier(frame, made, ("row",)), F.col(_MADE + "row")
+    mark = {reason_columns(plan.role).tombstone: row.isNull()}
+    holds = is_pythons(plan.columns, row)
+    if holds is not None:
+        rows = rows.withColumn(_OK, holds)
+        words = F.lit(f"{Reason.DECODE_FAILED.value}: {BEYOND_PYTHON}")
+        rows, row = _raised_where(rows, ~F.col(_OK), raised(words), row, plan)
+    return rows.withColumns({column: row} | mark).drop(*_OURS)
+
+
+def _raised_where(
+    rows: DataFrame, is_bad: Column, raised: Column, row: Column, plan: ReadPlan
+) -> tuple[DataFrame, Column]:
+    # Both: the filter is there for whoever never looks at the row (a count); the row's own is for filters on the row,
+    # which Spark may put first.
+    kept = rows.where(F.when(is_bad, raised.cast("boolean")).otherwise(F.lit(True)))
+    return kept, F.when(is_bad, raised.cast(struct_type(plan.spark_schema()))).otherwise(row)
+
+
+def _behind_barrier(frame: DataFrame, made: Column, names: Iterable[str]) -> DataFrame:
+    # Spark may put a column's expression wherever the column is used, and decode for every filter on it; a generator's it
+    # computes once for each row. Of one struct it makes one row, of a null struct too.
+    return frame.select("*", F.inline(F.array(made)).alias(*(_MADE + name for name in names)))
+
+
+class _Framed(NamedTuple):
+    """A frame, and what is decoded of it."""
+
+    frame: DataFrame
+    payload: Column
+    headers: Column | None
+    """For an engine that reads them."""
+    problem: Column | None
+    """What is wrong with them, for one that does not."""
+    name: str
+    """The payload in SQL."""
+
+
+def _framed(df: DataFrame, decoding: Decoding, column: str) -> _Framed:
+    if df.columns.count(_HEADERS) != 1 or decoding.reads_headers:
+        headers = F.col(_HEADERS) if df.columns.count(_HEADERS) == 1 else None
+        return _Framed(df, _named(column), headers, None, quoted(column))
+    # A column of its own: the engine looks at the payload in many places.
+    framed = df.withColumn(_FRAMED, framed_by_header(_named(column), F.col(_HEADERS), decoding.plan.role))
+    return _Framed(framed, F.col(_FRAMED)[PAYLOAD], None, F.col(_FRAMED)[PROBLEM], f"{_FRAMED}.{PAYLOAD}")
 
 
 def _metrics_name(df: DataFrame, plan: ReadPlan) -> str:
@@ -86,41 +146,6 @@ def _metrics_name(df: DataFrame, plan: ReadPlan) -> str:
     given = _named_metrics.setdefault(df.sparkSession, Counter())
     given[name] += 1
     return name if given[name] == 1 else f"{name} ({given[name]})"
-
-
-def _strict(rows: DataFrame, plan: ReadPlan) -> DataFrame:
-    """The rows, those bad that hold what Python does not have."""
-    names = reason_columns(plan.role)
-    row, reason, message = F.col(_ROW), F.col(names.reason), F.col(names.message)
-    holds = is_pythons(plan.columns, row)
-    if holds is None:
-        return rows
-    # A column of its own: looked at once, and written once in the query's text.
-    ok = F.col(_OK)
-    return (
-        rows.withColumn(_OK, holds)
-        .withColumns(
-            {
-                _ROW: F.when(ok, row),
-                names.reason: F.when(ok, reason).otherwise(F.lit(Reason.DECODE_FAILED.value)),
-                names.message: F.when(ok, message).otherwise(F.lit(BEYOND_PYTHON)),
-            }
-        )
-        .drop(_OK)
-    )
-
-
-def _decoded(df: DataFrame, plan: ReadPlan, decoding: Decoding, column: str) -> tuple[DataFrame, Column]:
-    """The frame, with what the engine's column, the other result, needs of it."""
-    payload = _named(column)
-    headers = F.col(_HEADERS) if df.columns.count(_HEADERS) == 1 else None
-    if headers is None or decoding.reads_headers:
-        return df, decoding.decoded(payload, headers, quoted(column))
-    # A column of its own: the engine looks at the payload in many places.
-    framed, problem = F.col(_FRAMED)[PAYLOAD], F.col(_FRAMED)[PROBLEM]
-    bad = F.struct(F.lit(None), F.lit(Reason.BAD_FRAMING.value), problem).cast(decoded_type(plan))
-    decoded = F.when(problem.isNotNull(), bad).otherwise(decoding.decoded(framed, None, f"{_FRAMED}.{PAYLOAD}"))
-    return df.withColumn(_FRAMED, framed_by_header(payload, headers, plan.role)), decoded
 
 
 def good_rows(df: DataFrame, role: Role) -> DataFrame:
@@ -189,8 +214,11 @@ def _check(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
         )
 
 
-def failure(columns: Sequence[str], role: Role, reason: Column, message: Column) -> Column:
-    """The words for a bad row, with its place as far as the frame's columns have it. `driver_errors` reads them."""
+def failure(columns: Sequence[str], role: Role, words: Column) -> Column:
+    """What is said for a bad row, with its place as far as the frame's columns have it. `driver_errors` reads it.
+
+    :param words: why (`jvm.Judged.words`).
+    """
     place = [
         F.coalesce(F.concat(F.lit(before), _named(name).cast("string"), F.lit(after)), F.lit(""))
         for name, before, after in (
@@ -200,13 +228,4 @@ def failure(columns: Sequence[str], role: Role, reason: Column, message: Column)
         )
         if columns.count(name) == 1
     ]
-    why = F.coalesce(message, F.lit("no more is known."))
-    return F.concat(
-        F.lit(f"srfix: the {role.value}"),
-        *place,
-        F.lit(" cannot be read. "),
-        reason,
-        F.lit(": "),
-        why,
-        F.lit(BAD_ROW_END),
-    )
+    return F.concat(F.lit(f"srfix: the {role.value}"), *place, F.lit(" cannot be read. "), words, F.lit(BAD_ROW_END))

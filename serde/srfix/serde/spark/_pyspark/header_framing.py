@@ -20,7 +20,7 @@ PROBLEM: Final = "problem"
 
 def framed_by_header(payload: Column, headers: Column, role: Role) -> Column:
     """`struct<payload: binary, problem: string>`: the payload with the header's magic byte and GUID before it, and as it is
-    where there is no such header; or, in the words of `wire.header_guid`, why the header cannot be read."""
+    where there is no such header; or no payload and, in the words of `wire.header_guid`, why the header cannot be read."""
     name = schema_id_header(role)
     header = F.try_element_at(F.filter(headers, lambda one: one["key"] == name), F.lit(-1))  # the last one counts
     value = header["value"]
@@ -30,7 +30,7 @@ def framed_by_header(payload: Column, headers: Column, role: Role) -> Column:
     problem = F.concat(F.lit(before), size, F.lit(behind))
     plain = F.struct(payload.alias(PAYLOAD), F.lit(None).cast("string").alias(PROBLEM))
     by_guid = F.struct(F.concat(value, payload).alias(PAYLOAD), F.lit(None).cast("string").alias(PROBLEM))
-    unreadable = F.struct(payload.alias(PAYLOAD), problem.alias(PROBLEM))
+    unreadable = F.struct(F.lit(None).cast("binary").alias(PAYLOAD), problem.alias(PROBLEM))
     # Most records have no headers at all: nothing is searched for them.
     return (
         F.when(payload.isNull() | headers.isNull() | header.isNull(), plain)

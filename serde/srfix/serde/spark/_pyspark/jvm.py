@@ -1,9 +1,14 @@
-"""The jvm engine: Spark's own Avro, a branch for each shape of writer schemas."""
+"""The jvm engine: Spark's own Avro, a branch for each shape of writer schemas.
+
+A row is read once (`jvm_rows`), behind a barrier or in a lambda's array; everything else is said of what was read, and costs
+a good row nothing but the look at it (`judged`).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from typing import Final, TypeAlias
@@ -12,13 +17,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from srfix.serde.batches import Reason
 from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, UnknownMagicByteError, WireError
 from srfix.serde.spark._jvm_fixes import Bounds, Entries, Fix, OfFields, OfItems, OfValues, makes
-from srfix.serde.spark._jvm_read import AFTER, PAYLOAD, JvmRead, JvmShape
+from srfix.serde.spark._jvm_read import AFTER, ROW, JvmRead, JvmShape
 from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON
 from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.wire import (
     MAX_SCHEMA_ID,
@@ -30,10 +36,12 @@ from srfix.serde.wire import (
     prefix_id_bytes,
 )
 
-__all__ = ["jvm_decoded", "require_avro"]
+__all__ = ["Judged", "judged", "jvm_rows", "jvm_rows_or_raised", "require_avro"]
 
-_Verdict: TypeAlias = tuple[Column, Reason, Column]
+_Verdict: TypeAlias = tuple[Column, Reason, Column | str]
 """When, why, and why in full."""
+_ROW: Final = "row"
+_LEFT: Final = "left"
 
 _MANY_IDS: Final = 10
 _FAILED = (
@@ -42,58 +50,145 @@ _FAILED = (
 )
 
 
-def jvm_decoded(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What is known of a payload. The first three are short, the others long."""
+
+    row: Column
+    """Null where it is bad, or a tombstone."""
+    is_bad: Column
+    """Never null."""
+    is_tombstone: Column
+    """Never null."""
+    why: Column
+    """`struct<reason: string, message: string>` of a bad one, a `batches.Reason`'s word; anything of others."""
+    words: Column
+    """The same as one text: reason, colon, message."""
+
+
+def jvm_rows(
     read: JvmRead, payload: Column, *, fallback: Callable[[Column], Column] | None = None, name: str | None = None
 ) -> Column:
-    """Payloads → struct<row, reason, message>: one call of `from_avro` for each shape, and no other look at the payload
-    than at its first bytes.
+    """Payloads → `struct<row: struct<…>>`, null where Spark's Avro could not read it: one call of `from_avro` for each shape,
+    and no other look at the payload than at its first bytes. With a fallback `struct<row, left>`.
 
     :param payload: binary.
-    :param fallback: what decodes, to the same struct, payloads that this engine knows nothing about; it is given null for all
-        others, for which it gives null. None: they are bad rows.
+    :param fallback: what decodes, to struct<row, reason, message>, payloads that this engine knows nothing about; it is given
+        null for all others, for which it gives null. None: they are bad rows.
     :param name: the payload in SQL, where it has a name: long lists of ids are told in text then, and at once.
     """
-    row = struct_type(read.row_schema)
-    result = StructType(
-        [StructField("row", row), StructField("reason", StringType()), StructField("message", StringType())]
-    )
-    header = F.substring(payload, 1, PREFIX_ID_SIZE)
+    has = _Ids(payload, name)
+    found = _rows(read, payload, has).alias(_ROW)
+    return F.struct(found) if fallback is None else F.struct(found, _left(read, payload, has, fallback).alias(_LEFT))
 
-    def has(schema_ids: Collection[SchemaId]) -> Column:
-        if name is None or len(schema_ids) < _MANY_IDS:
-            return _has(header, schema_ids)
-        # A call of the JVM for each literal takes seconds for a thousand of them.
-        literals = ", ".join(f"X'{prefix_id_bytes(schema_id).hex()}'" for schema_id in schema_ids)
-        return F.expr(f"substring({name}, 1, {PREFIX_ID_SIZE}) IN ({literals})")
 
-    def bad(verdicts: Iterable[_Verdict]) -> Column:
-        # One struct, whatever the reasons: its type is long, and each expression's text travels with every plan.
-        conditions, reasons, messages = zip(*verdicts, strict=True)
-        return F.struct(
-            F.lit(None).cast(row).alias("row"),
-            _case(zip(conditions, (F.lit(reason.value) for reason in reasons), strict=True)).alias("reason"),
-            _case(zip(conditions, messages, strict=True)).alias("message"),
-        )
+def jvm_rows_or_raised(
+    read: JvmRead,
+    payload: Column,
+    raised: Callable[[Column], Column],
+    *,
+    fallback: Callable[[Column], Column] | None = None,
+    problem: Column | None = None,
+    name: str | None = None,
+) -> Column:
+    """As `jvm_rows`, without a second field: null is a tombstone, and a bad row is raised where it is read, so that nothing
+    behind has to look for it.
 
-    known: list[_Verdict] = [
-        (has(verdict.schema_ids), verdict.reason, F.lit(verdict.message))
+    :param raised: what raises, of `Judged.words`; of any type that can be cast to a row.
+    :param problem: what is wrong with the framing, in words, where there is something.
+    """
+    has, type_ = _Ids(payload, name), struct_type(read.row_schema)
+    left = None if fallback is None else _left(read, payload, has, fallback)
+    verdicts = _verdicts(read, payload, has, left, problem)
+    words = _case((condition, _words_of(reason, message)) for condition, reason, message in verdicts)
+    rows = [_rows(read, payload, has)]
+    if left is not None:
+        rows.append(left["row"])
+        is_bad = left["reason"].isNotNull() & (left["reason"] != F.lit(Reason.TOMBSTONE.value))
+        words = F.when(is_bad, _told(left["reason"], left["message"])).otherwise(words)
+    is_framed = payload.isNotNull() if problem is None else payload.isNotNull() | problem.isNotNull()
+    return F.struct(F.coalesce(*rows, F.when(is_framed, raised(words).cast(type_))).alias(_ROW))
+
+
+def judged(
+    read: JvmRead,
+    payload: Column,
+    *,
+    row: Column,
+    left: Column | None,
+    is_good: Column,
+    problem: Column | None = None,
+    name: str | None = None,
+) -> Judged:
+    """What is said of what `jvm_rows` gave.
+
+    :param row: of its result.
+    :param left: of its result; None without a fallback.
+    :param is_good: whether the row is there and holds nothing that Python does not have (`strict`); never null.
+    :param problem: what is wrong with the framing, in words, where there is something.
+    """
+    is_tombstone = payload.isNull() if problem is None else payload.isNull() & problem.isNull()
+    is_bad = ~is_good & ~is_tombstone
+    verdicts = _verdicts(read, payload, _Ids(payload, name), left, problem)
+    if read.shapes:
+        verdicts = [(row.isNotNull(), Reason.DECODE_FAILED, BEYOND_PYTHON), *verdicts]
+    why = _case((condition, _why(F.lit(reason.value), message)) for condition, reason, message in verdicts)
+    words = _case((condition, _words_of(reason, message)) for condition, reason, message in verdicts)
+    row = F.when(is_good, row)
+    if left is not None:
+        row, is_bad = row.otherwise(left["row"]), is_bad & left["row"].isNull()
+        is_lefts, reason, message = left["reason"].isNotNull(), left["reason"], left["message"]
+        why = F.when(is_lefts, _why(reason, message)).otherwise(why)
+        words = F.when(is_lefts, _told(reason, message)).otherwise(words)
+    return Judged(row=row, is_bad=is_bad, is_tombstone=is_tombstone, why=why, words=words)
+
+
+def _rows(read: JvmRead, payload: Column, has: _Ids) -> Column:
+    type_ = struct_type(read.row_schema)
+    # The null says the type, with all that may be null, which no shape says by itself.
+    null = F.lit(None).cast(type_)
+    cases = [(has(shape.schema_ids), _read(shape, payload, type_)) for shape in read.shapes]
+    return _case(cases).otherwise(null) if cases else null
+
+
+def _left(read: JvmRead, payload: Column, has: _Ids, fallback: Callable[[Column], Column]) -> Column:
+    """What the fallback makes of what is left to it."""
+    final = has(read.schema_ids) if read.schema_ids else F.lit(False)
+    return fallback(F.when(~final, payload))
+
+
+def _verdicts(read: JvmRead, payload: Column, has: _Ids, left: Column | None, problem: Column | None) -> list[_Verdict]:
+    """Why a payload that was not read is bad. The first one that holds counts, and one does."""
+    verdicts: list[_Verdict] = [] if problem is None else [(problem.isNotNull(), Reason.BAD_FRAMING, problem)]
+    verdicts += (
+        (has(verdict.schema_ids), verdict.reason, verdict.message)
         for verdict in read.verdicts
-        if fallback is None or not verdict.is_refusal
-    ]
-    known.append((payload.isNull(), Reason.TOMBSTONE, F.lit(None).cast("string")))
-    cases = [(has(shape.schema_ids), _first(shape, payload).cast(result)) for shape in read.shapes]
-    if fallback is None:
-        verdicts = [*known, *_unframed(payload)]
+        if left is None or not verdict.is_refusal
+    )
+    if left is None:
+        verdicts += _unframed(payload)
         if read.shapes:
-            verdicts.append((has(read.shape_ids), Reason.DECODE_FAILED, F.lit(_FAILED)))
+            verdicts.append((has(read.shape_ids), Reason.DECODE_FAILED, _FAILED))
+        header = F.substring(payload, 1, PREFIX_ID_SIZE)
         verdicts.append((F.lit(True), Reason.UNKNOWN_ID, _unknown(header)))
     else:
-        verdicts = [*known, (F.lit(True), Reason.DECODE_FAILED, F.lit(_FAILED))]
-    rows = [_case(cases)] if cases else []
-    if fallback is not None:
-        final = has(read.schema_ids) if read.schema_ids else F.lit(False)
-        rows.append(fallback(F.when(~final, payload)).cast(result))
-    return F.coalesce(*rows, bad(verdicts))
+        verdicts.append((F.lit(True), Reason.DECODE_FAILED, _FAILED))
+    return verdicts
+
+
+def _why(reason: Column, message: Column | str) -> Column:
+    told = F.lit(message) if isinstance(message, str) else message
+    return F.struct(reason.alias("reason"), told.alias("message"))
+
+
+def _words_of(reason: Reason, message: Column | str) -> Column:
+    if isinstance(message, str):
+        return F.lit(f"{reason.value}: {message}")
+    return F.concat(F.lit(f"{reason.value}: "), message)
+
+
+def _told(reason: Column, message: Column) -> Column:
+    return F.concat(reason, F.lit(": "), message)
 
 
 def require_avro(spark: SparkSession) -> None:
@@ -114,32 +209,38 @@ def _case(cases: Iterable[tuple[Column, Column]]) -> Column:
     return reduce(lambda when, case: when.when(*case), more, F.when(*first))
 
 
-def _has(header: Column, schema_ids: Iterable[SchemaId]) -> Column:
-    headers = [F.lit(prefix_id_bytes(schema_id)) for schema_id in schema_ids]
-    return header == headers[0] if len(headers) == 1 else header.isin(headers)
+class _Ids:
+    """Whether a payload has one of some ids, in front of its body."""
+
+    def __init__(self, payload: Column, name: str | None) -> None:
+        self._header = F.substring(payload, 1, PREFIX_ID_SIZE)
+        self._name = name
+
+    def __call__(self, schema_ids: Collection[SchemaId]) -> Column:
+        if self._name is not None and len(schema_ids) >= _MANY_IDS:
+            # A call of the JVM for each literal takes seconds for a thousand of them.
+            literals = ", ".join(f"X'{prefix_id_bytes(schema_id).hex()}'" for schema_id in schema_ids)
+            return F.expr(f"substring({self._name}, 1, {PREFIX_ID_SIZE}) IN ({literals})")
+        headers = [F.lit(prefix_id_bytes(schema_id)) for schema_id in schema_ids]
+        return self._header == headers[0] if len(headers) == 1 else self._header.isin(headers)
 
 
-def _first(shape: JvmShape, payload: Column) -> Column:
-    """Row, reason and message of a payload; null if it cannot be read."""
+def _read(shape: JvmShape, payload: Column, row: StructType) -> Column:
+    """A payload's row; null if it cannot be read."""
     read = from_avro(
         F.concat(payload, F.lit(AFTER)),
         shape.writer_schema,
         # Rebased, an ancient date would be another one than its number says.
         {"mode": "PERMISSIVE", "avroSchema": shape.reader_schema, "datetimeRebaseMode": "CORRECTED"},
-    ).getField(PAYLOAD)
+    ).getField(ROW)
     fix = shape.fix
-    if fix is None:
-        return read
-    # A lambda's variable is what can be looked at several times, and is read once.
-    good = F.filter(F.array(read), lambda one: _holds(fix, one.getField("row")))
-    if makes(fix):
-        good = F.transform(good, lambda one: _remade(fix, one))
-    return F.get(good, F.lit(0))
-
-
-def _remade(fix: Fix, one: Column) -> Column:
-    row = _made(fix, one.getField("row")).alias("row")
-    return F.when(one.isNotNull(), F.struct(row, one.getField("reason"), one.getField("message")))
+    if fix is not None:
+        # A lambda's variable is what can be looked at several times, and is read once.
+        good = F.filter(F.array(read), lambda one: _holds(fix, one))
+        if makes(fix):
+            good = F.transform(good, lambda one: _made(fix, one))
+        read = F.get(good, F.lit(0))
+    return read if shape.is_exact else read.cast(row)
 
 
 def _holds(fix: Fix | None, value: Column) -> Column:
@@ -198,7 +299,7 @@ def _map_of(fix: Entries, entries: Column) -> Column:
     return F.when(F.size(keys) == F.size(entries), plain).otherwise(F.map_from_arrays(keys, last))
 
 
-def _unframed(payload: Column) -> Iterable[tuple[Column, Reason, Column]]:
+def _unframed(payload: Column) -> Iterable[_Verdict]:
     """Payloads without a schema id that could be one, in the words of `wire.parse`."""
     first, size = F.substring(payload, 1, 1), F.length(payload)
     yield size == 0, Reason.TOO_SHORT, F.lit(_words(b""))
@@ -225,7 +326,7 @@ def _unframed(payload: Column) -> Iterable[tuple[Column, Reason, Column]]:
     yield from _impossible(F.substring(payload, 1, PREFIX_ID_SIZE))
 
 
-def _impossible(header: Column) -> Iterable[tuple[Column, Reason, Column]]:
+def _impossible(header: Column) -> Iterable[_Verdict]:
     """Ids that no registry gives. Bytes compare as unsigned ones, from the first on."""
     below = header < F.lit(prefix_id_bytes(MIN_SCHEMA_ID))
     yield below, Reason.BAD_ID, F.lit(_words(bytes(PREFIX_ID_SIZE)))
