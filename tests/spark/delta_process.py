@@ -50,7 +50,10 @@ def main() -> None:
         bad = spark.read.format("delta").load(f"{folder}/bad")
         again = replay(bad, plan.refreshed(client), engine="jvm", workers_have_srfix=False)
         found = {
-            "good": [[row["ID"], row["NAME"]] for row in good.select("value.*").where("ID IS NOT NULL").orderBy("ID").collect()],
+            "good": [
+                [row["ID"], row["NAME"]]
+                for row in good.select("value.*").where("ID IS NOT NULL").orderBy("ID").collect()
+            ],
             "tombstones": good.where("value IS NULL").count(),
             "bad": [
                 [row["_srfix_reason"], bytes(row["_srfix_payload"]).hex()]

@@ -26,7 +26,9 @@ PROCESS = "tests.spark.delta_process"
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.skipif(RELEASE not in DELTA, reason=f"Delta is tested with Spark {' and '.join(DELTA)}: make test-spark-4.0")
+@pytest.mark.skipif(
+    RELEASE not in DELTA, reason=f"Delta is tested with Spark {' and '.join(DELTA)}: make test-spark-4.0"
+)
 def test_rows_and_quarantine_go_to_tables_and_come_back(
     broker: KraftBroker, registry: FixtureRegistry, tmp_path: Path
 ) -> None:
