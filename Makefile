@@ -104,11 +104,13 @@ bench: $(STAMP) ## Speed, as ratios against named peers in the same run
 bench-spark: jars $(SPARK) ## Both engines on Spark, and the default, beside what is written by hand; the census of both
 	$(BIN)/python -m tests.bench.bench_spark
 
-fuzz: $(STAMP) ## All attacks, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, WORLDS=N worlds)
+fuzz: $(STAMP) jars $(SPARK) ## All attacks, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, WORLDS=N worlds)
 	SRFIX_ATTACKS=all $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile
 	SRFIX_FUZZ=$(or $(FUZZ),1000000) $(BIN)/python -m pytest -n auto --durations=0 tests/serde/fuzz || \
 		{ echo "A failure is told as the payload and the schema or columns that it is of; to run it again, put the" \
 			"@reproduce_failure line that is printed with it over the test's run()." >&2; exit 1; }
+	SRFIX_FOREIGN=$(or $(FOREIGN),3000) $(BIN)/python -m pytest -n 0 tests/serde/test_foreign_topics.py
+	SRFIX_FOREIGN=$(or $(FOREIGN_SPARK),300) $(BIN)/python -m pytest -n 0 tests/spark/test_foreign_topics.py
 	SRFIX_WORLDS=$(or $(WORLDS),20000) $(BIN)/python -m pytest -n auto --dist worksteal tests/recovery/test_worlds.py
 
 wheel: $(STAMP) ## Build the wheel into dist/

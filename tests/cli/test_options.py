@@ -21,7 +21,7 @@ from srfix.cli.options import Selection, connection_options, output_option, sele
 from srfix.cli.output.interface import OutputFormat
 from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.registry import BasicAuth, RegistryClient
+from srfix.serde.registry import BasicAuth, RegistryClient, Secret
 from srfix.serde.subjects import Topic
 
 
@@ -270,7 +270,7 @@ class TestRegistryProperties:
         ).registry_client()  # fmt: skip
         auth, retry = made.pop("auth"), made.pop("retry")
         assert isinstance(auth, BasicAuth)
-        assert (auth.username, auth.password.reveal()) == ("u", "p:q")
+        assert (auth.username, auth.password) == ("u", Secret("p:q"))
         assert retry.max_attempts == 1
         assert made == {
             "urls": "http://h",

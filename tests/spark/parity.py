@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 
 from pyspark.sql import Column, Row, SparkSession
@@ -16,7 +17,7 @@ from srfix.serde.errors import EngineRefusedError
 from srfix.serde.interface import SerdeContext, Value
 from srfix.serde.spark import ReadPlan
 from srfix.serde.spark._jvm_read import JvmRead, jvm_read
-from srfix.serde.spark._pyspark.arrow import arrow_decoded, decoded_type
+from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback, decoded_type
 from srfix.serde.spark._pyspark.columns import judged_payloads
 from srfix.serde.spark._pyspark.engines import Decoding
 
@@ -54,15 +55,18 @@ class Compared:
     arrow: Decoded
     jvm: Decoded | None
     """None where the engine has refused the plan."""
+    auto: Decoded | None = None
+    """The jvm engine with Python for the rows that the plan does not know; None where nobody asked, or where it is the arrow
+    engine."""
 
 
-def compare(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
+def compare(spark: SparkSession, given: Sequence[Payloads], *, with_auto: bool = False) -> Iterator[Compared]:
     """All of them, in a few jobs, in their order."""
     for start in range(0, len(given), _PLANS_A_JOB):
-        yield from _job(spark, given[start : start + _PLANS_A_JOB])
+        yield from _job(spark, given[start : start + _PLANS_A_JOB], with_auto)
 
 
-def _job(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
+def _job(spark: SparkSession, given: Sequence[Payloads], with_auto: bool) -> Iterator[Compared]:
     # A column for each plan: one job reads them all, each into rows of its own type.
     rows = [(number, *payloads) for number, payloads in enumerate(zip_longest(*(each.payloads for each in given)))]
     names = [f"p{number}" for number in range(len(given))]
@@ -74,6 +78,9 @@ def _job(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
         decoded.append(arrow_decoded(each.plan, F.col(name)).cast(as_text).alias(f"arrow_{name}"))
         if read is not None:
             decoded.append(jvm_decoded(each.plan, F.col(name)).cast(as_text).alias(f"jvm_{name}"))
+        if read is not None and with_auto:
+            auto = jvm_decoded(each.plan, F.col(name), fallback=partial(arrow_fallback, each.plan))
+            decoded.append(auto.cast(as_text).alias(f"auto_{name}"))
     found = sorted(frame.select("i", *decoded).collect(), key=lambda row: int(row["i"]))
     for name, each, read in zip(names, given, reads, strict=True):
         expected = deserialize_many(
@@ -87,6 +94,7 @@ def _job(spark: SparkSession, given: Sequence[Payloads]) -> Iterator[Compared]:
                 deserializer=_wanted(wanted),
                 arrow=_got(row[f"arrow_{name}"]),
                 jvm=None if read is None else _got(row[f"jvm_{name}"]),
+                auto=_got(row[f"auto_{name}"]) if read is not None and with_auto else None,
             )
 
 
@@ -121,19 +129,19 @@ def _wanted(wanted: Value | BadRow) -> Decoded:
     if isinstance(wanted, BadRow):
         message = wanted.error.message.encode(errors="backslashreplace").decode()
         return Decoded(row=None, reason=wanted.reason.value, message=message)
-    return Decoded(row=_plain(wanted), reason=Reason.TOMBSTONE.value if wanted is None else None, message=None)
+    return Decoded(row=plain(wanted), reason=Reason.TOMBSTONE.value if wanted is None else None, message=None)
 
 
 def _got(decoded: Row) -> Decoded:
     row = decoded["row"]
     return Decoded(
-        row=None if row is None else _plain(row.asDict(recursive=True)),
+        row=None if row is None else plain(row.asDict(recursive=True)),
         reason=decoded["reason"],
         message=decoded["message"],
     )
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """A value such that equal ones are equal, whatever Spark makes of them in Python."""
     match value:
         case float():
@@ -147,8 +155,8 @@ def _plain(value: object) -> object:
         case bytearray():
             return bytes(value)
         case dict():
-            return {name: _plain(part) for name, part in value.items()}
+            return {name: plain(part) for name, part in value.items()}
         case list():
-            return [_plain(part) for part in value]
+            return [plain(part) for part in value]
         case _:
             return value

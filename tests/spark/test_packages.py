@@ -22,7 +22,7 @@ def lines_of(script: str, folder: Path, **environment: str) -> list[str]:
         [sys.executable, "-c", dedent(script)],
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=300,
         check=False,
         cwd=folder,
         env=os.environ | environment,
@@ -62,7 +62,8 @@ def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_
         f"Spark lacks the jar spark-sql-kafka-0-10. {how}",
         COORDINATES,
         "The jar srfix.none:none:0 cannot be had: no Maven repository that Spark asks has it, or none can be reached. Name "
-        "another version (packages=…), or put the jars on spark.jars (config=…).",
+        "another version (packages=…), or put the jars on spark.jars (config=…). Without jars, "
+        'spark.read.format("srfix") reads and writes topics.',
         "They are there.",
     ]
 

@@ -257,7 +257,7 @@ class TestReadTopic:
         assert rows[0]["headers"] == [Row(key="trace", value=bytearray(b"1"))]
 
     def test_a_stream_has_the_same_columns(self, spark: SparkSession, broker: KraftBroker, world: World) -> None:
-        plan = world.plan()
+        plan = world.plan(topic=_created(broker, world))
         servers = broker.bootstrap_servers
         stream = read_stream(spark, plan, bootstrap_servers=servers, engine="arrow", observe="users")
         assert stream.isStreaming
@@ -265,11 +265,10 @@ class TestReadTopic:
 
     def test_secrets_are_in_no_message_of_ours(self, spark: SparkSession, broker: KraftBroker, world: World) -> None:
         options = {"kafka.sasl.jaas.config": 'x required password="sesame";'}
-        df = read_topic(
-            spark, world.plan(), bootstrap_servers=broker.bootstrap_servers, options=options, engine="arrow"
-        )
+        plan = world.plan(topic=_created(broker, world))
+        df = read_topic(spark, plan, bootstrap_servers=broker.bootstrap_servers, options=options, engine="arrow")
         with pytest.raises(UsageError) as caught:
-            df.transform(from_registry(world.plan(), engine="arrow"))
+            df.transform(from_registry(plan, engine="arrow"))
         assert "sesame" not in str(caught.value)
         assert "sesame" not in plan_text(df)
 
@@ -278,3 +277,10 @@ def test_every_reason_of_a_row_that_is_read_is_counted_under_its_word(spark: Spa
     df = frame(spark, []).transform(from_registry(world.plan(), engine="arrow", on_error="null", observe="n"))
     counted = set(re.findall(r" AS (\w+)#", plan_text(df)))
     assert {reason.value for reason in Reason} - counted == {"TOMBSTONE", "ENCODE_FAILED"}
+
+
+def _created(broker: KraftBroker, world: World) -> str:
+    topic = f"reading-{uuid4().hex[:8]}"
+    broker.create_topic(topic, 1)
+    assert world.payload(1, topic=topic)  # registers the columns
+    return topic

@@ -399,8 +399,9 @@ class TestDataSource:
         ]
         assert len(sources) > 20
         found = {path.name: private.findall(path.read_text(encoding="utf-8")) for path in sources}
-        # Progress and interruption of jobs: on classic sessions alone, which both ask first.
-        assert {name for name, uses in found.items() if uses} == {"listening.py", "_spark_jobs.py"}
+        # Progress and interruption of jobs, and a plan that is made and not printed: on classic sessions alone, for which all
+        # three ask first.
+        assert {name for name, uses in found.items() if uses} == {"kafka_look.py", "listening.py", "_spark_jobs.py"}
 
 
 class TestPackaging:

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from srfix.fixtures.broker import ProducedRecord
 from srfix.fixtures.broker.kraft import KraftBroker
@@ -20,8 +21,10 @@ from srfix.recovery.cluster import Cluster
 from srfix.recovery.plan_file import Plan, PlannedFinding
 from srfix.recovery.verify import Confirmed, Event, NotLookedAt, Problem, verify
 from srfix.recovery.verify_on_spark import EveryRowOnSpark
-from srfix.serde.errors import RegistryError
+from srfix.serde.errors import EngineRefusedError, RegistryError
 from srfix.serde.registry import RegistryClient, RetryPolicy, Schema
+from srfix.serde.spark._judge_worker import JudgedReader
+from srfix.serde.spark._pyspark.judging import judged
 from srfix.serde.subjects import Role, Subject, Topic, subject_for
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import SchemaId, frame_id
@@ -201,3 +204,15 @@ class TestEveryRowOnSpark:
         fault = Fault(method="GET", action=Answer(status=500, body='{"error_code": 50001, "message": "backend"}'))
         with incident.registry.intercept(fault), pytest.raises(RegistryError, match="50001"):
             incident.every_row(incident.of_values(), census)
+
+
+def test_a_spark_without_functions_in_arrow_is_refused_in_a_sentence(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spark.version
+    monkeypatch.delattr(F, "arrow_udf")
+    reader = JudgedReader.__new__(JudgedReader)  # not looked at
+    with pytest.raises(
+        EngineRefusedError, match=r"begins with Spark 4\.1.* Verify without Spark \(--engine local\)\.$"
+    ):
+        judged(reader, F.lit(b""), F.lit(None))

@@ -17,9 +17,12 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 __all__ = [
+    "AVRO_JVM_ITEMS",
+    "AVRO_JVM_TEXT_BYTES",
     "AVRO_SCHEMA_LEVELS",
     "AnswerBounds",
     "BOUNDS",
+    "BROKER_SECONDS",
     "Bound",
     "COLUMN_LEVELS",
     "COMMAND_WORD",
@@ -318,6 +321,12 @@ REGISTRY_READ_SECONDS: Final = 30.0
 """How long a registry may be silent."""
 PLANNING_REQUESTS: Final = 16
 """How many requests of one `plan_read` a registry is sent at a time."""
+BROKER_SECONDS: Final = 10.0
+"""How long Spark waits for Kafka's brokers when `read_topic` and `read_stream` look whether there is such a topic."""
+AVRO_JVM_ITEMS: Final = 10_000_000
+"""Items of one array or map that Java's Avro believes in, in sessions of `start_session`."""
+AVRO_JVM_TEXT_BYTES: Final = 67_108_864
+"""Bytes of one string, and of one field of bytes, that Java's Avro believes in, in sessions of `start_session`."""
 
 BOUNDS: Final = (
     Bound(name="AVRO_SCHEMA_LEVELS", unit="levels", protects_from="the stack's end in schemas that nest"),
@@ -416,6 +425,24 @@ BOUNDS: Final = (
         name="PLANNING_REQUESTS",
         unit="requests",
         protects_from="a registry that is sent thousands of requests at once, since a topic has as many versions",
+    ),
+    Bound(
+        name="BROKER_SECONDS",
+        unit="seconds",
+        protects_from="brokers that are silent, for which Spark waits three times a minute",
+        how_to_change="`kafka.default.api.timeout.ms` and `kafka.request.timeout.ms` of `options`",
+    ),
+    Bound(
+        name="AVRO_JVM_ITEMS",
+        unit="items",
+        protects_from="arrays that claim 2³⁰ items in a few bytes, for which the jvm engine on Spark takes the memory",
+        how_to_change="`-Dorg.apache.avro.limits.collectionItems.maxLength` of Spark's JVMs",
+    ),
+    Bound(
+        name="AVRO_JVM_TEXT_BYTES",
+        unit="bytes",
+        protects_from="the same of strings and bytes",
+        how_to_change="`-Dorg.apache.avro.limits.string.maxLength` and `….bytes.maxLength`",
     ),
 )
 """The table's rows, in its order."""

@@ -26,7 +26,8 @@ WHY_NOT = "Schema id 1: column A (STRING), writer type double: the text of a flo
 class FakeSession:
     """What a cluster answers."""
 
-    def __init__(self, *, has_avro: bool = True, lacking: str | None = None) -> None:
+    def __init__(self, *, has_avro: bool = True, lacking: str | None = None, unbounded: str | None = None) -> None:
+        self.unbounded = unbounded
         self.has_avro = has_avro
         self.lacking = lacking
         self.probes = 0
@@ -43,6 +44,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
         return session.lacking
 
     monkeypatch.setattr(choosing, "_require_avro", require_avro)
+    monkeypatch.setattr(choosing, "_unbounded", lambda session, _: session.unbounded)
     monkeypatch.setattr(choosing, "_probe", probe)
 
 
@@ -63,6 +65,32 @@ class TestManyShapes:
             choose_engine(MANY, session_of(FakeSession(lacking="No srfix there.")), engine)
         assert caught.value.reasons == (
             f"{LEFT}.",
+            "The arrow engine runs on the workers, and they lack srfix: No srfix there.",
+        )
+
+
+class TestUnboundedSession:
+    """A record of ten bytes ends a JVM in which nothing bounds what Avro believes of a length."""
+
+    def test_auto_takes_the_arrow_engine_and_warns_once(self, caplog: pytest.LogCaptureFixture) -> None:
+        session = session_of(FakeSession(unbounded="No bounds here"))
+        with caplog.at_level(logging.WARNING, logger="srfix.serde.spark"):
+            choices = [choose_engine(EXACT, session) for _ in range(2)]
+        assert {str(choice) for choice in choices} == {"engine arrow: the jvm engine cannot: No bounds here."}
+        assert caplog.messages == ['No bounds here. engine="jvm" reads without.']
+
+    def test_the_jvm_engine_that_was_asked_for_warns_and_reads(self, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.WARNING, logger="srfix.serde.spark"):
+            choice = choose_engine(EXACT, session_of(FakeSession(unbounded="No bounds here")), "jvm")
+        assert (choice.engine, choice.fallback) == ("jvm", True)
+        assert caplog.messages == ["No bounds here. It is read so all the same, for the engine was named."]
+
+    def test_without_srfix_on_the_workers_auto_reads_nothing(self) -> None:
+        session = session_of(FakeSession(unbounded="No bounds here", lacking="No srfix there."))
+        with pytest.raises(EngineRefusedError, match=r"^Neither engine can read this plan here:") as caught:
+            choose_engine(EXACT, session)
+        assert caught.value.reasons == (
+            "No bounds here.",
             "The arrow engine runs on the workers, and they lack srfix: No srfix there.",
         )
 

@@ -19,9 +19,9 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.errors import SecretError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry import BearerAuth, RegistryClient
 from srfix.serde.registry.auth import BasicAuth
-from srfix.serde.registry.secret import Secret
+from srfix.serde.registry.secret import Secret, pickled_with_secrets
 from srfix.serde.resolve import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.spark import ReadPlan, plan_read
 from srfix.serde.spark._digest import digest_of
@@ -91,6 +91,39 @@ class TestPickling:
             pickle.dumps(plan)
         assert "hunter2" not in plan.explain(extended=True) + repr(plan)
         assert len(plan.digest) == 64
+
+    def test_a_task_alone_carries_a_literal_secret(self, registry: FixtureRegistry) -> None:
+        plan = plan_read(RegistryClient(registry.url, auth=BasicAuth("ada", Secret("hunter2"))), "users", COLUMNS)
+        task = pickled_with_secrets(plan)
+        assert b"hunter2" in task
+        copy: ReadPlan = pickle.loads(task)
+        assert copy == plan
+        for one in (plan, copy):
+            with pytest.raises(SecretError, match=r"^A literal secret is not pickled"):
+                pickle.dumps(one)
+
+    def test_what_a_function_gives_travels_where_its_name_does_not(self) -> None:
+        given = iter(["first", "hunter2"])
+        auth = BasicAuth("ada", lambda: next(given))
+        assert auth.credentials().headers["Authorization"].startswith("Basic ")
+        copy: BasicAuth = pickle.loads(pickled_with_secrets(auth))
+        assert copy.password == Secret("hunter2")
+        assert pickle.loads(pickled_with_secrets(BearerAuth(lambda: "hunter2"))).token == Secret("hunter2")
+        named: BasicAuth = pickle.loads(pickled_with_secrets(BasicAuth("ada", os.getcwd)))
+        assert named.password is os.getcwd
+        with pytest.raises((pickle.PicklingError, AttributeError)):
+            pickle.dumps(auth)
+        assert "hunter2" not in repr(auth) + repr(copy) + repr(BearerAuth(lambda: "hunter2"))
+
+    def test_a_function_that_fails_for_a_password_shows_nothing(self) -> None:
+        def fails() -> str:
+            raise ValueError("hunter2")
+
+        with pytest.raises(SecretError, match=r"raised ValueError\. Call it by itself") as caught:
+            BasicAuth("ada", fails).credentials()
+        assert "hunter2" not in str(caught.value)
+        with pytest.raises(SecretError, match=r"it is a bytes, not a text"):
+            BasicAuth("ada", lambda: b"hunter2").credentials()  # type: ignore[arg-type,return-value]
 
 
 class TestDigest:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from srfix.serde.errors import JarMissingError, SparkError
-from srfix.serde.spark.session import _no_gateway, _parts, with_avro_limits
+from srfix.serde.errors import JarMissingError, SparkError, UsageError
+from srfix.serde.spark import session
+from srfix.serde.spark.session import _no_gateway, _parts, _require_server, start_session
 
 
 @pytest.fixture
@@ -50,21 +53,42 @@ class TestCoordinates:
             _parts(text)
 
 
-class TestAvroLimits:
-    BOUND = "-Dorg.apache.avro.limits.collectionItems.maxLength"
+class TestConnectServer:
+    @pytest.fixture(autouse=True)
+    def soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(session, "CONNECT_SECONDS", 1.0)
 
-    def test_driver_and_executors_get_a_bound_beside_what_they_have(self) -> None:
-        config = with_avro_limits({"spark.driver.defaultJavaOptions": "-Xss4m", "a": "b"})
-        assert config == {
-            "spark.driver.defaultJavaOptions": f"-Xss4m {self.BOUND}=10000000",
-            "spark.executor.defaultJavaOptions": f"{self.BOUND}=10000000",
-            "a": "b",
-        }
+    @pytest.mark.parametrize("token", ["", "token=hunter2"])
+    def test_a_server_that_is_not_there_is_an_error_soon(self, token: str) -> None:
+        with pytest.raises(
+            SparkError, match=r"^No Spark Connect server answers at 127\.0\.0\.1:1 within 1 sec"
+        ) as caught:
+            _require_server(f"sc://127.0.0.1:1/;{token}")
+        assert "hunter2" not in str(caught.value)
 
-    def test_what_a_cluster_has_configured_is_not_replaced(self) -> None:
-        """A builder's `extraJavaOptions` would stand instead of those of spark-defaults.conf."""
-        assert not any("extraJavaOptions" in name for name in with_avro_limits({}))
+    def test_a_port_that_is_open_and_says_nothing_is_none(self) -> None:
+        with (
+            socket.create_server(("127.0.0.1", 0)) as server,
+            pytest.raises(SparkError, match=r"^No Spark Connect server answers"),
+        ):
+            _require_server(f"sc://127.0.0.1:{server.getsockname()[1]}")
 
-    def test_a_bound_that_is_there_stays(self) -> None:
-        given = {"spark.executor.defaultJavaOptions": f"{self.BOUND}=7"}
-        assert with_avro_limits(given)["spark.executor.defaultJavaOptions"] == f"{self.BOUND}=7"
+    def test_one_that_the_environment_names_is_looked_at_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:1")
+        with pytest.raises(SparkError, match=r"^No Spark Connect server answers at 127\.0\.0\.1:1 "):
+            start_session("nobody")
+
+    @pytest.mark.parametrize("master", ["sc://", "sc:///;token=x", "sc://host:port"])
+    def test_one_without_a_place_is_refused(self, master: str) -> None:
+        with pytest.raises(UsageError, match=r"^A Connect server is sc://HOST:PORT"):
+            _require_server(master)
+
+    def test_one_that_speaks_is_found(self) -> None:
+        grpc = pytest.importorskip("grpc")
+        server = grpc.server(ThreadPoolExecutor(1))
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        try:
+            _require_server(f"sc://127.0.0.1:{port}")
+        finally:
+            server.stop(None)

@@ -7,11 +7,12 @@ import re
 import pytest
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import source
 from srfix.serde.spark._source_names import option_names
 from srfix.serde.spark._source_options import Isolation, Policy, SourceOptions, Tombstones, Use, source_options
+from srfix.serde.spark._source_reads import with_columns
 from srfix.serde.subjects import Role
 
 SERVERS = {"bootstrap.servers": "broker:9092"}
@@ -98,6 +99,13 @@ class TestSourceOptions:
     def test_more_than_one_topic_is_refused(self, option: str, value: str, message: str) -> None:
         with pytest.raises(UsageError, match=message):
             source_options({**SERVERS, option: value, "registry": "http://r"}, Use.BATCH)
+
+    @pytest.mark.parametrize("columns", [{}, {"columns": "ID INT"}])
+    def test_a_literal_password_is_refused_before_anything_is_asked(self, columns: dict[str, str]) -> None:
+        given = {**LEAST, **columns, "registry.basic.auth.user.info": "me:in-the-sql"}
+        with pytest.raises(SecretError, match=r"As an option: .*USER:env:NAME") as caught:
+            with_columns(source_options(given, Use.SCHEMA))
+        assert "in-the-sql" not in str(caught.value)
 
     def test_no_secret_is_in_the_repr(self) -> None:
         found = source_options(

@@ -11,7 +11,7 @@ from srfix.recovery.census.interface import Isolation
 from srfix.serde.errors import AccessDeniedError, SrfixError
 from srfix.serde.kafka_client import UNUSED_GROUP, ReadOnlyClient
 from srfix.serde.kafka_java_properties import to_java
-from srfix.serde.spark.driver_errors import srfix_error_of
+from srfix.serde.spark.driver_errors import is_sparks, srfix_error_of
 from srfix.serde.subjects import Topic
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class SparkTopics:
         except SrfixError:
             raise
         except Exception as error:
-            if not _is_sparks(error):
+            if not is_sparks(error):
                 raise
-            raise srfix_error_of(error) or self._said(topic, doing, error) from None
+            raise srfix_error_of(error, of_kafka=False) or self._said(topic, doing, error) from None
 
     def _said(self, topic: Topic, doing: str, error: Exception) -> SrfixError:
         text = str(error)
@@ -96,10 +96,6 @@ class SparkTopics:
 
 def _is_secret(name: str) -> bool:
     return name.endswith(("password", "jaas.config", "keystore.key"))
-
-
-def _is_sparks(error: Exception) -> bool:
-    return type(error).__module__.partition(".")[0] in {"pyspark", "py4j", "grpc"}
 
 
 def _gist(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import NoReturn, TypeAlias
 from urllib.parse import quote
 
 from srfix.serde.errors import SecretError, SrfixError, UsageError
-from srfix.serde.registry.secret import HIDDEN, Secret
+from srfix.serde.registry.secret import HIDDEN, Secret, carried
 
 __all__ = ["Auth", "BasicAuth", "BearerAuth", "Credentials", "NO_CREDENTIALS"]
 
@@ -58,7 +58,7 @@ NO_CREDENTIALS = Credentials({}, ())
 """Nothing to send, nothing to hide."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BasicAuth:
     """User name and password for HTTP basic authentication (RFC 7617, UTF-8).
 
@@ -67,8 +67,9 @@ class BasicAuth:
 
     username: str
     """The user name; Confluent Cloud's API key."""
-    password: Secret
-    """The password; Confluent Cloud's API secret."""
+    password: Secret | Callable[[], str]
+    """The password; Confluent Cloud's API secret. Or what gives it (a cluster's secret scope): called for each request, from
+    any thread; it caches what is dear."""
 
     def __post_init__(self) -> None:
         if ":" in self.username:
@@ -102,9 +103,29 @@ class BasicAuth:
 
         :raises SecretError: if the password cannot be read.
         """
-        password = self.password.reveal()
+        password = self._current()
         token = b64encode(f"{self.username}:{password}".encode(errors="surrogateescape")).decode("ascii")
         return Credentials({header: f"Basic {token}"}, (password, token))
+
+    def _current(self) -> str:
+        if isinstance(self.password, Secret):
+            return self.password.reveal()
+        password = _asked(self.password, "The registry's password")
+        if isinstance(password, str):
+            return password
+        kind = type(password).__name__
+        del password  # a traceback shows the variables of this frame
+        raise SecretError(
+            f"The registry's password from {_origin(self.password)} cannot be used: it is a {kind}, not a text. Check where "
+            "it comes from."
+        )
+
+    def __repr__(self) -> str:
+        password = repr(self.password) if isinstance(self.password, Secret) else _origin(self.password)
+        return f"BasicAuth(username={self.username!r}, password={password})"
+
+    def __getstate__(self) -> list[object]:
+        return [self.username, carried(self.password, self._current)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -136,36 +157,45 @@ class BearerAuth:
         else:
             return Credentials({"Authorization": f"Bearer {token}", **self._more_headers()}, (token,))
         del token  # a traceback shows the variables of this frame
-        raise SecretError(f"The bearer token from {self._origin} cannot be used: {problem}. Check where it comes from.")
+        raise SecretError(
+            f"The bearer token from {_origin(self.token)} cannot be used: {problem}. Check where it comes from."
+        )
 
     def _current(self) -> str:
         if isinstance(self.token, Secret):
             return self.token.reveal()
-        try:
-            return self.token()
-        except SrfixError:
-            raise
-        except Exception as error:  # noqa: BLE001  (whatever a foreign function raises; its text may hold the token)
-            kind = type(error).__name__
-        # Raised out here: that error's frames and text may hold secrets, and would come along as context.
-        raise SecretError(
-            f"The bearer token cannot be had: {self._origin} raised {kind}. Call it by itself to see the whole error."
-        )
+        return _asked(self.token, "The bearer token")
+
+    def __getstate__(self) -> list[object]:
+        return [carried(self.token, self._current), self.logical_cluster, self.identity_pool]
 
     def _more_headers(self) -> dict[str, str]:
         named = {"target-sr-cluster": self.logical_cluster, "Confluent-Identity-Pool-Id": self.identity_pool}
         return {name: value for name, value in named.items() if value is not None}
 
-    @property
-    def _origin(self) -> str:
-        if isinstance(self.token, Secret):
-            return str(self.token)
-        # Not its repr: a functools.partial shows its arguments.
-        return str(getattr(self.token, "__qualname__", type(self.token).__name__))
-
     def __repr__(self) -> str:
         more = f"logical_cluster={self.logical_cluster!r}, identity_pool={self.identity_pool!r}"
-        return f"BearerAuth({self._origin}, {more})"
+        return f"BearerAuth({_origin(self.token)}, {more})"
+
+
+def _asked(function: Callable[[], str], what: str) -> str:
+    try:
+        return function()
+    except SrfixError:
+        raise
+    except Exception as error:  # noqa: BLE001  (whatever a foreign function raises; its text may hold the secret)
+        kind = type(error).__name__
+    origin = _origin(function)
+    del function  # a traceback shows the variables of this frame, and a functools.partial its arguments
+    # Raised out here: that error's frames and text may hold secrets, and would come along as context.
+    raise SecretError(f"{what} cannot be had: {origin} raised {kind}. Call it by itself to see the whole error.")
+
+
+def _origin(secret: Secret | Callable[[], str]) -> str:
+    if isinstance(secret, Secret):
+        return str(secret)
+    # Not its repr: a functools.partial shows its arguments.
+    return str(getattr(secret, "__qualname__", type(secret).__name__))
 
 
 Auth: TypeAlias = BasicAuth | BearerAuth

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from srfix.serde._half import Half
 from srfix.serde._plans import decode_plan
 from srfix.serde.batches import Reason, reason_of
+from srfix.serde.bounds import AVRO_JVM_ITEMS, AVRO_JVM_TEXT_BYTES
 from srfix.serde.errors import ColumnError, EngineRefusedError, SrfixError
 from srfix.serde.formats._avro_resolution import resolved_root
 from srfix.serde.formats.table import Format, check_schema_type
@@ -64,10 +65,9 @@ UNSEEN: Final = (
     f"Bytes left over that begin with {AFTER.hex(' ')}.",
     "A schema GUID, in front of the body or in a record header: a row without an id is bad, unless the arrow engine reads "
     "what this one does not know.",
-    "An array that claims more items than its body has: memory is taken for as many as it claims, and 2³⁰ of them cost the "
-    "executor. start_session sets a bound; in a session that it has not started "
-    "-Dorg.apache.avro.limits.collectionItems.maxLength=10000000 does, in spark.executor.extraJavaOptions (in local mode "
-    "spark.driver.extraJavaOptions).",
+    f"What bounds a length: in a session of start_session a string or bytes of more than {AVRO_JVM_TEXT_BYTES} bytes, and an "
+    f"array or map of more than {AVRO_JVM_ITEMS} items, is a bad row. In a session without bounds one that claims 2³⁰ of them "
+    "takes the memory, and costs the executor: auto does not take this engine there.",
 )
 """What the jvm engine cannot see, in sentences."""
 

@@ -40,21 +40,34 @@ __all__ = ["BatchRead", "StreamRead", "fixed_subject", "plan_of", "registry_of",
 
 
 def registry_of(options: SourceOptions) -> RegistryClient | None:
-    """The client; None if no registry was named."""
+    """The client; None if no registry was named.
+
+    :raises SecretError: if an option holds the registry's password in clear: Spark logs the options of a view in SQL, and
+        sends them to the workers. It is refused before it is sent anywhere else.
+    """
     if not options.registry.urls:
         return None
-    return open_registry(options.registry, options.registry.urls, kafka=options.kafka)
+    client = open_registry(options.registry, options.registry.urls, kafka=options.kafka)
+    try:
+        pickle.dumps(client)
+    except SecretError as error:
+        raise SecretError(
+            f"{error.message} As an option: registry.basic.auth.user.info=USER:env:NAME, or "
+            "registry.bearer.auth.token=file:PATH; the workers read it for themselves."
+        ) from None
+    return client
 
 
 def with_columns(options: SourceOptions) -> SourceOptions:
     """The options with columns: those that were given, or the newest schema's, as `plan.NEWEST`.
 
+    :raises SecretError: if an option holds the registry's password in clear.
     :raises UsageError: if the subject has no schema; if the columns do not say whether a body has a single one in a record.
     :raises RegistryError: if the registry could not be asked.
     """
+    registry = registry_of(options)  # first: it refuses a literal password
     if options.columns is not None or options.format in (None, Format.JSON):
         return options
-    registry = registry_of(options)
     assert registry is not None  # source_options looked
     half = newest_columns(
         registry,
@@ -125,13 +138,7 @@ def _task(options: SourceOptions, frame: Frame, names: tuple[str, ...], *, with_
     :raises SecretError: if it would have to carry a registry's password in clear.
     """
     plan = plan_of(options, frame)
-    try:
-        pickled = None if plan is None else pickle.dumps(plan)
-    except SecretError as error:
-        raise SecretError(
-            f"{error.message} As an option: registry.basic.auth.user.info=USER:env:NAME, or "
-            "registry.bearer.auth.token=file:PATH; the workers read it for themselves."
-        ) from None
+    pickled = None if plan is None else pickle.dumps(plan)
     records = RecordReader(
         topic=options.topic or "",
         kafka=dict(options.kafka),

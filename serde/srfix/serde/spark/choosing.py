@@ -10,6 +10,10 @@
 | auto | no | no | nothing: the error has both reasons |
 | jvm | yes | | as auto |
 | arrow | | | arrow |
+
+A session whose JVMs bound no length that Avro is told (`avro_limits`) is to `auto` one without spark-avro, if the plan
+wants anything that has a length: a record of ten bytes could end it. The jvm engine that is asked for by name reads there,
+with a warning.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from weakref import WeakSet
 from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
 from srfix.serde.printable import message
 from srfix.serde.spark._jvm_read import JvmRead, jvm_read
+from srfix.serde.spark.avro_limits import limits_needed, unbounded
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.releases import lacks_arrow
 
@@ -36,6 +41,8 @@ _logger: Final = logging.getLogger("srfix.serde.spark")
 
 _with_srfix: Final[WeakSet[SparkSession]] = WeakSet()
 """Sessions whose workers were found to have srfix. Others are asked again: it may be brought to them meanwhile."""
+_warned: Final[WeakSet[SparkSession]] = WeakSet()
+"""Sessions without bounds of which a warning was logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +66,8 @@ class EngineChoice:
 def choose_engine(
     plan: ReadPlan, spark: SparkSession, engine: Engine = "auto", *, workers_have_srfix: bool | None = None
 ) -> EngineChoice:
-    """The engine for a plan in a session. Logged as information under `srfix.serde.spark`.
+    """The engine for a plan in a session. Logged as information under `srfix.serde.spark`; a session without bounds, in which
+    the jvm engine could be ended by a record, once as a warning that says how to get them.
 
     :param workers_have_srfix: whether srfix and what it needs is installed on the executors. None asks a few of them, until
         they have, unless the arrow engine was asked for: that says itself what is missing.
@@ -86,6 +94,7 @@ def _chosen(plan: ReadPlan, spark: SparkSession, engine: Engine, told: bool | No
     try:
         read = jvm_read(plan)
         _require_avro(spark)
+        _require_bounds(spark, read, engine)
     except (EngineRefusedError, JarMissingError) as error:
         if engine == "jvm":
             raise
@@ -127,6 +136,25 @@ def _require_avro(spark: SparkSession) -> None:
     from srfix.serde.spark._pyspark.jvm import require_avro
 
     require_avro(spark)
+
+
+def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:
+    """:raises EngineRefusedError: under `auto`, if a record could end the JVM that reads it. Else that is a warning."""
+    why = _unbounded(spark, read)
+    if why is None:
+        return
+    instead = (
+        'engine="jvm" reads without' if engine == "auto" else "It is read so all the same, for the engine was named"
+    )
+    if spark not in _warned:
+        _warned.add(spark)
+        _logger.warning("%s", message(f"{why}. {instead}."))
+    if engine == "auto":
+        raise EngineRefusedError(why, reasons=(f"{why}.",))
+
+
+def _unbounded(spark: SparkSession, read: JvmRead) -> str | None:
+    return unbounded(spark, limits_needed(read))
 
 
 def _lacking(spark: SparkSession, told: bool | None) -> str | None:

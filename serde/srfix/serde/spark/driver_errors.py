@@ -1,7 +1,8 @@
 """Errors of srfix, out of what Spark makes of them on the driver.
 
 A task's error reaches the driver as Spark's own, with stack traces of two languages around it. Here it becomes what it was:
-a bad row is a `BadRowError` with its place, a registry that cannot be asked a `RegistryUnreachableError`, and so on.
+a bad row is a `BadRowError` with its place, a registry that cannot be asked a `RegistryUnreachableError`, and so on. What
+Kafka's client said through Spark becomes what `kafka_errors` makes of it.
 
     with clear_errors():
         spark.read… .transform(from_registry(plan)).write…
@@ -19,8 +20,9 @@ from srfix.serde.batches import Reason
 from srfix.serde.errors import BadRowError, SrfixError, WorkerPackageError
 from srfix.serde.registry import errors as registry_errors
 from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark.kafka_errors import kafka_error_of
 
-__all__ = ["BAD_ROW_END", "UNWRITTEN_END", "clear_errors", "srfix_error_of"]
+__all__ = ["BAD_ROW_END", "UNWRITTEN_END", "clear_errors", "is_sparks", "srfix_error_of"]
 
 BAD_ROW_END: Final = " To keep such rows apart, read with on_error='quarantine'."
 """The last words of what a bad row fails a job with. `_pyspark.frames` writes the others, `_BAD_ROW` reads them."""
@@ -51,10 +53,17 @@ _KINDS: Final = {
 }
 
 
-def srfix_error_of(error: BaseException) -> SrfixError | None:
+def is_sparks(error: BaseException) -> bool:
+    """Whether Spark raised it: PySpark itself, what it talks to the JVM with (a job that failed), or to a Connect server."""
+    return type(error).__module__.partition(".")[0] in {"pyspark", "py4j", "grpc"}
+
+
+def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> SrfixError | None:
     """What srfix said, out of an error that Spark raised on the driver (an action's, a stream's); None if it is not ours.
 
     Classes and words survive; of the attributes only those of `BadRowError` do.
+
+    :param of_kafka: False leaves what Kafka's client said to the caller, who knows topic and cluster.
     """
     if isinstance(error, SrfixError):
         return error
@@ -76,7 +85,7 @@ def srfix_error_of(error: BaseException) -> SrfixError | None:
         revived = kind.__new__(kind)  # not called: some make their message themselves
         revived.args = (message,)
         return revived
-    return missing_jar(text)
+    return missing_jar(text) or (kafka_error_of(text) if of_kafka else None)
 
 
 @contextmanager

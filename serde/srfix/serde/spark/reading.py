@@ -16,6 +16,7 @@ from srfix.serde.spark._kafka_options import Offsets, Options, kafka_options
 from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark._words import check_word
 from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow
+from srfix.serde.spark.kafka_errors import kafka_error_of
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
 
@@ -208,6 +209,11 @@ def read_topic(
     :param options: more options of Spark's Kafka source; what is for Kafka's client is called `kafka.…`
         (`kafka.security.protocol`, `kafka.sasl.jaas.config`) and is passed on as it is, and shown nowhere. With
         `failOnDataLoss` left as it is, true, records that are gone before they were read fail the job: `false` skips them.
+    Spark asks the brokers once before, so that what is wrong shows here, and not in a job's trace (`bounds.BROKER_SECONDS`);
+    what Kafka says later, `driver_errors.clear_errors` makes the same errors of.
+
+    :raises ClusterError: if there is no such topic, or no broker answers.
+    :raises AccessDeniedError: if this user may not read it.
     :raises JarMissingError: if Spark has no Kafka source.
     :raises UsageError: if an option is one that a parameter says, or lacks its `kafka.`; and as `from_registry`.
     """
@@ -225,7 +231,7 @@ def read_topic(
         ending_offsets=ending_offsets,
         options=options or {},
     )
-    return _loaded(spark.read, told, spark.version, transform)
+    return _loaded(spark, spark.read, told, transform)
 
 
 def read_stream(
@@ -246,6 +252,10 @@ def read_stream(
     default is `latest`; here it is `earliest`.) The plan is made once and stays: with workers that have srfix, ids that
     are registered later are looked up where they are met, and no restart is needed.
 
+    What ends a query arrives as Spark's `StreamingQueryException`: `driver_errors.srfix_error_of(query.exception())` is the
+    error of srfix, and `clear_errors()` around `query.awaitTermination()` raises it.
+
+    :raises ClusterError: as `read_topic`, and AccessDeniedError.
     :raises JarMissingError: if Spark has no Kafka source.
     :raises UsageError: as `read_topic`.
     """
@@ -263,21 +273,26 @@ def read_stream(
         ending_offsets=None,
         options=options or {},
     )
-    return _loaded(spark.readStream, told, spark.version, transform)
+    return _loaded(spark, spark.readStream, told, transform)
 
 
 def _loaded(
+    spark: SparkSession,
     reader: DataFrameReader | DataStreamReader,
     options: dict[str, str],
-    spark_version: str,
     transform: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
+    from srfix.serde.spark._pyspark.kafka_look import look
+
     try:
         df = reader.format("kafka").options(**options).load()
         df.schema  # noqa: B018 - Spark Connect finds out only now
+        look(spark, options, is_stream=df.isStreaming)
     except Exception as error:
-        missing = missing_jar(str(error), spark_version)
-        if missing is None:
+        ours = missing_jar(str(error), spark.version) or kafka_error_of(
+            str(error), topic=options.get("subscribe"), servers=options.get("kafka.bootstrap.servers")
+        )
+        if ours is None:
             raise
-        raise missing from None  # Spark's own words name options
+        raise ours from None  # Spark's own words name options
     return transform(df)

@@ -11,9 +11,13 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
-from srfix.serde.errors import JarMissingError, SparkError
+from srfix.serde.bounds import CONNECT_SECONDS
+from srfix.serde.errors import JarMissingError, SparkError, UsageError
+from srfix.serde.printable import foreign
 from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark.avro_limits import with_avro_limits
 from srfix.serde.spark.packages import packages as packages_for
 
 if TYPE_CHECKING:
@@ -22,9 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["check_session", "start_session", "with_avro_limits"]
 
 _WORKERS_PYTHON: Final = "PYSPARK_PYTHON"
-_MOST_ITEMS: Final = "-Dorg.apache.avro.limits.collectionItems.maxLength"
-_JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions")
-"""What Spark puts before the `extraJavaOptions`, so that a cluster's own stay."""
+_CONNECT_PORT: Final = 15002
+"""Where a Connect server listens if nobody says."""
 
 
 def start_session(
@@ -99,6 +102,11 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
         os.environ.setdefault(_WORKERS_PYTHON, sys.executable)
     for name, value in (config if remote else with_avro_limits(config)).items():
         builder = builder.config(name, value)
+    if remote:
+        assert master is not None
+        _require_server(master)
+    elif master is None and (given := os.environ.get("SPARK_REMOTE")) and SparkSession.getActiveSession() is None:
+        _require_server(given)
     try:
         return builder.getOrCreate()
     except Exception as error:
@@ -107,18 +115,37 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
         raise _no_gateway(config) from None  # the error says no more than that
 
 
-def with_avro_limits(config: Mapping[str, str]) -> dict[str, str]:
-    """The configuration, with a bound on what Avro in the JVM believes of a length: ten million items in a block.
+def _require_server(master: str) -> None:
+    """Spark itself asks for ten minutes, again and again.
 
-    Java's Avro takes memory for as many items as a block of an array claims, before it reads one. Six broken bytes that
-    claim 2^29 end the JVM, and with it all of Spark, whoever reads them with `from_avro`. A bound that is set already
-    stays, here or in the `extraJavaOptions` of the cluster's own configuration.
+    :raises SparkError: if nothing listens at `sc://HOST:PORT`, or what listens there says nothing.
     """
-    options = {name: config.get(name, "") for name in _JAVA_OPTIONS}
-    bounded = {
-        name: f"{given} {_MOST_ITEMS}=10000000".strip() for name, given in options.items() if _MOST_ITEMS not in given
-    }
-    return {**config, **bounded}
+    # What stands behind the host may be a token.
+    place = master.removeprefix("sc://").partition("/")[0].partition(";")[0]
+    try:
+        parts = urlsplit(f"//{place}")
+        host, port = parts.hostname, parts.port or _CONNECT_PORT
+    except ValueError:
+        host = None
+    if not host:
+        raise UsageError("A Connect server is sc://HOST:PORT, and this names no host and port.")
+    try:
+        import grpc
+    except ModuleNotFoundError:
+        return  # PySpark says which package it lacks for Connect
+    # Ready is who has said how it speaks HTTP/2: an open port is not enough, and gRPC knows the proxies that are set.
+    is_tls = "use_ssl=true" in master or "token=" in master
+    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    channel = grpc.secure_channel(target, grpc.ssl_channel_credentials()) if is_tls else grpc.insecure_channel(target)
+    try:
+        grpc.channel_ready_future(channel).result(timeout=CONNECT_SECONDS)
+    except grpc.FutureTimeoutError:
+        raise SparkError(
+            f"No Spark Connect server answers at {foreign(host)}:{port} within {CONNECT_SECONDS:g} seconds. Start it "
+            "(start-connect-server.sh), or check host, port and whether it speaks TLS (use_ssl)."
+        ) from None
+    finally:
+        channel.close()
 
 
 def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> SparkError:
@@ -151,7 +178,8 @@ def _add(spark: SparkSession, coordinates: tuple[str, ...]) -> None:
                 raise
             raise JarMissingError(
                 f"The jar {coordinate} cannot be had: no Maven repository that Spark asks has it, or none can be reached. "
-                "Name another version (packages=…), or put the jars on spark.jars (config=…).",
+                "Name another version (packages=…), or put the jars on spark.jars (config=…). Without jars, "
+                'spark.read.format("srfix") reads and writes topics.',
                 packages=coordinates,
             ) from None
 

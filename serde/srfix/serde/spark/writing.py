@@ -28,6 +28,7 @@ from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark._words import check_word
 from srfix.serde.spark._write_jvm import JvmWrite, jvm_write
 from srfix.serde.spark.interface import ENGINES, Engine, reason_columns
+from srfix.serde.spark.kafka_errors import kafka_error_of
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.spark.write_plan import WritePlan
 
@@ -155,6 +156,7 @@ def write_topic(
 
     :raises UsageError: if an option is one that a parameter says, or lacks its `kafka.`; and as `to_registry`.
     :raises JarMissingError: if Spark has no Kafka sink.
+    :raises ClusterError: if no broker answers; AccessDeniedError if Spark may not write the topic.
     """
     told = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
     check_word("on_error", on_error, get_args(OnUnwritable))
@@ -167,10 +169,12 @@ def write_topic(
     try:
         writer.save()
     except Exception as error:
-        missing = missing_jar(str(error), df.sparkSession.version)
-        if missing is None:
+        ours = missing_jar(str(error), df.sparkSession.version) or kafka_error_of(
+            str(error), topic=plan.topic, servers=bootstrap_servers, writes=True
+        )
+        if ours is None:
             raise
-        raise missing from None  # Spark's own words name options
+        raise ours from None  # Spark's own words name options
     return left
 
 

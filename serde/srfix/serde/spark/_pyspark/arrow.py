@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark.plan import ReadPlan
@@ -50,7 +49,7 @@ def arrow_fallback(plan: ReadPlan, payload: Column) -> Column:
 
 
 def _called(factory: str, plan: ReadPlan, *columns: Column, is_deterministic: bool) -> Column:
-    shipped = Shipped(f"srfix.serde.spark._worker:{factory}", pickle.dumps(plan))
+    shipped = Shipped(f"srfix.serde.spark._worker:{factory}", pickled_with_secrets(plan))
     decode = F.arrow_udf(shipped, decoded_type(plan))  # type: ignore[attr-defined]
     decoded: Column = (decode if is_deterministic else decode.asNondeterministic())(*columns)
     return decoded

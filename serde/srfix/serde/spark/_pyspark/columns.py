@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
@@ -101,10 +102,10 @@ def _column(column: str | Column) -> Column:
 
 
 def _session() -> SparkSession:
-    session = SparkSession.getActiveSession()
-    if session is None:
+    try:
+        return SparkSession.active()  # the thread's, else the one that was started in another
+    except PySparkException:
         raise UsageError(
-            "There is no active Spark session in this thread, and a column's engine is chosen for one. Start it first, or "
-            "use df.transform(from_registry(plan)), which knows the frame's."
-        )
-    return session
+            "There is no active Spark session, and a column's engine is chosen for one. Start it first, or use "
+            "df.transform(from_registry(plan)), which knows the frame's."
+        ) from None

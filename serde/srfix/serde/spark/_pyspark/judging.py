@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from srfix.serde.errors import EngineRefusedError
+from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.spark._judge_worker import FACTORY, JudgedReader
 from srfix.serde.spark._pyspark.shipping import Shipped
+from srfix.serde.spark.releases import lacks_arrow
 
 __all__ = ["judged"]
 
@@ -22,7 +23,13 @@ def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:
 
     :param payload: binary.
     :param headers: `array<struct<key: string, value: binary>>`.
+    :raises EngineRefusedError: on a Spark that has no functions in Arrow.
     """
-    shipped = Shipped(FACTORY, pickle.dumps(reader))
+    if (lacking := lacks_arrow()) is not None:
+        raise EngineRefusedError(
+            f"Whether rows can be read is asked of srfix on Spark's workers. {lacking}. Verify without Spark (--engine local).",
+            reasons=(f"{lacking}.",),
+        )
+    shipped = Shipped(FACTORY, pickled_with_secrets(reader))
     verdict: Column = F.arrow_udf(shipped, _VERDICT).asNondeterministic()(payload, headers)  # type: ignore[attr-defined]
     return verdict

@@ -142,13 +142,16 @@ def probe(spark: SparkSession) -> str | None:
 
     Only workers that the job happens to reach are asked, four at most.
     """
-    from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
+
+    from srfix.serde.spark.driver_errors import is_sparks
 
     ask = F.udf(_missing, "string", useArrow=False).asNondeterministic()
     try:
         answers = spark.range(0, _PROBES, 1, _PROBES).select(ask("id").alias("answer")).collect()
-    except PySparkException as error:
+    except Exception as error:
+        if not is_sparks(error):
+            raise
         return f"The workers run no Python: {str(error).strip().splitlines()[0]}"
     return next((str(row["answer"]) for row in answers if row["answer"] is not None), None)
 

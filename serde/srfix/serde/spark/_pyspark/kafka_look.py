@@ -1,0 +1,41 @@
+"""A look at a topic before anything is read: Spark's Kafka source asks for partitions and offsets when it plans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from srfix.serde.bounds import BROKER_SECONDS
+
+__all__ = ["look"]
+
+_MS: Final = str(int(BROKER_SECONDS * 1000))
+_IMPATIENT: Final = {
+    "kafka.default.api.timeout.ms": _MS,
+    "kafka.request.timeout.ms": _MS,
+    "fetchOffset.numRetries": "1",
+}
+"""Kafka's and Spark's own are three times a minute."""
+_STREAMS: Final = re.compile(
+    "startingOffsets|endingOffsets|maxOffsetsPerTrigger|minOffsetsPerTrigger|maxTriggerDelay", re.IGNORECASE
+)
+"""What means nothing, or another thing, to a read that is no stream."""
+
+
+def look(spark: SparkSession, options: Mapping[str, str], *, is_stream: bool) -> None:
+    """Has Spark plan the read, which asks the brokers, and throws the plan away. Raises what Spark raises.
+
+    :param options: of the Kafka source; those that say how long it waits count.
+    """
+    told = {name: value for name, value in options.items() if not (is_stream and _STREAMS.fullmatch(name))}
+    # Spark takes an option's name in any letters.
+    given = [re.compile(re.escape(name), re.IGNORECASE) for name in options]
+    told |= {name: value for name, value in _IMPATIENT.items() if not any(one.fullmatch(name) for one in given)}
+    df = spark.read.format("kafka").options(**told).load()
+    if hasattr(df, "_jdf"):
+        df._jdf.queryExecution().executedPlan()
+    else:  # Spark Connect
+        df._explain_string()  # type: ignore[operator]

@@ -1,0 +1,118 @@
+"""Whether what Java's Avro believes of a length is bounded, in the JVMs in which the jvm engine reads.
+
+Java's Avro takes the memory of as many items as an array claims before it reads one, and of as many bytes as a string claims:
+five bytes behind the framing claim 2³⁰ of them. The JVM that has not got the memory ends, in local mode the driver with it; no
+mode of `from_avro` helps. What ends it is wanted: what no column wants is skipped, and takes no memory. So a schema in whose
+wanted part nothing has a length needs no bound. All others need the system properties of `LIMITS`, which Avro reads once:
+`start_session` gives them to the sessions that it starts, and `unbounded` asks a session of somebody else's.
+
+| session | who is asked |
+|---|---|
+| classic, a cluster or local | the JVMs that run tasks, by a job of a few tasks (local: the driver is the one) |
+| Connect | the same, on the server's side |
+| one that lets nobody ask (`java_method` is forbidden) | nobody: not known is not bounded |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde import bounds
+from srfix.serde.spark._jvm_read import ROW
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from srfix.serde.spark._jvm_read import JvmRead
+
+__all__ = ["LIMITS", "limits_needed", "unbounded", "with_avro_limits"]
+
+_ITEMS: Final = "org.apache.avro.limits.collectionItems.maxLength"
+_STRING: Final = "org.apache.avro.limits.string.maxLength"
+_BYTES: Final = "org.apache.avro.limits.bytes.maxLength"
+LIMITS: Final[Mapping[str, int]] = {
+    _ITEMS: bounds.AVRO_JVM_ITEMS,
+    _STRING: bounds.AVRO_JVM_TEXT_BYTES,
+    _BYTES: bounds.AVRO_JVM_TEXT_BYTES,
+}
+"""Java's system property → what `start_session` sets it to."""
+_TIMES: Final = 10
+"""How many times as much a cluster's own bound may be: beyond, a JVM of a few gigabytes ends all the same."""
+
+_JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions")
+"""What Spark puts before the `extraJavaOptions`, so that a cluster's own stay."""
+_NEEDED: Final = {"array": (_ITEMS,), "map": (_ITEMS,), "string": (_STRING, _BYTES), "bytes": (_STRING, _BYTES)}
+"""Avro type that a reader wants → what bounds it. A string may have been written as bytes, and bytes as a string."""
+_FLAGS: Final = " ".join(f"-D{name}={most}" for name, most in LIMITS.items())
+
+
+def with_avro_limits(config: Mapping[str, str]) -> dict[str, str]:
+    """The configuration, with `LIMITS` in the options of the driver's and the executors' JVMs.
+
+    A bound that is set already stays, here or in the `extraJavaOptions` of the cluster's own configuration.
+    """
+    bounded = dict(config)
+    for option in _JAVA_OPTIONS:
+        given = config.get(option, "")
+        flags = [f"-D{name}={most}" for name, most in LIMITS.items() if f"-D{name}=" not in given]
+        bounded[option] = " ".join(filter(None, (given, *flags)))
+    return bounded
+
+
+def limits_needed(read: JvmRead) -> tuple[str, ...]:
+    """The properties without which a few bytes of a topic can end the JVM that reads it so; none if nothing that is wanted
+    has a length."""
+    needed: set[str] = set()
+    for shape in read.shapes:
+        root = json.loads(shape.reader_schema)
+        for type_ in _types(next(field["type"] for field in root["fields"] if field["name"] == ROW)):
+            needed.update(_NEEDED.get(type_, ()))
+    return tuple(name for name in LIMITS if name in needed)
+
+
+def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
+    """Why the jvm engine is not safe in a session, in sentences that say how to make it so; None if it is.
+
+    :param needed: what `limits_needed` says. A session is asked once, by a small job, and not at all for none.
+    """
+    wanted = tuple(needed)
+    if not wanted:
+        return None
+    from srfix.serde.spark._pyspark.limits import asked
+
+    found = asked(spark, tuple(LIMITS))
+    if isinstance(found, str):
+        why = f"Whether Spark's JVMs bound what Avro believes of a length cannot be asked here ({found})"
+    elif lacking := [name for name in wanted if found.get(name, _TIMES * LIMITS[name] + 1) > _TIMES * LIMITS[name]]:
+        why = (
+            f"Spark's JVMs run without {', '.join(lacking)}"
+            if not found.keys() & set(lacking)
+            else (
+                "Spark's JVMs run with bounds that are none: "
+                + ", ".join(f"{name}={found[name]}" if name in found else f"no {name}" for name in lacking)
+            )
+        )
+    else:
+        return None
+    return (
+        f"{why}: a record of ten bytes that claims 2³⁰ items of an array, or bytes of a string, can end them. Start the "
+        "session with srfix.serde.spark.start_session, which sets bounds, or with these lines in spark-defaults.conf (or as "
+        "--conf of spark-submit): " + "; ".join(f"{option} {_FLAGS}" for option in _JAVA_OPTIONS)
+    )
+
+
+def _types(schema: object) -> Iterable[str]:
+    """The names of all types in an Avro schema, as its JSON."""
+    if isinstance(schema, str):
+        yield schema
+    elif isinstance(schema, list):
+        for branch in schema:
+            yield from _types(branch)
+    elif isinstance(schema, dict):
+        yield from _types(schema.get("type"))
+        for part in ("items", "values"):
+            yield from _types(schema.get(part))
+        for field in schema.get("fields", ()):
+            yield from _types(field["type"])

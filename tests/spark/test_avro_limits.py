@@ -1,0 +1,83 @@
+"""Records of ten bytes that claim 2³⁰ items, in sessions with and without bounds. In processes of their own: without a bound,
+and with Spark's own Avro, the JVM ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from srfix.fixtures.jars import fetch, spark_jars
+from tests.spark.conftest import RELEASE
+from tests.spark.test_packages import lines_of
+
+ROOT: Final = str(Path(__file__).parents[2])
+SCRIPT: Final = """
+    import logging, os, sys
+    from pyspark.sql import SparkSession
+    from srfix.serde.spark import choose_engine, from_registry, start_session
+    from tests.serde.spark.jvm_plans import array, plan_of, record
+
+    logging.basicConfig(level="WARNING", stream=sys.stdout, format="%(message).40s")
+    config = {
+        "spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "512m", "spark.jars": os.environ["JARS"], "spark.log.level": "OFF",
+    }
+    own, engine = os.environ["OWN"] == "yes", os.environ["ENGINE"]
+    if own:
+        spark = start_session("bounded", master="local[1]", packages=(), config=config)
+    else:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        spark = SparkSession.builder.master("local[1]").config(map=config).getOrCreate()
+    plan = plan_of("A ARRAY<INT>, B STRING, C BYTES", record(a=array("int")), record(b="string"), record(c="bytes"))
+    huge = "8080808008"
+    bodies = [
+        bytes.fromhex("0000000001" + huge + "02"), bytes.fromhex("0000000002" + huge), bytes.fromhex("0000000003" + huge),
+        bytes.fromhex("0000000002" + "0278"),
+    ]
+    choice = choose_engine(plan, spark, engine)
+    print(choice.engine, choice.fallback)
+    frame = spark.createDataFrame([(body,) for body in bodies], "value binary")
+    for row in frame.transform(from_registry(plan, on_error="quarantine", engine=engine)).collect():
+        print(row["_srfix_reason"], row["value"] and row["value"]["B"])
+    numbers = choose_engine(plan_of("A INT", record(a="int", b="string")), spark)
+    print(numbers.engine, numbers.fallback)
+    print("The JVM lives:", spark.range(3).count())
+"""
+
+
+def ran(tmp_path: Path, *, own: bool, engine: str) -> list[str]:
+    jars = ",".join(map(str, fetch(spark_jars(RELEASE))))
+    lines = lines_of(
+        SCRIPT,
+        tmp_path,
+        JARS=jars,
+        OWN="yes" if own else "no",
+        ENGINE=engine,
+        PYTHONPATH=os.pathsep.join([ROOT, *sys.path]),
+    )
+    return [line for line in lines if not line.startswith("Using Spark")]
+
+
+def test_in_a_session_of_others_auto_reads_with_arrow_and_warns(tmp_path: Path) -> None:
+    warning, engine, *rows, numbers, lives = ran(tmp_path, own=False, engine="auto")
+    assert warning.startswith("Spark's JVMs run without org.apache.avro")
+    assert engine == "arrow False"
+    assert rows[-1] == "None x"
+    assert all(row.endswith(" None") and not row.startswith("None") for row in rows[:-1])
+    assert numbers == "jvm True"  # nothing that it wants has a length
+    assert lives == "The JVM lives: 3"
+
+
+def test_in_a_session_of_start_session_the_jvm_engine_reads_them_as_bad_rows(tmp_path: Path) -> None:
+    bad = ["DECODE_FAILED None"] * 3
+    assert ran(tmp_path, own=True, engine="auto") == ["jvm True", *bad, "None x", "jvm True", "The JVM lives: 3"]
+
+
+def test_without_a_bound_the_jvm_engine_that_was_named_ends_with_them(tmp_path: Path) -> None:
+    """What the two others are about. Red once Avro takes no memory before it reads: then no session needs a bound."""
+    with pytest.raises(AssertionError, match=r"OutOfMemoryError|Py4J|Connection|JVM|java"):
+        ran(tmp_path, own=False, engine="jvm")

@@ -1,0 +1,75 @@
+"""Topics and brokers that are not there: errors of ours, in any thread, and no trace of Java's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from srfix.fixtures.broker import ProducedRecord
+from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.errors import ClusterError, UsageError
+from srfix.serde.spark import from_registry, read_stream, read_topic
+from tests.spark.reading_world import World, open_world
+
+
+@pytest.fixture
+def world(registry: FixtureRegistry) -> Iterator[World]:
+    with open_world(registry) as world:
+        yield world
+
+
+class TestReadTopic:
+    def test_a_topic_that_is_not_there_is_named(self, spark: SparkSession, broker: KraftBroker, world: World) -> None:
+        missing = f"missing-{uuid4().hex[:8]}"
+        payload = world.payload(1, topic=missing)  # registers
+        assert payload
+        plan = world.plan(topic=missing)
+        for read in (read_topic, read_stream):
+            with pytest.raises(
+                ClusterError, match=rf"^The topic '{missing}' is not in the Kafka cluster at "
+            ) as caught:
+                read(spark, plan, bootstrap_servers=broker.bootstrap_servers)
+            assert "\tat " not in str(caught.value)
+
+    def test_a_broker_that_is_not_there_ends_within_its_bound(self, spark: SparkSession, world: World) -> None:
+        impatient = {"kafka.default.api.timeout.ms": "2000", "kafka.request.timeout.ms": "1500"}
+        with pytest.raises(ClusterError, match=r"^No broker of the Kafka cluster at 127\.0\.0\.1:1 answered"):
+            read_topic(spark, world.plan(), bootstrap_servers="127.0.0.1:1", options=impatient)
+        with pytest.raises(ClusterError, match=r"^Spark does not find the Kafka cluster at nowhere\.invalid:9092"):
+            read_topic(spark, world.plan(), bootstrap_servers="nowhere.invalid:9092", options=impatient)
+
+    def test_an_option_that_kafka_refuses_is_named_without_its_value(
+        self, spark: SparkSession, broker: KraftBroker, world: World
+    ) -> None:
+        options = {"kafka.security.protocol": "HUNTER2"}
+        with pytest.raises(
+            UsageError, match=r"^Kafka's client refuses the value of kafka\.security\.protocol"
+        ) as caught:
+            read_topic(spark, world.plan(), bootstrap_servers=broker.bootstrap_servers, options=options)
+        assert "HUNTER2" not in str(caught.value)
+
+    def test_any_thread_reads(self, spark: SparkSession, broker: KraftBroker, world: World) -> None:
+        topic = f"threads-{uuid4().hex[:8]}"
+        broker.create_topic(topic, 1)
+        payload = world.payload(1, topic=topic)
+        broker.produce([ProducedRecord(topic=topic, partition=0, value=payload)])
+        plan = world.plan(topic=topic)
+
+        def frame() -> DataFrame:
+            return read_topic(spark, plan, bootstrap_servers=broker.bootstrap_servers)
+
+        def whole(_: int) -> list[str]:
+            return [row["value"]["NAME"] for row in frame().collect()]
+
+        def column(_: int) -> list[str]:
+            raw = spark.createDataFrame([(payload,)], "value binary")
+            return [row["v"]["NAME"] for row in raw.select(from_registry("value", plan).alias("v")).collect()]
+
+        with ThreadPoolExecutor(2) as pool:
+            for read in (whole, column):
+                assert list(pool.map(read, range(2))) == [["n1"], ["n1"]]
