@@ -206,10 +206,8 @@ class TestEveryRowOnSpark:
             incident.every_row(incident.of_values(), census)
 
 
-def test_a_spark_without_functions_in_arrow_is_refused_in_a_sentence(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert spark.version
+@pytest.mark.usefixtures("spark")
+def test_a_spark_without_functions_in_arrow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(F, "arrow_udf")
     reader = JudgedReader.__new__(JudgedReader)  # not looked at
     with pytest.raises(

@@ -428,7 +428,7 @@ BOUNDS: Final = (
     ),
     Bound(
         name="BROKER_SECONDS",
-        unit="seconds",
+        unit="s",
         protects_from="brokers that are silent, for which Spark waits three times a minute",
         how_to_change="`kafka.default.api.timeout.ms` and `kafka.request.timeout.ms` of `options`",
     ),

@@ -96,7 +96,7 @@ class TestUnbounded:
         assert unbounded(NO_SESSION, (ITEMS,)) is None
         said = unbounded(NO_SESSION, (ITEMS, STRING, BYTES))
         assert said is not None
-        assert said.startswith(f"Spark's JVMs run with bounds that are none: {STRING}=2147483647, no {BYTES}: ")
+        assert said.startswith(f"Spark's JVMs run without {STRING} (theirs is 2147483647), {BYTES}: ")
 
     def test_not_known_is_not_bounded(self) -> None:
         self.answer = "java_method is not allowed"

@@ -9,9 +9,8 @@ and below, a cast by position names them (`Projected.is_exact`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from srfix.serde._column_types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
@@ -87,23 +86,18 @@ def project(root: AvroNode, columns: Columns, case_rule: CaseRule, *, wrapped: b
             "it has an array of items that take no bytes: a few bytes would make Spark build millions"
         )
     projection = _Projection(case_rule)
-    names = _own_names(columns)
+    own = _can_be_fields([column.name for column in columns])
     if not wrapped:
-        return projection.bare(root, columns[0], names)
+        return projection.bare(root, columns[0], own=own)
     if root.kind != "record":
         raise Unrepresentable(f"the root is a {describe(root)}, not a record")
-    return projection.record(root, columns, "", level=0, names=names)
+    return projection.record(root, columns, "", level=0, own=own)
 
 
-def _own_names(columns: Columns) -> Mapping[str, str]:
-    """What the reader's fields at the root are called, by column: as the columns are. Empty if not all can be: Avro has no
-    such name, Spark would find two that differ in case alone, or it is one of ours."""
-    names = [column.name for column in columns]
-    if not all(_AVRO_NAME.fullmatch(name) and not _OUR_NAME.fullmatch(name) for name in names) or not are_distinct(
-        names
-    ):
-        return {}
-    return {name: name for name in names}
+def _can_be_fields(names: Sequence[str]) -> bool:
+    """Whether the reader's fields can be called as the columns are: not if Avro has no such name, Spark would find two that
+    differ in case alone, or one is ours."""
+    return are_distinct(names) and all(_AVRO_NAME.fullmatch(name) and not _OUR_NAME.fullmatch(name) for name in names)
 
 
 class _Projection:
@@ -112,16 +106,16 @@ class _Projection:
         self._reads_units = reads_units(case_rule)
         self._names = 0
 
-    def bare(self, root: AvroNode, column: Column, names: Mapping[str, str]) -> Projected:
+    def bare(self, root: AvroNode, column: Column, *, own: bool) -> Projected:
         if root.kind == "bytes":
             raise Unrepresentable("bare bytes are written without their length, which Spark looks for")
         part = self._column(root, column.type, "", level=0)
-        name, field = self._name(), names.get(column.name, "f0")
+        name, field = self._name(), column.name if own else "f0"
         return Projected(
             writer=record(name, [(field, part.writer)]),
             reader=record(name, [(field, part.reader)]),
             fix=None if part.fix is None else OfFields(fields=((field, part.fix),)),
-            is_exact=bool(names) and part.is_exact,
+            is_exact=own and part.is_exact,
         )
 
     def record(
@@ -131,10 +125,10 @@ class _Projection:
         path: str,
         *,
         level: int,
-        names: Mapping[str, str] = MappingProxyType({}),
+        own: bool = False,
     ) -> Projected:
         """
-        :param names: what fields that feed columns are called, by column; empty for names of ours.
+        :param own: whether fields that feed columns are called as the columns are; else they have names of ours.
         """
         fed, reasons = self._fed(node, columns, path)
         name = self._name()
@@ -146,7 +140,7 @@ class _Projection:
             try:
                 part = None if column is None else self._field(field, column, path, counts=counts, level=level)
                 if column is not None and part is not None and counts:
-                    field_name = names.get(column.name, field_name)
+                    field_name = column.name if own else field_name
                     parts[column.name] = field_name, part
                 writer.append((field_name, self._verbatim(field.node, level + 1) if part is None else part.writer))
             except Unrepresentable as error:
@@ -159,18 +153,18 @@ class _Projection:
         }
         fixes: list[tuple[str, Fix | None]] = []
         reader: list[Json] = []
-        is_exact = bool(names)
+        is_exact = own
         for number, column in enumerate(columns):
             if column.name in parts:
                 field_name, part = parts[column.name]
                 reader.append({"name": field_name, "type": part.reader})
             elif column.name in defaults:
                 part, default = defaults[column.name]
-                field_name = names.get(column.name, f"default{number}")
+                field_name = column.name if own else f"default{number}"
                 reader.append({"name": field_name, "type": part.reader, "default": default})
             else:
-                part = _nothing(column.type) if names else _VOID
-                field_name = names.get(column.name, f"none{number}")
+                part = _nothing(column.type) if own else _VOID
+                field_name = column.name if own else f"none{number}"
                 reader.append({"name": field_name, "type": part.reader, "default": None})
             fixes.append((field_name, part.fix))
             is_exact = is_exact and part.is_exact

@@ -85,17 +85,12 @@ def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
     found = asked(spark, tuple(LIMITS))
     if isinstance(found, str):
         why = f"Whether Spark's JVMs bound what Avro believes of a length cannot be asked here ({found})"
-    elif lacking := [name for name in wanted if found.get(name, _TIMES * LIMITS[name] + 1) > _TIMES * LIMITS[name]]:
-        why = (
-            f"Spark's JVMs run without {', '.join(lacking)}"
-            if not found.keys() & set(lacking)
-            else (
-                "Spark's JVMs run with bounds that are none: "
-                + ", ".join(f"{name}={found[name]}" if name in found else f"no {name}" for name in lacking)
-            )
-        )
     else:
-        return None
+        lacking = [name for name in wanted if name not in found or found[name] > _TIMES * LIMITS[name]]
+        if not lacking:
+            return None
+        told = (f"{name} (theirs is {found[name]})" if name in found else name for name in lacking)
+        why = f"Spark's JVMs run without {', '.join(told)}"
     return (
         f"{why}: a record of ten bytes that claims 2³⁰ items of an array, or bytes of a string, can end them. Start the "
         "session with srfix.serde.spark.start_session, which sets bounds, or with these lines in spark-defaults.conf (or as "

@@ -14,6 +14,7 @@ from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.engines import Decoding, decoding_of
 from srfix.serde.spark._pyspark.frames import failure
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
+from srfix.serde.spark._pyspark.jvm import in_words
 from srfix.serde.spark.interface import Engine, OnBadRow, reason_columns
 from srfix.serde.spark.plan import ReadPlan
 
@@ -85,8 +86,7 @@ def _result(one: Column, plan: ReadPlan, on_error: OnBadRow) -> Column:
         )
     if on_error == "null":
         return row
-    words = F.concat(reason, F.lit(": "), message)
-    failed = F.raise_error(failure((), plan.role, words)).cast(decoded_type(plan)["row"].dataType)
+    failed = F.raise_error(failure((), plan.role, in_words(reason, message))).cast(decoded_type(plan)["row"].dataType)
     return F.when(one["payload"].isNotNull(), failed).otherwise(row)
 
 

@@ -102,7 +102,6 @@ class Decoding:
             is_bad=reason.isNotNull() & ~is_tombstone,
             is_tombstone=is_tombstone,
             why=F.struct(reason.alias("reason"), message.alias("message")),
-            words=F.concat(reason, F.lit(": "), F.coalesce(message, F.lit("no more is known."))),
         )
 
 

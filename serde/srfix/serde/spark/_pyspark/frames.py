@@ -17,6 +17,7 @@ from srfix.serde.spark._frame_types import quoted
 from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
+from srfix.serde.spark._pyspark.jvm import in_words
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
 from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark.driver_errors import BAD_ROW_END
@@ -72,10 +73,10 @@ def decode_frame(
     # A null struct is a tombstone or a bad row, and whatever becomes of the reasons, the frame can tell them apart.
     added = {names.tombstone: judged.is_tombstone}
     is_counted = df.isStreaming and on_error != "fail"
-    if on_error == "quarantine" or observe is not None or is_counted:
+    if on_error != "null" or observe is not None or is_counted:
         rows = rows.withColumn(_WHY, F.when(judged.is_bad, judged.why))  # likewise
-    reason, message = F.col(_WHY)["reason"], F.col(_WHY)["message"]
-    reason = F.when(judged.is_tombstone, F.lit(Reason.TOMBSTONE.value)).otherwise(reason)
+    why, message = F.col(_WHY)["reason"], F.col(_WHY)["message"]
+    reason = F.when(judged.is_tombstone, F.lit(Reason.TOMBSTONE.value)).otherwise(why)
     if observe is not None:
         rows = rows.observe(observe, *count_columns(reason, _named(column)))
     elif is_counted:
@@ -85,7 +86,7 @@ def decode_frame(
         payload = F.when(judged.is_bad, _named(column))
         added = {names.reason: reason, names.message: message, names.payload: payload} | added
     if on_error == "fail":
-        rows, row = _raised_where(rows, judged.is_bad, raised(judged.words), row, plan)
+        rows, row = _raised_where(rows, judged.is_bad, raised(in_words(why, message)), row, plan)
     return rows.withColumns({column: row} | added).drop(*_OURS)
 
 
@@ -217,7 +218,7 @@ def _check(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
 def failure(columns: Sequence[str], role: Role, words: Column) -> Column:
     """What is said for a bad row, with its place as far as the frame's columns have it. `driver_errors` reads it.
 
-    :param words: why (`jvm.Judged.words`).
+    :param words: why (`jvm.in_words`).
     """
     place = [
         F.coalesce(F.concat(F.lit(before), _named(name).cast("string"), F.lit(after)), F.lit(""))

@@ -36,7 +36,7 @@ from srfix.serde.wire import (
     prefix_id_bytes,
 )
 
-__all__ = ["Judged", "judged", "jvm_rows", "jvm_rows_or_raised", "require_avro"]
+__all__ = ["Judged", "in_words", "judged", "jvm_rows", "jvm_rows_or_raised", "require_avro"]
 
 _Verdict: TypeAlias = tuple[Column, Reason, Column | str]
 """When, why, and why in full."""
@@ -52,7 +52,7 @@ _FAILED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What is known of a payload. The first three are short, the others long."""
+    """What is known of a payload. The first three are short."""
 
     row: Column
     """Null where it is bad, or a tombstone."""
@@ -61,9 +61,7 @@ class Judged:
     is_tombstone: Column
     """Never null."""
     why: Column
-    """`struct<reason: string, message: string>` of a bad one, a `batches.Reason`'s word; anything of others."""
-    words: Column
-    """The same as one text: reason, colon, message."""
+    """`struct<reason: string, message: string>` of a bad one, a `batches.Reason`'s word; anything of others. Long."""
 
 
 def jvm_rows(
@@ -94,7 +92,7 @@ def jvm_rows_or_raised(
     """As `jvm_rows`, without a second field: null is a tombstone, and a bad row is raised where it is read, so that nothing
     behind has to look for it.
 
-    :param raised: what raises, of `Judged.words`; of any type that can be cast to a row.
+    :param raised: what raises, of reason and message (`in_words`); of any type that can be cast to a row.
     :param problem: what is wrong with the framing, in words, where there is something.
     """
     has, type_ = _Ids(payload, name), struct_type(read.row_schema)
@@ -105,7 +103,7 @@ def jvm_rows_or_raised(
     if left is not None:
         rows.append(left["row"])
         is_bad = left["reason"].isNotNull() & (left["reason"] != F.lit(Reason.TOMBSTONE.value))
-        words = F.when(is_bad, _told(left["reason"], left["message"])).otherwise(words)
+        words = F.when(is_bad, in_words(left["reason"], left["message"])).otherwise(words)
     is_framed = payload.isNotNull() if problem is None else payload.isNotNull() | problem.isNotNull()
     return F.struct(F.coalesce(*rows, F.when(is_framed, raised(words).cast(type_))).alias(_ROW))
 
@@ -133,14 +131,12 @@ def judged(
     if read.shapes:
         verdicts = [(row.isNotNull(), Reason.DECODE_FAILED, BEYOND_PYTHON), *verdicts]
     why = _case((condition, _why(F.lit(reason.value), message)) for condition, reason, message in verdicts)
-    words = _case((condition, _words_of(reason, message)) for condition, reason, message in verdicts)
     row = F.when(is_good, row)
     if left is not None:
         row, is_bad = row.otherwise(left["row"]), is_bad & left["row"].isNull()
         is_lefts, reason, message = left["reason"].isNotNull(), left["reason"], left["message"]
         why = F.when(is_lefts, _why(reason, message)).otherwise(why)
-        words = F.when(is_lefts, _told(reason, message)).otherwise(words)
-    return Judged(row=row, is_bad=is_bad, is_tombstone=is_tombstone, why=why, words=words)
+    return Judged(row=row, is_bad=is_bad, is_tombstone=is_tombstone, why=why)
 
 
 def _rows(read: JvmRead, payload: Column, has: _Ids) -> Column:
@@ -187,8 +183,9 @@ def _words_of(reason: Reason, message: Column | str) -> Column:
     return F.concat(F.lit(f"{reason.value}: "), message)
 
 
-def _told(reason: Column, message: Column) -> Column:
-    return F.concat(reason, F.lit(": "), message)
+def in_words(reason: Column, message: Column) -> Column:
+    """Both as one text."""
+    return F.concat(reason, F.lit(": "), F.coalesce(message, F.lit("no more is known.")))
 
 
 def require_avro(spark: SparkSession) -> None:
