@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.jars import fetch, spark_jars
 from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.errors import EngineRefusedError
 from srfix.serde.spark.releases import ABILITIES
 from srfix.serde.spark.session import with_avro_limits
-from tests.spark.reading_world import EngineCase
 
 RELEASE: Final = ".".join(pyspark.__version__.split(".")[:2])
 """PySpark's release line, as in `srfix.serde.spark.packages.RELEASES`."""
@@ -46,7 +46,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """On a Spark that cannot do what a test is about, the test is to end in the sentence that says so."""
     report = yield
-    if call.excinfo is not None and not ABILITIES[RELEASE].arrow and CANNOT in str(report.longrepr):
+    error = None if call.excinfo is None else call.excinfo.value
+    if isinstance(error, EngineRefusedError) and CANNOT in error.message and not ABILITIES[RELEASE].arrow:
         report.outcome, report.wasxfail = "skipped", CANNOT
     return report
 
@@ -59,19 +60,11 @@ TOGETHER: Final = ("test_census", "test_connect", "test_parity", "test_shipping"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """For `--dist loadgroup --no-loadscope-reorder`; what needs a Python stage beside the jvm engine is not run where Spark
-    has none, since nothing is refused there: rows that only it could read are bad rows."""
+    """For `--dist loadgroup --no-loadscope-reorder`."""
     for item in items:
-        if not ABILITIES[RELEASE].arrow and _is_beside_jvm(item):
-            item.add_marker(pytest.mark.xfail(reason=CANNOT, run=False))
         if item.path.stem in TOGETHER:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=lambda item: SLOWEST.index(item.path.stem) if item.path.stem in SLOWEST else len(SLOWEST))
-
-
-def _is_beside_jvm(item: pytest.Item) -> bool:
-    case = item.callspec.params.get("case") if isinstance(item, pytest.Function) and hasattr(item, "callspec") else None
-    return isinstance(case, EngineCase) and case.engine == "jvm" and case.workers_have_srfix
 
 
 @pytest.fixture(scope="session")

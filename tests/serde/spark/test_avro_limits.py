@@ -72,8 +72,10 @@ class TestUnbounded:
     @pytest.fixture(autouse=True)
     def answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "asked", lambda _spark, _names: self.answer)
+        monkeypatch.setattr(limits, "bounds_items", lambda _spark: self.knows_items)
 
     answer: Mapping[str, int] | str = MappingProxyType({})
+    knows_items = True
 
     def test_what_needs_no_bound_asks_nobody(self) -> None:
         assert unbounded(NO_SESSION, ()) is None
@@ -90,6 +92,13 @@ class TestUnbounded:
             f"lines in spark-defaults.conf (or as --conf of spark-submit): spark.driver.defaultJavaOptions {ALL}; "
             f"spark.executor.defaultJavaOptions {ALL}"
         )
+
+    def test_an_avro_that_knows_no_bound_on_items_has_none_whatever_is_set(self) -> None:
+        self.answer, self.knows_items = LIMITS, False
+        assert unbounded(NO_SESSION, (STRING, BYTES)) is None
+        said = unbounded(NO_SESSION, (ITEMS, STRING))
+        assert said is not None
+        assert said.startswith("Spark's Avro is older than 1.11.3 and knows no bound on the items of arrays and maps")
 
     def test_a_number_that_bounds_nothing_is_no_bound(self) -> None:
         self.answer = {ITEMS: 10 * LIMITS[ITEMS], STRING: 2**31 - 1}

@@ -45,6 +45,11 @@ _JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "spark.executor.defau
 """What Spark puts before the `extraJavaOptions`, so that a cluster's own stay."""
 _NEEDED: Final = {"array": (_ITEMS,), "map": (_ITEMS,), "string": (_STRING, _BYTES), "bytes": (_STRING, _BYTES)}
 """Avro type that a reader wants → what bounds it. A string may have been written as bytes, and bytes as a string."""
+_TOO_OLD: Final = (
+    "Spark's Avro is older than 1.11.3 and knows no bound on the items of arrays and maps, whatever is set: a record of ten "
+    "bytes that claims 2³⁰ of them can end Spark's JVMs. Take a later patch release of this Spark (3.5.9 has Avro 1.11.5), or "
+    "columns without ARRAY and MAP"
+)
 _FLAGS: Final = " ".join(f"-D{name}={most}" for name, most in LIMITS.items())
 
 
@@ -80,13 +85,15 @@ def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
     wanted = tuple(needed)
     if not wanted:
         return None
-    from srfix.serde.spark._pyspark.limits import asked
+    from srfix.serde.spark._pyspark.limits import asked, bounds_items
 
     found = asked(spark, tuple(LIMITS))
     if isinstance(found, str):
         why = f"Whether Spark's JVMs bound what Avro believes of a length cannot be asked here ({found})"
     else:
         lacking = [name for name in wanted if name not in found or found[name] > _TIMES * LIMITS[name]]
+        if _ITEMS in wanted and not bounds_items(spark):
+            return _TOO_OLD
         if not lacking:
             return None
         told = (f"{name} (theirs is {found[name]})" if name in found else name for name in lacking)

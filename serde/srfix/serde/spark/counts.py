@@ -35,7 +35,7 @@ class ReadCounts:
     than rows, tombstones and bad rows."""
     unknown_ids: tuple[int, ...]
     """Ids that rows carry and that were refused (UNKNOWN_ID, NOT_UNDER_SUBJECT), ascending: the most frequent ones, up to
-    `MAX_UNKNOWN_IDS`."""
+    `MAX_UNKNOWN_IDS`. Before Spark 4.1 the least and the greatest alone, if there are a thousand or more."""
 
 
 def counts_of(metrics: object) -> ReadCounts:

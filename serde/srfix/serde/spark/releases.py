@@ -3,18 +3,29 @@
 | from | what begins there |
 |---|---|
 | 4.0 | `pyspark.sql.datasource`, which `format("srfix")` is made of |
-| 4.1 | `pyspark.sql.functions.arrow_udf`, which the arrow engine is made of; `DataSourceStreamArrowWriter` |
+| 4.1 | `pyspark.sql.functions.arrow_udf`, which the arrow engine is made of |
+| 4.1 | `DataSourceStreamArrowWriter`, with which `format("srfix")` writes streams |
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from srfix.serde.spark.packages import RELEASES
 
-__all__ = ["ABILITIES", "Abilities", "abilities_in_words", "as_markdown", "lacks_arrow"]
+__all__ = [
+    "ABILITIES",
+    "Abilities",
+    "abilities_in_words",
+    "arrow_or",
+    "as_markdown",
+    "lacks_arrow",
+    "lacks_source",
+    "lacks_source_stream_writer",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +70,44 @@ def lacks_arrow() -> str | None:
     if hasattr(F, "arrow_udf"):
         return None
     return f"The arrow engine begins with Spark 4.1 (arrow_udf), and this is PySpark {pyspark.__version__}"
+
+
+def arrow_or(instead: str, *, advice: str) -> str:
+    """What a message advises: something with the arrow engine, or `instead` on a PySpark that has none.
+
+    It may be asked where there is no PySpark, and loads none.
+    """
+    functions = sys.modules.get("pyspark.sql.functions")
+    return advice if functions is None or hasattr(functions, "arrow_udf") else instead
+
+
+def lacks_source() -> str | None:
+    """Why the PySpark at hand cannot have `format("srfix")`; None if it can."""
+    import pyspark
+
+    try:
+        import pyspark.sql.datasource
+    except ImportError:
+        return (
+            f'format("srfix") begins with Spark 4.0 (pyspark.sql.datasource), and this is PySpark {pyspark.__version__}'
+        )
+    return None
+
+
+def lacks_source_stream_writer() -> str | None:
+    """Why `format("srfix")` cannot write streams with the PySpark at hand; None if it can."""
+    import pyspark
+
+    if (lacking := lacks_source()) is not None:
+        return lacking
+    from pyspark.sql import datasource
+
+    if hasattr(datasource, "DataSourceStreamArrowWriter"):
+        return None
+    return (
+        'format("srfix") writes streams from Spark 4.1 on (DataSourceStreamArrowWriter), and this is PySpark '
+        f"{pyspark.__version__}"
+    )
 
 
 def as_markdown() -> str:

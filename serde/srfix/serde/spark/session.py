@@ -19,6 +19,7 @@ from srfix.serde.printable import foreign
 from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark.avro_limits import with_avro_limits
 from srfix.serde.spark.packages import packages as packages_for
+from srfix.serde.spark.releases import lacks_source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -178,8 +179,8 @@ def _add(spark: SparkSession, coordinates: tuple[str, ...]) -> None:
                 raise
             raise JarMissingError(
                 f"The jar {coordinate} cannot be had: no Maven repository that Spark asks has it, or none can be reached. "
-                "Name another version (packages=…), or put the jars on spark.jars (config=…). Without jars, "
-                'spark.read.format("srfix") reads and writes topics.',
+                "Name another version (packages=…), or put the jars on spark.jars (config=…)."
+                + ("" if lacks_source() else ' Without jars, spark.read.format("srfix") reads and writes topics.'),
                 packages=coordinates,
             ) from None
 

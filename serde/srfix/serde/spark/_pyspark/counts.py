@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import pyspark
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -14,6 +15,8 @@ __all__ = ["count_columns", "default_columns"]
 
 _REFUSED: Final = (Reason.UNKNOWN_ID.value, Reason.NOT_UNDER_SUBJECT.value)
 _TRACKED: Final = 10 * MAX_UNKNOWN_IDS
+_HAS_TOP_K: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 1)
+"""Whether Spark has `approx_top_k`, which begins with 4.1."""
 
 
 def count_columns(reason: Column, payload: Column) -> list[Column]:
@@ -42,10 +45,22 @@ def _count(condition: Column) -> Column:
 
 
 def _ids(refused: Column) -> Column:
-    # Not collect_set: garbage carries millions of ids, and a set of them all would be held. This counts a few at a time.
+    # Not collect_set: garbage carries millions of ids, and a set of them all would be held. These hold `_TRACKED` at most.
+    if not _HAS_TOP_K:
+        return _ids_of_bins(refused)
     frequent = F.call_function("approx_top_k", refused, F.lit(MAX_UNKNOWN_IDS + 1), F.lit(_TRACKED))
     ids = F.transform(frequent, lambda found: found["item"])
     return F.slice(F.array_compact(ids), 1, MAX_UNKNOWN_IDS)
+
+
+def _ids_of_bins(refused: Column) -> Column:
+    """The same without `approx_top_k`. A bin is an id as long as there are fewer ids than bins; then bins are put together,
+    and what is known of the ids is the least and the greatest."""
+    bins = F.histogram_numeric(refused.cast("double"), F.lit(_TRACKED))
+    by_count = F.sort_array(F.transform(bins, lambda one: F.struct(one["y"], one["x"])), asc=False)
+    ids = F.array_distinct(F.transform(by_count, lambda one: one["x"].cast("bigint")))
+    ends = F.array_compact(F.array_distinct(F.array(F.min(refused), F.max(refused))))
+    return F.when(F.size(bins) < _TRACKED, F.slice(ids, 1, MAX_UNKNOWN_IDS)).otherwise(ends)
 
 
 def _id_of(payload: Column) -> Column:

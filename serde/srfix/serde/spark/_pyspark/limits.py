@@ -12,11 +12,13 @@ from pyspark.sql import functions as F
 
 from srfix.serde.spark.driver_errors import is_sparks
 
-__all__ = ["asked"]
+__all__ = ["asked", "bounds_items"]
 
 _PROBES: Final = 4
 _MOST_SAID: Final = 200
 _NUMBER: Final = re.compile("[0-9]{1,18}")
+_KNOWS_ITEMS: Final = "org.apache.avro.SystemLimitException"
+"""The class that came with the bound on items, in Avro 1.11.3."""
 _found: Final[WeakKeyDictionary[SparkSession, Mapping[str, int]]] = WeakKeyDictionary()
 """What was found. A JVM's properties were read once, when Avro began: they do not change for a reader."""
 
@@ -41,3 +43,14 @@ def asked(spark: SparkSession, names: tuple[str, ...]) -> Mapping[str, int] | st
     found = {name: max(map(int, each)) for name, each in values.items() if all(map(_NUMBER.fullmatch, each))}
     _found[spark] = found
     return found
+
+
+def bounds_items(spark: SparkSession) -> bool:
+    """Whether the session's Avro knows a bound on the items of arrays and maps. Spark looks for the class, and runs no job."""
+    look = f"java_method('{_KNOWS_ITEMS}', 'checkMaxStringLength', 1L)"
+    try:
+        return bool(spark.range(1).select(F.expr(look)).schema)
+    except Exception as error:
+        if not is_sparks(error) or _KNOWS_ITEMS not in str(error):
+            raise
+        return False
