@@ -21,6 +21,7 @@ from srfix.serde.spark._pyspark.jvm import require_avro
 from srfix.serde.spark.interface import OnBadRow, PlannedRefusal
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.spark.reading import from_registry
+from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.wire import SchemaId, frame_id
 from tests.bench import spark_data
 from tests.bench.spark_by_hand import decode_with_from_avro
@@ -341,9 +342,11 @@ class TestTheQuerysText:
         plan = plan_of(spark_data.COLUMNS, *(planned(schema_id, text) for schema_id, text in schemas.items()))
         topic = spark.createDataFrame([(b"",)], "value binary")
         by_hand = _texts(decode_with_from_avro(topic))
+        # Where there is no Python beside, the plan says itself why payloads without a schema of the plan are bad.
+        most = 2 if lacks_arrow() is None else 2.4
         for on_error in get_args(OnBadRow):
             read = _texts(topic.transform(from_registry(plan, on_error=on_error, workers_have_srfix=True)))
-            assert all(ours <= 2 * theirs for ours, theirs in zip(read, by_hand, strict=True)), (read, by_hand)
+            assert all(ours <= most * theirs for ours, theirs in zip(read, by_hand, strict=True)), (read, by_hand)
 
     def test_a_thousand_ids_are_a_few_calls_of_the_jvm(
         self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch

@@ -36,15 +36,17 @@ class Abilities:
     """The arrow engine, alone or beside the jvm engine: schemas born later, JSON, JSON_SR, KAFKA, rows in quarantine on
     writing."""
     source: bool
-    """`format("srfix")`."""
+    """`format("srfix")`, read and written."""
+    source_stream_writer: bool
+    """It writes streams too; where it does not, `foreachBatch` does with it."""
 
 
 ABILITIES: Final[Mapping[str, Abilities]] = {
-    "3.5": Abilities(arrow=False, source=False),
-    "4.0": Abilities(arrow=False, source=False),
-    "4.1": Abilities(arrow=True, source=True),
-    "4.2": Abilities(arrow=True, source=True),
-    "4.3": Abilities(arrow=True, source=True),
+    "3.5": Abilities(arrow=False, source=False, source_stream_writer=False),
+    "4.0": Abilities(arrow=False, source=True, source_stream_writer=False),
+    "4.1": Abilities(arrow=True, source=True, source_stream_writer=True),
+    "4.2": Abilities(arrow=True, source=True, source_stream_writer=True),
+    "4.3": Abilities(arrow=True, source=True, source_stream_writer=True),
 }
 """Release line of Spark, ascending → what was seen to work there. All of them have the jvm engine."""
 
@@ -58,8 +60,11 @@ def abilities_in_words(spark_version: str) -> str:
     if line not in ABILITIES:
         return f"not tried with srfix; {', '.join(ABILITIES)} were"
     found = ABILITIES[line]
-    there = ("jvm engine", *(["arrow engine"] if found.arrow else []), *(['format("srfix")'] if found.source else []))
-    return ", ".join(there)
+    arrow = ["arrow engine"] if found.arrow else []
+    source = ['format("srfix")'] if found.source else []
+    if found.source and not found.source_stream_writer:
+        source = ['format("srfix") (streams are written by foreachBatch)']
+    return ", ".join(("jvm engine", *arrow, *source))
 
 
 def lacks_arrow() -> str | None:
@@ -113,7 +118,7 @@ def lacks_source_stream_writer() -> str | None:
 def as_markdown() -> str:
     """The table, as README shows it."""
     rows = [
-        f"| {line} | {jars.avro}, {jars.kafka} | yes | {_word(ABILITIES[line].arrow)} | {_word(ABILITIES[line].source)} |"
+        f"| {line} | {jars.avro}, {jars.kafka} | yes | {_word(ABILITIES[line].arrow)} | {_source(ABILITIES[line])} |"
         for line, jars in RELEASES.items()
     ]
     head = '| Spark | jars of Avro and Kafka | jvm engine | arrow engine, and beside jvm | `format("srfix")` |'
@@ -122,3 +127,9 @@ def as_markdown() -> str:
 
 def _word(is_there: bool) -> str:
     return "yes" if is_there else "no"
+
+
+def _source(found: Abilities) -> str:
+    if found.source and not found.source_stream_writer:
+        return "yes; streams are written by `foreachBatch`"
+    return _word(found.source)

@@ -55,12 +55,13 @@ def _ids(refused: Column) -> Column:
 
 def _ids_of_bins(refused: Column) -> Column:
     """The same without `approx_top_k`. A bin is an id as long as there are fewer ids than bins; then bins are put together,
-    and what is known of the ids is the least and the greatest."""
+    and what is known of the ids is the least and the greatest. As text, `7,8`: that PySpark's `Observation` does not turn the
+    JVM's arrays into lists."""
     bins = F.histogram_numeric(refused.cast("double"), F.lit(_TRACKED))
     by_count = F.sort_array(F.transform(bins, lambda one: F.struct(one["y"], one["x"])), asc=False)
     ids = F.array_distinct(F.transform(by_count, lambda one: one["x"].cast("bigint")))
     ends = F.array_compact(F.array_distinct(F.array(F.min(refused), F.max(refused))))
-    return F.when(F.size(bins) < _TRACKED, F.slice(ids, 1, MAX_UNKNOWN_IDS)).otherwise(ends)
+    return F.array_join(F.when(F.size(bins) < _TRACKED, F.slice(ids, 1, MAX_UNKNOWN_IDS)).otherwise(ends), ",")
 
 
 def _id_of(payload: Column) -> Column:
