@@ -17,13 +17,11 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
 from srfix.fixtures.broker import ProducedRecord
 from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.jars import fetch, spark_jars
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.subjects import Role, changelog_topic, subject_for
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import SRFIX, environment
 from tests.recovery.staging import W1, R
-from tests.spark.conftest import RELEASE
 
 TIMEOUT_S: Final = 300.0
 STORE: Final = "users-store"
@@ -100,8 +98,7 @@ class TestInAProcessOfItsOwn:
         self, staged: Staged, capsys: pytest.CaptureFixture[str]
     ) -> None:
         arguments = ("scan", staged.topic, *staged.cluster())
-        jars = f"spark.jars={','.join(map(str, fetch(spark_jars(RELEASE))))}"
-        spark = ("--engine", "spark", "--master", "local[2]", "--spark-conf", jars)
+        spark = ("--engine", "spark", "--master", "local[2]")  # it brings its jars itself
         done = subprocess.run(
             [SRFIX, *arguments, *spark, "--output", "json"],
             capture_output=True,

@@ -11,7 +11,9 @@ from typing import Final
 
 import pyspark
 
+from srfix.fixtures.jars import fetch, spark_jars
 from srfix.serde.spark import packages
+from tests.spark.conftest import RELEASE
 
 COORDINATES: Final = str(packages(pyspark.__version__))
 
@@ -33,6 +35,8 @@ def lines_of(script: str, folder: Path, **environment: str) -> list[str]:
 
 def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_path: Path) -> None:
     script = """
+        from concurrent.futures import ThreadPoolExecutor
+
         from srfix.serde.errors import JarMissingError
         from srfix.serde.spark import check_session, start_session
 
@@ -49,7 +53,9 @@ def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_
         except JarMissingError as error:
             print(error.message)
         check_session(start_session("with jars"))
-        print("They are there.")
+        with ThreadPoolExecutor() as pool:
+            pool.submit(check_session, spark).result()
+        print("They are there, for every thread.")
         spark.stop()
     """
     how = (
@@ -64,8 +70,30 @@ def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_
         "The jar srfix.none:none:0 cannot be had: no Maven repository that Spark asks has it, or none can be reached. Name "
         "another version (packages=…), or put the jars on spark.jars (config=…). Without jars, "
         'spark.read.format("srfix") reads and writes topics.',
-        "They are there.",
+        "They are there, for every thread.",
     ]
+
+
+def test_jars_that_somebody_has_added_are_seen_by_the_threads_that_are_told(tmp_path: Path) -> None:
+    added = "; ".join(f"spark.sql(\"ADD JARS '{jar}'\")" for jar in fetch(spark_jars(RELEASE)))
+    script = f"""
+        from concurrent.futures import ThreadPoolExecutor
+
+        from srfix.serde.errors import JarMissingError
+        from srfix.serde.spark import check_session, start_session
+        from srfix.serde.spark.session import jars_of_this_thread
+
+        config = {{"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}}
+        spark = start_session("jars by hand", master="local[1]", packages=(), config=config)
+        {added}
+        check_session(spark)
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            print(type(pool.submit(check_session, spark).exception()) is JarMissingError)
+            pool.submit(jars_of_this_thread(spark)).result()
+            print(pool.submit(check_session, spark).exception())
+        spark.stop()
+    """
+    assert lines_of(script, tmp_path) == ["True", "None"]
 
 
 def test_without_java_it_is_not_the_gateway_that_is_blamed(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import uuid4
 
+from srfix.serde.spark.session import jars_of_this_thread
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -37,8 +39,10 @@ def finished(
     :param on_tick: called a few times a second, from this thread.
     """
     mark, interrupt = _interruption(spark)
+    see_jars = jars_of_this_thread(spark)
 
     def marked(job: Callable[[], Result]) -> Result:
+        see_jars()
         mark()
         return job()
 

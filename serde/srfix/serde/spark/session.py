@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -24,7 +24,7 @@ from srfix.serde.spark.releases import lacks_source
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["check_session", "start_session", "with_avro_limits"]
+__all__ = ["check_session", "jars_of_this_thread", "start_session", "with_avro_limits"]
 
 _WORKERS_PYTHON: Final = "PYSPARK_PYTHON"
 _CONNECT_PORT: Final = 15002
@@ -40,9 +40,10 @@ def start_session(
 ) -> SparkSession:
     """The session that is active, or a new one, with Avro and Kafka.
 
-    Jars that Spark lacks are added to the running session, each for itself (`ADD JARS 'ivy://…?transitive=false'`): what
-    they need beside Spark's own is among the coordinates, and a coordinate that cannot be had is an error that names it,
-    where `spark.jars.packages` ends in JAVA_GATEWAY_EXITED. The workers of a local master run this Python.
+    Jars that Spark lacks are added to the running session, each for itself (`ADD JARS 'ivy://…?transitive=false'`), and are
+    seen by all its threads. What they need beside Spark's own is among the coordinates, and a coordinate that cannot be had
+    is an error that names it, where `spark.jars.packages` ends in JAVA_GATEWAY_EXITED. The workers of a local master run
+    this Python.
 
     :param master: `local[4]`, `spark://…`, `yarn`; a Connect server's `sc://…`; None is what Spark is configured with.
     :param packages: Maven coordinates; None are those of `packages.packages` for the Spark at hand, if it lacks any; `()`
@@ -60,7 +61,11 @@ def start_session(
         else:
             return spark
     wanted = tuple(packages)
-    _add(spark, wanted)
+    if wanted:
+        from srfix.serde.spark._pyspark.jars import seen_by_every_thread
+
+        with seen_by_every_thread(spark):
+            _add(spark, wanted)
     if wanted:
         check_session(spark)
     return spark
@@ -87,6 +92,14 @@ def check_session(spark: SparkSession, *, avro: bool = True, kafka: bool = True)
         if missing is None:
             raise
         raise missing from None
+
+
+def jars_of_this_thread(spark: SparkSession) -> Callable[[], None]:
+    """What makes another thread, which calls it, see the jars that this one sees: `ADD JARS` brings them to the calling thread
+    alone. After `start_session` all see them."""
+    from srfix.serde.spark._pyspark.jars import this_threads_jars
+
+    return this_threads_jars(spark)
 
 
 def _started(app_name: str, master: str | None, config: dict[str, str]) -> SparkSession:
