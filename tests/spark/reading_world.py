@@ -15,7 +15,6 @@ from srfix.serde.interface import SerdeContext
 from srfix.serde.registry import RegistryClient
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark import ReadPlan, plan_read
-from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.subjects import Role
@@ -32,7 +31,6 @@ __all__ = [
     "World",
     "frame",
     "open_world",
-    "require_arrow",
 ]
 
 COLUMNS: Final = parse_columns("ID BIGINT, NAME STRING")
@@ -96,12 +94,6 @@ class World:
         payload = serializer({"ID": number, "NAME": f"n{number}"}, SerdeContext("users", headers=headers))
         assert payload is not None
         return payload, tuple(headers)
-
-
-def require_arrow(spark: SparkSession, plan: ReadPlan) -> None:
-    """For what the arrow engine does beside another. Where it is not, nothing is refused that knows no other way (a row is
-    bad): a test of it ends here, in the sentence that says so."""
-    choose_engine(plan, spark, "arrow")
 
 
 @contextmanager

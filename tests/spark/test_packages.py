@@ -13,6 +13,7 @@ import pyspark
 
 from srfix.fixtures.jars import fetch, spark_jars
 from srfix.serde.spark import packages
+from srfix.serde.spark.releases import lacks_source
 from tests.spark.conftest import RELEASE
 
 COORDINATES: Final = str(packages(pyspark.__version__))
@@ -68,8 +69,8 @@ def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_
         f"Spark lacks the jar spark-sql-kafka-0-10. {how}",
         COORDINATES,
         "The jar srfix.none:none:0 cannot be had: no Maven repository that Spark asks has it, or none can be reached. Name "
-        "another version (packages=…), or put the jars on spark.jars (config=…). Without jars, "
-        'spark.read.format("srfix") reads and writes topics.',
+        "another version (packages=…), or put the jars on spark.jars (config=…)."
+        + ("" if lacks_source() else ' Without jars, spark.read.format("srfix") reads and writes topics.'),
         "They are there, for every thread.",
     ]
 

@@ -28,12 +28,12 @@ from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.models import SchemaReference
 from srfix.serde.serializer import JsonSchemaSerializer, JsonSerializer
 from srfix.serde.spark import NEWEST, ReadPlan, from_registry, plan_read
+from srfix.serde.spark.releases import require_arrow
 from srfix.serde.wire import frame_id
 from tests.bench import spark_data
 from tests.serde.fuzz.avro_reference import AvroReference, Beyond, Json, Refused
 from tests.spark.avro_worlds import Topic, avro_topics
 from tests.spark.parity import HAS_ARROW, Compared, Payloads, compare
-from tests.spark.reading_world import require_arrow
 
 TOPICS: Final = 40
 ROWS: Final = int(os.environ.get("PARITY", "100000"))
@@ -217,7 +217,7 @@ class TestGeneratedTopics:
             payloads = [None, b"", *whole, *(prefix + document for document in documents)]
             for rule in CaseRule:
                 plan = plan_read(client, "t", columns, format=format_, case_rule=rule)
-                require_arrow(spark, plan)
+                require_arrow()
                 for each in compare(spark, [Payloads(plan=plan, payloads=payloads)]):
                     assert each.jvm is None
                     assert each.arrow == each.deserializer, each

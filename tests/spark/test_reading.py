@@ -21,9 +21,10 @@ from srfix.serde.spark._pyspark import engines
 from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.frames import decode_frame
 from srfix.serde.spark.interface import Engine, OnBadRow
+from srfix.serde.spark.releases import require_arrow
 from srfix.serde.subjects import Role
 from srfix.serde.wire import prefix_id_bytes
-from tests.spark.reading_world import ENGINES, JVM_WITH_ARROW, EngineCase, World, frame, open_world, require_arrow
+from tests.spark.reading_world import ENGINES, JVM_WITH_ARROW, EngineCase, World, frame, open_world
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_by_default_an_engine_is_picked_and_schemas_that_the_plan_does_not_know_
     spark: SparkSession, world: World
 ) -> None:
     plan = world.plan()
-    require_arrow(spark, plan)
+    require_arrow()
     born_later = world.payload(3)
     assert born_later[:5] not in {prefix_id_bytes(schema.schema_id) for schema in plan.schemas}
     df = frame(spark, [world.lower(2), born_later]).transform(from_registry(plan))

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from srfix.serde.errors import EngineRefusedError
 from srfix.serde.spark.packages import RELEASES
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "lacks_arrow",
     "lacks_source",
     "lacks_source_stream_writer",
+    "require_arrow",
 ]
 
 
@@ -75,6 +77,15 @@ def lacks_arrow() -> str | None:
     if hasattr(F, "arrow_udf"):
         return None
     return f"The arrow engine begins with Spark 4.1 (arrow_udf), and this is PySpark {pyspark.__version__}"
+
+
+def require_arrow() -> None:
+    """Looks whether the PySpark at hand can have the arrow engine.
+
+    :raises EngineRefusedError: if it cannot.
+    """
+    if (lacking := lacks_arrow()) is not None:
+        raise EngineRefusedError(f'{lacking}. Use engine="jvm".', reasons=(f"{lacking}.",))
 
 
 def arrow_or(instead: str, *, advice: str) -> str:
