@@ -58,10 +58,23 @@ def _ids_of_bins(refused: Column) -> Column:
     and what is known of the ids is the least and the greatest. As text, `7,8`: that PySpark's `Observation` does not turn the
     JVM's arrays into lists."""
     bins = F.histogram_numeric(refused.cast("double"), F.lit(_TRACKED))
-    by_count = F.sort_array(F.transform(bins, lambda one: F.struct(one["y"], one["x"])), asc=False)
-    ids = F.array_distinct(F.transform(by_count, lambda one: one["x"].cast("bigint")))
+    few = F.get(F.transform(F.array(bins), _if_few), F.lit(0))
     ends = F.array_compact(F.array_distinct(F.array(F.min(refused), F.max(refused))))
-    return F.array_join(F.when(F.size(bins) < _TRACKED, F.slice(ids, 1, MAX_UNKNOWN_IDS)).otherwise(ends), ",")
+    return F.array_join(F.coalesce(few, ends), ",")
+
+
+def _if_few(bins: Column) -> Column:
+    """The most frequent ids; null if there are so many that bins were put together."""
+    # What several partitions counted of one id are bins of their own: they are put together before any others are.
+    ids = F.array_distinct(F.transform(bins, lambda one: one["x"]))
+
+    def count(number: Column) -> Column:
+        found = F.filter(bins, lambda one: one["x"] == number)
+        return F.aggregate(found, F.lit(0.0), lambda total, one: total + one["y"])
+
+    by_count = F.sort_array(F.transform(ids, lambda one: F.struct(count(one), one.alias("id"))), asc=False)
+    frequent = F.slice(F.transform(by_count, lambda one: one["id"].cast("bigint")), 1, MAX_UNKNOWN_IDS)
+    return F.when(F.size(ids) < _TRACKED, frequent)
 
 
 def _id_of(payload: Column) -> Column:
