@@ -13,6 +13,8 @@ from typing import Final
 
 import pyspark
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from srfix.fixtures.broker.kraft import KraftBroker
@@ -24,6 +26,9 @@ from srfix.serde.spark.session import with_avro_limits
 
 RELEASE: Final = ".".join(pyspark.__version__.split(".")[:2])
 """PySpark's release line, as in `srfix.serde.spark.packages.RELEASES`."""
+
+RAISED: Final = (PySparkException, Py4JJavaError)
+"""What a job fails with: the latter on Spark 3.5, where `raise_error` raises a bare RuntimeException."""
 
 # Workers run `python3` of the PATH otherwise, which need not be this environment's.
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

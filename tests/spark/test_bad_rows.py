@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import Observation, Row, SparkSession
 
 from srfix.fixtures.registry import FixtureRegistry
@@ -17,6 +16,7 @@ from srfix.serde.spark import bad_rows, clear_errors, counts_of, from_registry, 
 from srfix.serde.spark.counts import MAX_UNKNOWN_IDS
 from srfix.serde.subjects import Role
 from srfix.serde.wire import frame_id
+from tests.spark.conftest import RAISED
 from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
 
 UNKNOWN: Final = 4711
@@ -140,9 +140,7 @@ class TestFail:
             from_registry(world.plan(), engine=case.engine, workers_have_srfix=case.workers_have_srfix)
         )
         # Spark's own error is readable too; and neither a count nor a filter that the row's null would not pass hides it.
-        with pytest.raises(
-            PySparkException, match=r"srfix: the value of topic 'users', partition 3, offset 2 cannot be read"
-        ):
+        with pytest.raises(RAISED, match=r"srfix: the value of topic 'users', partition 3, offset 2 cannot be read"):
             df.count()
         with pytest.raises(BadRowError) as caught, clear_errors():
             df.where("value.ID > 100").collect()

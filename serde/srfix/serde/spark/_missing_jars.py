@@ -16,6 +16,8 @@ _SAID: Final = (
     (re.compile(r"KAFKA_DATA_SOURCE_NOT_ENABLED|Failed to find (?:the )?data source: kafka"), _KAFKA),
     (re.compile(r"AVRO_NOT_LOADED|AVRO_DATA_SOURCE_NOT_ENABLED|Failed to find (?:the )?data source: avro"), _AVRO),
     (re.compile(r"NoClassDefFoundError: org/apache/spark/sql/avro/"), _AVRO),
+    # So says PySpark 3.5, whose from_avro calls the class. Nothing else is called so here.
+    (re.compile(r"^'JavaPackage' object is not callable$"), _AVRO),
     (re.compile(r"NoClassDefFoundError: org/apache/spark/kafka010/"), "spark-token-provider-kafka-0-10"),
     (re.compile(r"NoClassDefFoundError: org/apache/kafka/"), "kafka-clients"),
     (re.compile(r"NoClassDefFoundError: org/apache/commons/pool2/"), "commons-pool2"),

@@ -27,6 +27,7 @@ __all__ = [
     "lacks_source",
     "lacks_source_stream_writer",
     "require_arrow",
+    "takes_jars_later",
 ]
 
 
@@ -77,6 +78,16 @@ def lacks_arrow() -> str | None:
     if hasattr(F, "arrow_udf"):
         return None
     return f"The arrow engine begins with Spark 4.1 (arrow_udf), and this is PySpark {pyspark.__version__}"
+
+
+def takes_jars_later() -> bool:
+    """Whether a session of the PySpark at hand takes jars once it runs. Before 4.0 `from_avro` is called by its class, which
+    Python finds only in the jars that the JVM was started with. True where there is no PySpark."""
+    try:
+        import pyspark
+    except ModuleNotFoundError:
+        return True
+    return not pyspark.__version__.startswith("3.")
 
 
 def require_arrow() -> None:

@@ -196,7 +196,7 @@ def require_avro(spark: SparkSession) -> None:
     try:
         # Looking at the schema runs no job, but finds the functions; Spark Connect looks no earlier.
         _ = spark.range(1).select(from_avro(F.lit(b""), '"int"')).schema
-    except PySparkException as error:
+    except (PySparkException, TypeError) as error:  # a TypeError on Spark 3.5
         missing = missing_jar(str(error), spark.version)
         if missing is None:
             raise
