@@ -21,6 +21,7 @@ from srfix.serde.spark._jvm_read import JvmRead, jvm_read
 from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback, decoded_type
 from srfix.serde.spark._pyspark.columns import judged_payloads
 from srfix.serde.spark._pyspark.engines import Decoding
+from srfix.serde.spark.avro_limits import unending
 from srfix.serde.spark.releases import lacks_arrow
 
 __all__ = ["HAS_ARROW", "Compared", "Decoded", "Payloads", "compare", "jvm_decoded"]
@@ -80,7 +81,7 @@ def _job(spark: SparkSession, given: Sequence[Payloads], with_auto: bool) -> Ite
     rows = [(number, *payloads) for number, payloads in enumerate(zip_longest(*(each.payloads for each in given)))]
     names = [f"p{number}" for number in range(len(given))]
     frame = spark.createDataFrame(rows, "i int, " + ", ".join(f"{name} binary" for name in names))
-    reads = [_jvm(each.plan) for each in given]
+    reads = [_jvm(spark, each.plan) for each in given]
     decoded: list[Column] = []
     for name, each, read in zip(names, given, reads, strict=True):
         as_text = _with_texts(decoded_type(each.plan))
@@ -114,11 +115,12 @@ def jvm_decoded(plan: ReadPlan, payload: Column, fallback: Callable[[Column], Co
     return F.get(F.transform(judged, lambda one: one.dropFields("payload")), F.lit(0))
 
 
-def _jvm(plan: ReadPlan) -> JvmRead | None:
+def _jvm(spark: SparkSession, plan: ReadPlan) -> JvmRead | None:
     try:
-        return jvm_read(plan)
+        read = jvm_read(plan)
     except EngineRefusedError:
         return None
+    return read if unending(spark, read) is None else None
 
 
 def _with_texts(type_: DataType) -> DataType:

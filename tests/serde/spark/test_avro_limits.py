@@ -10,7 +10,7 @@ import pytest
 
 from srfix.serde.spark._jvm_read import jvm_read
 from srfix.serde.spark._pyspark import limits
-from srfix.serde.spark.avro_limits import LIMITS, limits_needed, unbounded, with_avro_limits
+from srfix.serde.spark.avro_limits import LIMITS, limits_needed, skips_items, unbounded, with_avro_limits
 from tests.serde.spark.jvm_plans import Json, array, enum, fixed, logical, plan_of, record
 
 if TYPE_CHECKING:
@@ -66,6 +66,23 @@ class TestLimitsNeeded:
     def test_one_version_with_a_length_is_enough(self) -> None:
         plan = plan_of("A INT, B STRING", record(a="int"), record(a="int", b="string"))
         assert limits_needed(jvm_read(plan)) == (STRING, BYTES)
+
+
+class TestSkipsItems:
+    @pytest.mark.parametrize(
+        ("columns", "schema", "expected"),
+        [
+            ("A INT", record(a="int", b="string"), False),
+            ("A ARRAY<INT>", record(a=array("int"), b="bytes"), False),
+            ("A INT", record(a="int", b=array("int")), True),
+            ("A INT", record(a="int", b=["null", {"type": "map", "values": "int"}]), True),
+            ("A STRUCT<B INT>", record(a=record("In", b="int", c=array("int"))), True),
+            ("A ARRAY<STRUCT<B INT>>", record(a=array(record("In", b="int", c=array("int")))), True),
+            ("A STRUCT<B ARRAY<INT>>", record(a=record("In", b=array("int")), c="In"), True),
+        ],
+    )
+    def test_an_array_or_map_that_nothing_wants_is_skipped(self, columns: str, schema: Json, expected: bool) -> None:
+        assert skips_items(jvm_read(plan_of(columns, schema))) is expected
 
 
 class TestUnbounded:

@@ -26,7 +26,7 @@ from weakref import WeakSet
 from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
 from srfix.serde.printable import message
 from srfix.serde.spark._jvm_read import JvmRead, jvm_read
-from srfix.serde.spark.avro_limits import limits_needed, unbounded
+from srfix.serde.spark.avro_limits import limits_needed, unbounded, unending
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.releases import lacks_arrow, require_arrow
 
@@ -153,7 +153,7 @@ def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:
 
 
 def _unbounded(spark: SparkSession, read: JvmRead) -> str | None:
-    return unbounded(spark, limits_needed(read))
+    return unbounded(spark, limits_needed(read)) or unending(spark, read)
 
 
 def _lacking(spark: SparkSession, told: bool | None) -> str | None:
