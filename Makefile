@@ -8,6 +8,8 @@ DOCKER := $(VENV)/.installed-docker
 SPARK  := $(VENV)/.installed-spark
 
 # An older PySpark lives in an environment of its own; its jars are looked up by its release line (srfix.fixtures.jars).
+# PySpark 3.5 holds NumPy below 2, which newer PyArrows cannot be imported with.
+BESIDE_3.5 := 'pyarrow<22'
 SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
 
 .DEFAULT_GOAL := help
@@ -72,7 +74,7 @@ test-spark: jars $(SPARK) ## The tests on a real Spark (classic and Connect) wit
 .venv-spark-%/.installed: pyproject.toml $(STAMP)
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --upgrade pip
-	$(@D)/bin/python -m pip install --quiet --editable '.[dev,spark-dev]' 'pyspark==$*.*'
+	$(@D)/bin/python -m pip install --quiet --editable '.[dev,spark-dev]' 'pyspark==$*.*' $(BESIDE_$*)
 	@touch $@
 
 .PRECIOUS: .venv-spark-%/.installed

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
+from typing import Final
 
 from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
@@ -30,9 +31,12 @@ from srfix.serde.spark._jvm_read import JvmRead, jvm_read
 from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback, decoded_type
 from srfix.serde.spark._pyspark.columns import judged_payloads
 from srfix.serde.spark._pyspark.engines import Decoding
+from srfix.serde.spark.avro_limits import unending
+from srfix.serde.spark.releases import lacks_arrow
 
-__all__ = ["Compared", "Decoded", "Payloads", "compare", "jvm_decoded"]
+__all__ = ["HAS_ARROW", "Compared", "Decoded", "Payloads", "compare", "jvm_decoded"]
 
+HAS_ARROW: Final = lacks_arrow() is None
 _PLANS_A_JOB = 12
 
 
@@ -62,12 +66,18 @@ class Compared:
     bad: BadRow | None
     """What the deserializer says, if it is bad."""
     deserializer: Decoded
-    arrow: Decoded
+    arrow: Decoded | None
+    """None on a Spark without the arrow engine."""
     jvm: Decoded | None
     """None where the engine has refused the plan."""
     auto: Decoded | None = None
     """The jvm engine with Python for the rows that the plan does not know; None where nobody asked, or where it is the arrow
     engine."""
+
+    @property
+    def arrow_agrees(self) -> bool:
+        """Whether the arrow engine, where Spark has it, says what the deserializer does."""
+        return self.arrow is None or self.arrow == self.deserializer
 
 
 def compare(spark: SparkSession, given: Sequence[Payloads], *, with_auto: bool = False) -> Iterator[Compared]:
@@ -81,14 +91,15 @@ def _job(spark: SparkSession, given: Sequence[Payloads], with_auto: bool) -> Ite
     rows = [(number, *payloads) for number, payloads in enumerate(zip_longest(*(each.payloads for each in given)))]
     names = [f"p{number}" for number in range(len(given))]
     frame = spark.createDataFrame(rows, "i int, " + ", ".join(f"{name} binary" for name in names))
-    reads = [_jvm(each.plan) for each in given]
+    reads = [_jvm(spark, each.plan) for each in given]
     decoded: list[Column] = []
     for name, each, read in zip(names, given, reads, strict=True):
         as_text = _with_texts(decoded_type(each.plan))
-        decoded.append(arrow_decoded(each.plan, F.col(name)).cast(as_text).alias(f"arrow_{name}"))
+        if HAS_ARROW:
+            decoded.append(arrow_decoded(each.plan, F.col(name)).cast(as_text).alias(f"arrow_{name}"))
         if read is not None:
             decoded.append(jvm_decoded(each.plan, F.col(name)).cast(as_text).alias(f"jvm_{name}"))
-        if read is not None and with_auto:
+        if read is not None and with_auto and HAS_ARROW:
             auto = jvm_decoded(each.plan, F.col(name), fallback=partial(arrow_fallback, each.plan))
             decoded.append(auto.cast(as_text).alias(f"auto_{name}"))
     found = sorted(frame.select("i", *decoded).collect(), key=lambda row: int(row["i"]))
@@ -102,9 +113,9 @@ def _job(spark: SparkSession, given: Sequence[Payloads], with_auto: bool) -> Ite
                 payload=payload,
                 bad=wanted if isinstance(wanted, BadRow) else None,
                 deserializer=_wanted(wanted),
-                arrow=_got(row[f"arrow_{name}"]),
+                arrow=_got(row[f"arrow_{name}"]) if HAS_ARROW else None,
                 jvm=None if read is None else _got(row[f"jvm_{name}"]),
-                auto=_got(row[f"auto_{name}"]) if read is not None and with_auto else None,
+                auto=_got(row[f"auto_{name}"]) if read is not None and with_auto and HAS_ARROW else None,
             )
 
 
@@ -114,11 +125,12 @@ def jvm_decoded(plan: ReadPlan, payload: Column, fallback: Callable[[Column], Co
     return F.get(F.transform(judged, lambda one: one.dropFields("payload")), F.lit(0))
 
 
-def _jvm(plan: ReadPlan) -> JvmRead | None:
+def _jvm(spark: SparkSession, plan: ReadPlan) -> JvmRead | None:
     try:
-        return jvm_read(plan)
+        read = jvm_read(plan)
     except EngineRefusedError:
         return None
+    return read if unending(spark, read) is None else None
 
 
 def _with_texts(type_: DataType) -> DataType:

@@ -16,10 +16,22 @@ from srfix.serde.registry import RegistryClient
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark import ReadPlan, plan_read
 from srfix.serde.spark.interface import Engine
+from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.subjects import Role
 from srfix.serde.wire import Framing
 
-__all__ = ["COLUMNS", "ENGINES", "EngineCase", "Headers", "World", "frame", "open_world"]
+__all__ = [
+    "ARROW",
+    "COLUMNS",
+    "ENGINES",
+    "JVM",
+    "JVM_WITH_ARROW",
+    "EngineCase",
+    "Headers",
+    "World",
+    "frame",
+    "open_world",
+]
 
 COLUMNS: Final = parse_columns("ID BIGINT, NAME STRING")
 
@@ -44,11 +56,12 @@ class EngineCase:
         return self.engine if self.engine == "arrow" or not self.workers_have_srfix else f"{self.engine} with arrow"
 
 
-ENGINES: Final = (
-    EngineCase(engine="arrow", workers_have_srfix=True),
-    EngineCase(engine="jvm", workers_have_srfix=False),
-    EngineCase(engine="jvm", workers_have_srfix=True),
-)
+ARROW: Final = EngineCase(engine="arrow", workers_have_srfix=True)
+JVM: Final = EngineCase(engine="jvm", workers_have_srfix=False)
+JVM_WITH_ARROW: Final = EngineCase(engine="jvm", workers_have_srfix=True)
+ENGINES: Final = (ARROW, JVM, *([JVM_WITH_ARROW] if lacks_arrow() is None else []))
+"""Where there is no arrow engine, `ARROW` ends in the sentence that says so, and there is nothing beside the jvm engine: rows
+that it knows nothing about are bad rows, as for `JVM`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSer
 from srfix.serde.spark import ReadPlan, plan_read
 from srfix.serde.spark._pyspark.arrow import arrow_decoded
 from srfix.serde.spark._worker import PlanDecoder
+from srfix.serde.spark.releases import require_arrow
 from srfix.serde.subjects import Role
 from srfix.serde.wire import Framing, frame_id
 
@@ -94,6 +95,7 @@ class TestArrowDecoded:
 
         from srfix.serde.spark._pyspark.arrow import decoded_type
 
+        require_arrow()
         plan = plan_read(client, "users", COLUMNS)
         given = PlanDecoder(plan)(pa.array(_written(client, FULL), pa.binary())).type
         # PySpark 4.1 has no such parameter: there times are in UTC by default.

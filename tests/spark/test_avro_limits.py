@@ -9,8 +9,15 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from pyspark.sql import SparkSession
 
 from srfix.fixtures.jars import fetch, spark_jars
+from srfix.serde.errors import EngineRefusedError
+from srfix.serde.spark import choose_engine, from_registry
+from srfix.serde.spark._pyspark import limits
+from srfix.serde.spark.releases import lacks_arrow
+from srfix.serde.wire import frame_id
+from tests.serde.spark.jvm_plans import array, plan_of, record
 from tests.spark.conftest import RELEASE
 from tests.spark.test_packages import lines_of
 
@@ -62,7 +69,39 @@ def ran(tmp_path: Path, *, own: bool, engine: str) -> list[str]:
     return [line for line in lines if not line.startswith("Using Spark")]
 
 
+def test_whether_avro_knows_a_bound_on_items_is_seen_by_its_class(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert limits.bounds_items(spark)
+    monkeypatch.setattr(limits, "_KNOWS_ITEMS", "org.apache.avro.OfLater")
+    assert not limits.bounds_items(spark)
+
+
+def test_an_avro_that_skips_arrays_backwards_is_not_taken_for_what_would_be_skipped(
+    spark: SparkSession,
+) -> None:
+    plan = plan_of("A INT", record(a="int", b=array("int")))
+    if limits.ends_its_skipping(spark):
+        # A block of one item and of minus two bytes: back to where it began.
+        frame = spark.createDataFrame([(frame_id(1, b"\x02\x01\x03\x00"),)], "value binary")
+        read = from_registry(plan, engine="jvm", on_error="quarantine", workers_have_srfix=False)
+        (row,) = frame.transform(read).collect()  # the size is taken at its word, or is none: what counts is the end
+        assert row["_srfix_reason"] in (None, "DECODE_FAILED")
+        return
+    assert RELEASE == "3.5"
+    with pytest.raises(
+        EngineRefusedError, match=r"^Neither engine can read this plan here:\n- Spark's Avro is older than 1\.12:"
+    ):
+        choose_engine(plan, spark)
+    assert choose_engine(plan, spark, "jvm").engine == "jvm"  # with a warning
+    assert choose_engine(plan_of("A INT, B ARRAY<INT>", record(a="int", b=array("int"))), spark).engine == "jvm"
+
+
 def test_in_a_session_of_others_auto_reads_with_arrow_and_warns(tmp_path: Path) -> None:
+    if lacks_arrow() is not None:
+        with pytest.raises(AssertionError, match=r"EngineRefusedError: Neither engine can read this plan here:"):
+            ran(tmp_path, own=False, engine="auto")
+        return
     warning, engine, *rows, numbers, lives = ran(tmp_path, own=False, engine="auto")
     assert warning.startswith("Spark's JVMs run without org.apache.avro")
     assert engine == "arrow False"
@@ -74,7 +113,8 @@ def test_in_a_session_of_others_auto_reads_with_arrow_and_warns(tmp_path: Path) 
 
 def test_in_a_session_of_start_session_the_jvm_engine_reads_them_as_bad_rows(tmp_path: Path) -> None:
     bad = ["DECODE_FAILED None"] * 3
-    assert ran(tmp_path, own=True, engine="auto") == ["jvm True", *bad, "None x", "jvm True", "The JVM lives: 3"]
+    jvm = f"jvm {lacks_arrow() is None}"
+    assert ran(tmp_path, own=True, engine="auto") == [jvm, *bad, "None x", jvm, "The JVM lives: 3"]
 
 
 def test_without_a_bound_the_jvm_engine_that_was_named_ends_with_them(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import Observation, Row, SparkSession
 
 from srfix.fixtures.registry import FixtureRegistry
@@ -17,6 +16,7 @@ from srfix.serde.spark import bad_rows, clear_errors, counts_of, from_registry, 
 from srfix.serde.spark.counts import MAX_UNKNOWN_IDS
 from srfix.serde.subjects import Role
 from srfix.serde.wire import frame_id
+from tests.spark.conftest import RAISED
 from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
 
 UNKNOWN: Final = 4711
@@ -140,9 +140,7 @@ class TestFail:
             from_registry(world.plan(), engine=case.engine, workers_have_srfix=case.workers_have_srfix)
         )
         # Spark's own error is readable too; and neither a count nor a filter that the row's null would not pass hides it.
-        with pytest.raises(
-            PySparkException, match=r"srfix: the value of topic 'users', partition 3, offset 2 cannot be read"
-        ):
+        with pytest.raises(RAISED, match=r"srfix: the value of topic 'users', partition 3, offset 2 cannot be read"):
             df.count()
         with pytest.raises(BadRowError) as caught, clear_errors():
             df.where("value.ID > 100").collect()
@@ -183,3 +181,29 @@ class TestUnknownIds:
         assert counted.by_reason == {Reason.UNKNOWN_ID: len(ids)}
         assert len(counted.unknown_ids) == MAX_UNKNOWN_IDS
         assert set(counted.unknown_ids) <= set(ids)
+
+    def test_they_are_the_most_frequent_ones(self, spark: SparkSession, world: World) -> None:
+        observation = Observation("frequent")
+        read = from_registry(world.plan(), on_error="null", engine="jvm", observe=observation, workers_have_srfix=False)
+        often = [2**30 + 7 * number for number in range(MAX_UNKNOWN_IDS)]
+        seldom = [2**30 + 7 * number + 1 for number in range(MAX_UNKNOWN_IDS)]
+        df = frame(spark, [frame_id(schema_id, b"") for schema_id in [*often * 3, *seldom]])
+        df.repartition(3).transform(read).collect()
+        assert counts_of(observation.get).unknown_ids == tuple(often)
+
+    def test_of_more_garbage_than_is_counted_each_id_that_is_named_was_there(
+        self, spark: SparkSession, world: World
+    ) -> None:
+        observation = Observation("much")
+        read = from_registry(world.plan(), on_error="null", engine="jvm", observe=observation, workers_have_srfix=False)
+        ids = [1000 + 2 * number for number in range(30 * MAX_UNKNOWN_IDS)]
+        frame(spark, [frame_id(schema_id, b"") for schema_id in ids]).transform(read).collect()
+        named = counts_of(observation.get).unknown_ids
+        assert 0 < len(named) <= MAX_UNKNOWN_IDS
+        assert set(named) <= set(ids)
+
+    def test_where_none_was_refused_there_are_none(self, spark: SparkSession, world: World) -> None:
+        observation = Observation("none")
+        read = from_registry(world.plan(), engine="jvm", observe=observation, workers_have_srfix=False)
+        frame(spark, [None]).transform(read).collect()
+        assert counts_of(observation.get).unknown_ids == ()

@@ -6,13 +6,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from srfix.serde.spark.choosing import choose_engine
+from srfix.serde.spark.releases import lacks_arrow
 from tests.serde.spark.jvm_plans import plan_of, record
 
 
 class TestChooseEngine:
     def test_a_session_with_avro_and_workers_with_srfix_has_both(self, spark: SparkSession) -> None:
         choice = choose_engine(plan_of("A INT", record(a="int")), spark)
-        assert (choice.engine, choice.fallback) == ("jvm", True)
+        lacking = lacks_arrow()
+        assert (choice.engine, choice.fallback) == ("jvm", lacking is None)
+        assert lacking is None or choice.why.endswith(f"is a bad row, because {lacking}")
 
     def test_what_spark_cannot_read_exactly_is_read_on_the_workers(self, spark: SparkSession) -> None:
         choice = choose_engine(plan_of("A STRING", record(a="double")), spark)

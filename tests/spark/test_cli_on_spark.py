@@ -18,6 +18,7 @@ from srfix.cli.main import main
 from srfix.fixtures.broker import ProducedRecord
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.subjects import Role, changelog_topic, subject_for
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import SRFIX, environment
@@ -140,6 +141,11 @@ class TestOnOneSession:
         capsys.readouterr()
         every_row = f"live row(s) of {staged.topic}"
 
+        if lacks_arrow() is not None:
+            assert main(["verify", str(plan), *staged.cluster(), *spark]) == ExitCode.REFUSED
+            assert "begins with Spark 4.1" in capsys.readouterr().err
+            assert told(capsys, "verify", str(plan), *staged.cluster(), code=ExitCode.FINDINGS)["checks"]
+            return
         before = told(capsys, "verify", str(plan), *staged.cluster(), *spark, code=ExitCode.FINDINGS)
         (broken,) = [check["what"] for check in before["checks"] if every_row in check["what"] and not check["ok"]]
         assert broken.startswith(f"6 of 6 {every_row} cannot be read under this subject alone, on Spark: 6 NOT_UNDER_")

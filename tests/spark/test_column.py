@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.errors import BadRowError
 from srfix.serde.spark import bad_rows, clear_errors, from_registry, good_rows
+from tests.spark.conftest import RAISED
 from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
 
 
@@ -92,5 +92,5 @@ class TestColumn:
         column = from_registry(
             F.col("value").cast("string"), world.plan(), engine=case.engine, workers_have_srfix=case.workers_have_srfix
         )
-        with pytest.raises(PySparkException, match=r"a column of the type string, and payloads are binary"):
+        with pytest.raises(RAISED, match=r"a column of the type string, and payloads are binary"):
             frame(spark, [world.payload(1)]).select(column).collect()

@@ -22,9 +22,12 @@ import pytest
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.jars import fetch, spark_jars
 from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde.spark.releases import lacks_arrow
+from srfix.serde.spark.session import with_avro_limits
 from tests.spark import connect_client
 from tests.spark.conftest import RELEASE
 
+pytestmark = pytest.mark.skipif(RELEASE == "3.5", reason="PySpark 3.5 does not bring a server of Spark Connect")
 SPARK_HOME: Final = Path(pyspark.__file__).parent
 START_S: Final = 90.0
 CHECKS_S: Final = 240.0
@@ -48,6 +51,10 @@ def connect_server(directory: Path) -> Iterator[str]:
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.ui.enabled": "false",
     }
+    if lacks_arrow() is not None:
+        settings = with_avro_limits(
+            settings
+        )  # without them `auto` reads with the arrow engine, as it does on newer Sparks
     command = [
         str(SPARK_HOME / "bin" / "spark-submit"),
         "--class=org.apache.spark.sql.connect.service.SparkConnectServer",

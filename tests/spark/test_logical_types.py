@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import to_avro
@@ -27,6 +26,7 @@ from srfix.serde.spark.interface import Engine
 from srfix.serde.wire import frame_id
 from tests.serde.logical_types import REFUSED, Written, body, cases, expected
 from tests.serde.spark.jvm_plans import Json, logical, plan_of, record
+from tests.spark.conftest import RAISED
 from tests.spark.parity import Compared, Payloads, compare
 
 ENGINES: Final[tuple[Engine, ...]] = ("jvm", "arrow", "auto")
@@ -269,7 +269,7 @@ class TestWriting:
     ) -> None:
         frame = spark.sql("SELECT TIMESTAMP'1969-12-31 23:59:59.9999Z' AS A")
         exact, cut = (plan_write(registry_client, "t", "A TIMESTAMP", cut_times=cut) for cut in (False, True))
-        with pytest.raises(PySparkException, match="whole milliseconds"):
+        with pytest.raises(RAISED, match="whole milliseconds"):
             frame.transform(to_registry(exact, engine=engine)).collect()
         (row,) = frame.transform(to_registry(cut, engine=engine)).collect()
         whole = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_000, datetime.UTC)

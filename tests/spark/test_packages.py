@@ -10,11 +10,14 @@ from textwrap import dedent
 from typing import Final
 
 import pyspark
+import pytest
 
 from srfix.fixtures.jars import fetch, spark_jars
 from srfix.serde.spark import packages
+from srfix.serde.spark.releases import lacks_source, takes_jars_later
 from tests.spark.conftest import RELEASE
 
+later = pytest.mark.skipif(not takes_jars_later(), reason="A Spark before 4.0 takes no jars once it runs")
 COORDINATES: Final = str(packages(pyspark.__version__))
 
 
@@ -33,6 +36,7 @@ def lines_of(script: str, folder: Path, **environment: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
+@later
 def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_path: Path) -> None:
     script = """
         from concurrent.futures import ThreadPoolExecutor
@@ -68,12 +72,45 @@ def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_
         f"Spark lacks the jar spark-sql-kafka-0-10. {how}",
         COORDINATES,
         "The jar srfix.none:none:0 cannot be had: no Maven repository that Spark asks has it, or none can be reached. Name "
-        "another version (packages=…), or put the jars on spark.jars (config=…). Without jars, "
-        'spark.read.format("srfix") reads and writes topics.',
+        "another version (packages=…), or put the jars on spark.jars (config=…)."
+        + ("" if lacks_source() else ' Without jars, spark.read.format("srfix") reads and writes topics.'),
         "They are there, for every thread.",
     ]
 
 
+@pytest.mark.skipif(takes_jars_later(), reason="A Spark from 4.0 on takes jars when it runs")
+def test_an_old_spark_is_started_with_its_jars_or_says_that_it_takes_none_later(tmp_path: Path) -> None:
+    script = """
+        from concurrent.futures import ThreadPoolExecutor
+
+        from srfix.serde.errors import JarMissingError
+        from srfix.serde.spark import check_session, start_session
+
+        config = {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+        if PACKAGES is not None:
+            spark = start_session("no jars", master="local[1]", packages=PACKAGES, config=config)
+            try:
+                start_session("later")
+            except JarMissingError as error:
+                print(error.message)
+        else:
+            spark = start_session("with jars", master="local[1]", config=config)
+            check_session(start_session("again"))
+            with ThreadPoolExecutor() as pool:
+                pool.submit(check_session, spark).result()
+            print("They are there, for every thread.")
+        spark.stop()
+    """
+    said = lines_of(script.replace("PACKAGES", "()"), tmp_path)
+    assert said[-1] == (
+        "Spark lacks the jar spark-avro. Start it with srfix.serde.spark.start_session, which brings the jars, or with "
+        f"spark-submit --packages {COORDINATES} (in a builder: spark.jars.packages), or put the jars on spark.jars. A Spark "
+        "before 4.0 takes no jars once it runs: stop the session (spark.stop()) and start it anew, or a new process."
+    )
+    assert lines_of(script.replace("PACKAGES", "None"), tmp_path)[-1] == "They are there, for every thread."
+
+
+@later
 def test_jars_that_somebody_has_added_are_seen_by_the_threads_that_are_told(tmp_path: Path) -> None:
     added = "; ".join(f"spark.sql(\"ADD JARS '{jar}'\")" for jar in fetch(spark_jars(RELEASE)))
     script = f"""

@@ -21,9 +21,10 @@ from srfix.serde.spark._pyspark import engines
 from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.frames import decode_frame
 from srfix.serde.spark.interface import Engine, OnBadRow
+from srfix.serde.spark.releases import require_arrow
 from srfix.serde.subjects import Role
 from srfix.serde.wire import prefix_id_bytes
-from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
+from tests.spark.reading_world import ENGINES, JVM_WITH_ARROW, EngineCase, World, frame, open_world
 
 
 @pytest.fixture
@@ -105,6 +106,7 @@ def test_by_default_an_engine_is_picked_and_schemas_that_the_plan_does_not_know_
     spark: SparkSession, world: World
 ) -> None:
     plan = world.plan()
+    require_arrow()
     born_later = world.payload(3)
     assert born_later[:5] not in {prefix_id_bytes(schema.schema_id) for schema in plan.schemas}
     df = frame(spark, [world.lower(2), born_later]).transform(from_registry(plan))
@@ -131,16 +133,19 @@ class TestBarrier:
         plan = world.plan()
         born_later = world.payload(2)
         folder = str(tmp_path / "topic")
-        frame(spark, [world.lower(1), b"{}", world.lower(3), born_later]).write.parquet(folder)
+        has_python = JVM_WITH_ARROW in ENGINES  # else nobody reads the schema that was born later
+        values = [world.lower(1), b"{}", world.lower(3), *([born_later] if has_python else [])]
+        frame(spark, values).write.parquet(folder)
         topic = spark.read.parquet(folder)
         df = topic.transform(from_registry(plan, engine=engine, on_error=on_error))
         wanted = df.where("offset <> 1").where("value.ID > 1")
-        assert sorted(row["ID"] for row in wanted.select("value.ID").collect()) == [2, 3]
+        assert sorted(row["ID"] for row in wanted.select("value.ID").collect()) == ([2, 3] if has_python else [3])
         text = str(wanted._jdf.queryExecution().executedPlan().toString())
         assert "PushedFilters: [IsNotNull(offset), Not(EqualTo(offset,1))]" in text
-        assert (
-            0 < text.find("Generate inline") < text.find("ArrowEvalPython") < text.find("Filter (isnotnull(offset")
-        ), text
+        steps = ("Generate inline", *(["ArrowEvalPython"] if has_python else []), "Filter (isnotnull(offset")
+        places = [text.find(step) for step in steps]
+        assert places[0] > 0, text
+        assert places == sorted(places), text
 
     @pytest.mark.parametrize("on_error", ["fail", "quarantine", "null"])
     def test_without_srfix_on_the_workers_there_is_no_python_in_the_plan(

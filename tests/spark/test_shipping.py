@@ -32,6 +32,7 @@ from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark import plan_read
 from srfix.serde.spark._pyspark import shipping
 from srfix.serde.spark._pyspark.arrow import arrow_decoded
+from srfix.serde.spark.releases import require_arrow
 from tests.spark.bare_python import SRFIX, python_without
 
 HOW_TO_SHIP = (
@@ -101,6 +102,7 @@ class TestAWorkerWithoutSrfix:
     def test_says_how_srfix_gets_there_and_reads_once_the_zip_is_there(
         self, client: RegistryClient, registry: FixtureRegistry, without_srfix: str, zipped: Path, tmp_path: Path
     ) -> None:
+        require_arrow()
         script = """
             import json, sys
             from pyspark.errors import PythonException
@@ -192,6 +194,7 @@ class TestPyfiles:
     def test_spark_submit_needs_nothing_else_on_driver_and_workers(
         self, client: RegistryClient, registry: FixtureRegistry, without_srfix: str, zipped: Path, tmp_path: Path
     ) -> None:
+        require_arrow()
         script = """
             import json, sys
             from pyspark.sql import SparkSession, functions as F

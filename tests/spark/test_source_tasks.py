@@ -36,7 +36,7 @@ from pyspark.sql.types import StructType
 import pyspark_srfix
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.errors import ClusterError, DataLossError, EncodeError, SecretError, UsageError
+from srfix.serde.errors import ClusterError, DataLossError, EncodeError, EngineRefusedError, SecretError, UsageError
 from srfix.serde.spark._pyspark import source, source_writing
 from srfix.serde.spark._source_frame import frame_of, spark_json
 from srfix.serde.spark._source_options import Use, source_options
@@ -247,7 +247,8 @@ class TestStreams:
 
 class TestWorkers:
     def test_filters_are_not_pushed(self) -> None:
-        assert source.BatchReader.pushFilters is DataSourceReader.pushFilters
+        # Spark 4.0 has no such method.
+        assert getattr(source.BatchReader, "pushFilters", None) is getattr(DataSourceReader, "pushFilters", None)
 
     def test_a_worker_without_srfix_says_how_to_bring_it_there(self, topic: Topic, tmp_path: Path) -> None:
         options = {**topic.least, "columns": COLUMNS}
@@ -425,6 +426,17 @@ class TestWriting:
 
     def test_writers_travel_by_value(self) -> None:
         assert source_writing.__name__ in cloudpickle.list_registry_pickle_by_value()  # type: ignore[no-untyped-call]
+
+    def test_a_spark_that_cannot_write_streams_so_is_told_how_it_can(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        lacking = 'format("srfix") writes streams from Spark 4.1 on'
+        monkeypatch.setattr(source_writing, "HAS_STREAM_WRITER", False)
+        monkeypatch.setattr(source_writing, "lacks_source_stream_writer", lambda: lacking)
+        with pytest.raises(EngineRefusedError) as caught:
+            source_writing.stream_writer({}, StructType(), overwrite=False)
+        assert caught.value.message == (
+            f"{lacking}. Write each micro-batch: writeStream.foreachBatch(lambda df, _: "
+            'df.write.format("srfix").options(…).mode("append").save()).'
+        )
 
 
 def test_a_task_is_picklable(topic: Topic) -> None:

@@ -208,7 +208,7 @@ class TestEveryRowOnSpark:
 
 @pytest.mark.usefixtures("spark")
 def test_a_spark_without_functions_in_arrow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(F, "arrow_udf")
+    monkeypatch.delattr(F, "arrow_udf", raising=False)
     reader = JudgedReader.__new__(JudgedReader)  # not looked at
     with pytest.raises(
         EngineRefusedError, match=r"begins with Spark 4\.1.* Verify without Spark \(--engine local\)\.$"

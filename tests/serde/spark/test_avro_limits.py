@@ -10,7 +10,7 @@ import pytest
 
 from srfix.serde.spark._jvm_read import jvm_read
 from srfix.serde.spark._pyspark import limits
-from srfix.serde.spark.avro_limits import LIMITS, limits_needed, unbounded, with_avro_limits
+from srfix.serde.spark.avro_limits import LIMITS, limits_needed, skips_items, unbounded, with_avro_limits
 from tests.serde.spark.jvm_plans import Json, array, enum, fixed, logical, plan_of, record
 
 if TYPE_CHECKING:
@@ -68,12 +68,31 @@ class TestLimitsNeeded:
         assert limits_needed(jvm_read(plan)) == (STRING, BYTES)
 
 
+class TestSkipsItems:
+    @pytest.mark.parametrize(
+        ("columns", "schema", "expected"),
+        [
+            ("A INT", record(a="int", b="string"), False),
+            ("A ARRAY<INT>", record(a=array("int"), b="bytes"), False),
+            ("A INT", record(a="int", b=array("int")), True),
+            ("A INT", record(a="int", b=["null", {"type": "map", "values": "int"}]), True),
+            ("A STRUCT<B INT>", record(a=record("In", b="int", c=array("int"))), True),
+            ("A ARRAY<STRUCT<B INT>>", record(a=array(record("In", b="int", c=array("int")))), True),
+            ("A STRUCT<B ARRAY<INT>>", record(a=record("In", b=array("int")), c="In"), True),
+        ],
+    )
+    def test_an_array_or_map_that_nothing_wants_is_skipped(self, columns: str, schema: Json, expected: bool) -> None:
+        assert skips_items(jvm_read(plan_of(columns, schema))) is expected
+
+
 class TestUnbounded:
     @pytest.fixture(autouse=True)
     def answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "asked", lambda _spark, _names: self.answer)
+        monkeypatch.setattr(limits, "bounds_items", lambda _spark: self.knows_items)
 
     answer: Mapping[str, int] | str = MappingProxyType({})
+    knows_items = True
 
     def test_what_needs_no_bound_asks_nobody(self) -> None:
         assert unbounded(NO_SESSION, ()) is None
@@ -90,6 +109,13 @@ class TestUnbounded:
             f"lines in spark-defaults.conf (or as --conf of spark-submit): spark.driver.defaultJavaOptions {ALL}; "
             f"spark.executor.defaultJavaOptions {ALL}"
         )
+
+    def test_an_avro_that_knows_no_bound_on_items_has_none_whatever_is_set(self) -> None:
+        self.answer, self.knows_items = LIMITS, False
+        assert unbounded(NO_SESSION, (STRING, BYTES)) is None
+        said = unbounded(NO_SESSION, (ITEMS, STRING))
+        assert said is not None
+        assert said.startswith("Spark's Avro is older than 1.11.3 and knows no bound on the items of arrays and maps")
 
     def test_a_number_that_bounds_nothing_is_no_bound(self) -> None:
         self.answer = {ITEMS: 10 * LIMITS[ITEMS], STRING: 2**31 - 1}

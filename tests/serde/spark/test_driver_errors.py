@@ -7,8 +7,16 @@ from importlib import import_module
 import pytest
 
 from srfix.serde.batches import Reason
-from srfix.serde.errors import BadRowError, JarMissingError, SparkError, SrfixError, WorkerPackageError
+from srfix.serde.errors import (
+    BadRowError,
+    EngineRefusedError,
+    JarMissingError,
+    SparkError,
+    SrfixError,
+    WorkerPackageError,
+)
 from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.spark import driver_errors
 from srfix.serde.spark.driver_errors import BAD_ROW_END, clear_errors, srfix_error_of
 
 WORDS = "cannot be read. TRUNCATED: The body ends at byte 5.\nIt is cut off." + BAD_ROW_END
@@ -93,3 +101,25 @@ class TestClearErrors:
             raise ours
         assert caught.value is ours
         assert caught.value.__cause__ is None
+
+
+class TestNoSource:
+    SAID = "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: srfix. Please find packages at `https://spark.apache.org`."
+
+    def test_a_spark_without_python_sources_is_told_what_to_do_instead(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(driver_errors, "lacks_source", lambda: 'format("srfix") begins with Spark 4.0')
+        with pytest.raises(EngineRefusedError) as caught, clear_errors():
+            raise RuntimeError(self.SAID)
+        assert caught.value.message == (
+            'format("srfix") begins with Spark 4.0. Read with srfix.serde.spark.read_topic and write with write_topic, which '
+            "take Spark's jars of Avro and Kafka (srfix.serde.spark.packages)."
+        )
+
+    def test_one_that_has_them_lacks_srfix_where_its_driver_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(driver_errors, "lacks_source", lambda: None)
+        error = srfix_error_of(RuntimeError(self.SAID))
+        assert type(error) is SparkError
+        assert error.message.startswith('Spark finds no format("srfix"): the module pyspark_srfix is not where')
+
+    def test_another_source_is_not_ours(self) -> None:
+        assert srfix_error_of(RuntimeError(self.SAID.replace("srfix", "srfixes"))) is None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from srfix.serde.spark.packages import RELEASES
-from srfix.serde.spark.releases import ABILITIES, abilities_in_words, as_markdown
+from srfix.serde.spark.releases import ABILITIES, abilities_in_words, arrow_or, as_markdown, lacks_arrow, lacks_source
 
 README = Path(__file__).parents[3] / "README.md"
 
@@ -24,9 +25,27 @@ def test_each_spark_that_has_jars_is_in_it() -> None:
     ("version", "words"),
     [
         ("4.3.0", 'jvm engine, arrow engine, format("srfix")'),
-        ("4.0.5", "jvm engine"),
+        ("3.5.9", "jvm engine"),
+        ("4.0.5", 'jvm engine, format("srfix") (streams are written by foreachBatch)'),
         ("3.4.4", "not tried with srfix; 3.5, 4.0, 4.1, 4.2, 4.3 were"),
     ],
 )
 def test_in_words(version: str, words: str) -> None:
     assert abilities_in_words(version) == words
+
+
+def test_the_arrow_engine_is_advised_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    functions = pytest.importorskip("pyspark.sql.functions")
+    monkeypatch.setattr(functions, "arrow_udf", object(), raising=False)
+    assert lacks_arrow() is None
+    assert arrow_or("Plan again.", advice="Use the arrow engine.") == "Use the arrow engine."
+    monkeypatch.delattr(functions, "arrow_udf")
+    assert arrow_or("Plan again.", advice="Use the arrow engine.") == "Plan again."
+
+
+def test_what_is_lacking_is_said_with_the_version_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    pyspark = pytest.importorskip("pyspark")
+    monkeypatch.setitem(sys.modules, "pyspark.sql.datasource", None)
+    assert lacks_source() == (
+        f'format("srfix") begins with Spark 4.0 (pyspark.sql.datasource), and this is PySpark {pyspark.__version__}'
+    )

@@ -28,6 +28,7 @@ from srfix.serde.formats.table import Format, check_schema_type
 from srfix.serde.spark._jvm_fixes import Fix
 from srfix.serde.spark._jvm_projection import Json, Projected, Unrepresentable, project, record
 from srfix.serde.spark.interface import PlannedSchema
+from srfix.serde.spark.releases import arrow_or
 from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId
 
 if TYPE_CHECKING:
@@ -208,7 +209,8 @@ def _refused(reasons: Iterable[str]) -> EngineRefusedError:
     return EngineRefusedError(
         "The jvm engine cannot read this plan exactly as the deserializer does:\n"
         + "\n".join(f"- {reason}" for reason in listed)
-        + "\nUse the arrow engine, or declare the columns otherwise.",
+        + "\n"
+        + arrow_or("Declare the columns otherwise.", advice="Use the arrow engine, or declare the columns otherwise."),
         reasons=listed,
     )
 

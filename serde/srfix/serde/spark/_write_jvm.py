@@ -25,6 +25,7 @@ from srfix.serde.spark._frame_rows import FrameRow, bad_row_words
 from srfix.serde.spark._frame_types import FrameField, FrameType, ddl, fields_of, quoted, sql_text, word_of
 from srfix.serde.spark._write_scalars import Piece, Refusal, SchemaJson, missing, scalar
 from srfix.serde.spark.interface import Feed
+from srfix.serde.spark.releases import arrow_or
 
 if TYPE_CHECKING:
     from srfix.serde.spark.write_plan import WritePlan
@@ -95,7 +96,7 @@ def _walked(plan: WritePlan, row: FrameRow) -> tuple[_Writer, JvmWrite]:
 def _refused(plan: WritePlan, reasons: list[str]) -> EngineRefusedError:
     return EngineRefusedError(
         f"Spark's own Avro cannot write the {plan.role.value}s of topic {plan.topic!r} exactly: {'; '.join(reasons)}. "
-        "Cast the columns first, or use the engine 'arrow'.",
+        + arrow_or("Cast the columns first.", advice="Cast the columns first, or use the engine 'arrow'."),
         reasons=tuple(reasons),
     )
 

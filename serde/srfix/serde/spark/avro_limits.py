@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from srfix.serde.spark._jvm_read import JvmRead
 
-__all__ = ["LIMITS", "limits_needed", "unbounded", "with_avro_limits"]
+__all__ = ["LIMITS", "limits_needed", "skips_items", "unbounded", "unending", "with_avro_limits"]
 
 _ITEMS: Final = "org.apache.avro.limits.collectionItems.maxLength"
 _STRING: Final = "org.apache.avro.limits.string.maxLength"
@@ -45,6 +45,16 @@ _JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "spark.executor.defau
 """What Spark puts before the `extraJavaOptions`, so that a cluster's own stay."""
 _NEEDED: Final = {"array": (_ITEMS,), "map": (_ITEMS,), "string": (_STRING, _BYTES), "bytes": (_STRING, _BYTES)}
 """Avro type that a reader wants → what bounds it. A string may have been written as bytes, and bytes as a string."""
+_TOO_OLD: Final = (
+    "Spark's Avro is older than 1.11.3 and knows no bound on the items of arrays and maps, whatever is set: a record of ten "
+    "bytes that claims 2³⁰ of them can end Spark's JVMs. Take a later patch release of this Spark (3.5.9 has Avro 1.11.5), or "
+    "columns without ARRAY and MAP"
+)
+_UNENDING: Final = (
+    "Spark's Avro is older than 1.12: where it skips an array or map that no column reads, a record of ten bytes that claims a "
+    "size below zero keeps its task busy for ever. Give columns for the arrays and maps of the schemas, or take Spark 4.0 or "
+    "newer"
+)
 _FLAGS: Final = " ".join(f"-D{name}={most}" for name, most in LIMITS.items())
 
 
@@ -80,13 +90,15 @@ def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
     wanted = tuple(needed)
     if not wanted:
         return None
-    from srfix.serde.spark._pyspark.limits import asked
+    from srfix.serde.spark._pyspark.limits import asked, bounds_items
 
     found = asked(spark, tuple(LIMITS))
     if isinstance(found, str):
         why = f"Whether Spark's JVMs bound what Avro believes of a length cannot be asked here ({found})"
     else:
         lacking = [name for name in wanted if name not in found or found[name] > _TIMES * LIMITS[name]]
+        if _ITEMS in wanted and not bounds_items(spark):
+            return _TOO_OLD
         if not lacking:
             return None
         told = (f"{name} (theirs is {found[name]})" if name in found else name for name in lacking)
@@ -96,6 +108,45 @@ def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
         "session with srfix.serde.spark.start_session, which sets bounds, or with these lines in spark-defaults.conf (or as "
         "--conf of spark-submit): " + "; ".join(f"{option} {_FLAGS}" for option in _JAVA_OPTIONS)
     )
+
+
+def skips_items(read: JvmRead) -> bool:
+    """Whether some array or map of a writer is skipped, since nothing wants it."""
+    return any(
+        _items(json.loads(shape.writer_schema), {}) > _items(json.loads(shape.reader_schema), {})
+        for shape in read.shapes
+    )
+
+
+def unending(spark: SparkSession, read: JvmRead) -> str | None:
+    """Why a record may keep the jvm engine busy for ever in a session, in sentences that say what to do; None if none may."""
+    if not skips_items(read):
+        return None
+    from srfix.serde.spark._pyspark.limits import ends_its_skipping
+
+    return None if ends_its_skipping(spark) else _UNENDING
+
+
+def _items(schema: object, named: dict[str, object]) -> int:
+    """How many arrays and maps there are in an Avro schema, as its JSON, where named types stand each time they are used."""
+    match schema:
+        case str():
+            # Without itself: a type that holds itself is counted once.
+            others = {name: type_ for name, type_ in named.items() if name != schema}
+            return _items(named[schema], others) if schema in named else 0
+        case list():
+            return sum(_items(branch, named) for branch in schema)
+        case {"type": "array", "items": of} | {"type": "map", "values": of}:
+            return 1 + _items(of, named)
+        case {"type": "record", "name": str(name), "fields": list(fields)}:
+            named[name] = {"type": "record", "fields": fields}
+            return sum(_items(field["type"], named) for field in fields)
+        case {"type": "record", "fields": list(fields)}:
+            return sum(_items(field["type"], dict(named)) for field in fields)
+        case {"type": list() | dict() as type_}:
+            return _items(type_, named)
+        case _:
+            return 0
 
 
 def _types(schema: object) -> Iterable[str]:

@@ -26,9 +26,9 @@ from weakref import WeakSet
 from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
 from srfix.serde.printable import message
 from srfix.serde.spark._jvm_read import JvmRead, jvm_read
-from srfix.serde.spark.avro_limits import limits_needed, unbounded
+from srfix.serde.spark.avro_limits import limits_needed, unbounded, unending
 from srfix.serde.spark.interface import Engine
-from srfix.serde.spark.releases import lacks_arrow
+from srfix.serde.spark.releases import lacks_arrow, require_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,8 +83,7 @@ def choose_engine(
 
 def _chosen(plan: ReadPlan, spark: SparkSession, engine: Engine, told: bool | None) -> EngineChoice:
     if engine == "arrow":
-        if (lacking := lacks_arrow()) is not None:
-            raise EngineRefusedError(f'{lacking}. Use engine="jvm".', reasons=(f"{lacking}.",))
+        require_arrow()
         if told is False:
             raise WorkerPackageError(
                 "The arrow engine runs on the workers, and workers_have_srfix=False says that they lack srfix. Bring it "
@@ -154,7 +153,7 @@ def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:
 
 
 def _unbounded(spark: SparkSession, read: JvmRead) -> str | None:
-    return unbounded(spark, limits_needed(read))
+    return unbounded(spark, limits_needed(read)) or unending(spark, read)
 
 
 def _lacking(spark: SparkSession, told: bool | None) -> str | None:

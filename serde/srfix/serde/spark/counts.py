@@ -35,7 +35,7 @@ class ReadCounts:
     than rows, tombstones and bad rows."""
     unknown_ids: tuple[int, ...]
     """Ids that rows carry and that were refused (UNKNOWN_ID, NOT_UNDER_SUBJECT), ascending: the most frequent ones, up to
-    `MAX_UNKNOWN_IDS`."""
+    `MAX_UNKNOWN_IDS`. Before Spark 4.1 the least and the greatest alone, if there are a thousand or more."""
 
 
 def counts_of(metrics: object) -> ReadCounts:
@@ -55,7 +55,7 @@ def counts_of(metrics: object) -> ReadCounts:
         tombstones=_number(values["tombstones"]),
         bad=_number(values["bad"]),
         by_reason={reason: count for reason, count in found.items() if count},
-        unknown_ids=tuple(sorted(cast("list[int]", values.get("unknown_ids") or []))),
+        unknown_ids=tuple(sorted(_ids(values.get("unknown_ids")))),
     )
 
 
@@ -63,6 +63,13 @@ def _mapping(metrics: object) -> Mapping[str, object]:
     as_dict = getattr(metrics, "asDict", None)  # a Row's
     values = as_dict() if as_dict is not None else metrics
     return values if isinstance(values, Mapping) else {}
+
+
+def _ids(value: object) -> list[int]:
+    """Before Spark 4.1 they are a text (`_pyspark.counts`)."""
+    if isinstance(value, str):
+        return [int(part) for part in value.split(",") if part]
+    return cast("list[int]", value or [])
 
 
 def _number(value: object) -> int:

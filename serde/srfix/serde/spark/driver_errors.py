@@ -17,10 +17,11 @@ from typing import Final
 
 from srfix.serde import errors
 from srfix.serde.batches import Reason
-from srfix.serde.errors import BadRowError, SrfixError, WorkerPackageError
+from srfix.serde.errors import BadRowError, EngineRefusedError, SparkError, SrfixError, WorkerPackageError
 from srfix.serde.registry import errors as registry_errors
 from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark.kafka_errors import kafka_error_of
+from srfix.serde.spark.releases import lacks_source
 
 __all__ = ["BAD_ROW_END", "UNWRITTEN_END", "clear_errors", "is_sparks", "srfix_error_of"]
 
@@ -45,6 +46,7 @@ _RAISED: Final = re.compile(
     r"^(?:srfix\.[\w.]+\.(?P<kind>\w+Error): |ModuleNotFoundError: (?=The Spark worker ))(?P<message>.+?)$",
     re.MULTILINE,
 )
+_NO_SOURCE: Final = re.compile(r"Failed to find (?:the )?data source: srfix\b")
 _KINDS: Final = {
     kind.__name__: kind
     for module in (errors, registry_errors)
@@ -85,6 +87,8 @@ def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> SrfixError
         revived = kind.__new__(kind)  # not called: some make their message themselves
         revived.args = (message,)
         return revived
+    if _NO_SOURCE.search(text):
+        return _no_source()
     return missing_jar(text) or (kafka_error_of(text) if of_kafka else None)
 
 
@@ -101,6 +105,20 @@ def clear_errors() -> Iterator[None]:
         if ours is None or ours is error:
             raise
         raise ours from error
+
+
+def _no_source() -> SparkError:
+    """Why Spark does not know `format("srfix")`."""
+    if (lacking := lacks_source()) is not None:
+        return EngineRefusedError(
+            f"{lacking}. Read with srfix.serde.spark.read_topic and write with write_topic, which take Spark's jars of Avro "
+            "and Kafka (srfix.serde.spark.packages).",
+            reasons=(f"{lacking}.",),
+        )
+    return SparkError(
+        'Spark finds no format("srfix"): the module pyspark_srfix is not where Spark\'s driver runs. Install srfix there (for '
+        "Spark Connect: on the server), and start a new session."
+    )
 
 
 def _bad_row(found: re.Match[str]) -> BadRowError:

@@ -3,18 +3,32 @@
 | from | what begins there |
 |---|---|
 | 4.0 | `pyspark.sql.datasource`, which `format("srfix")` is made of |
-| 4.1 | `pyspark.sql.functions.arrow_udf`, which the arrow engine is made of; `DataSourceStreamArrowWriter` |
+| 4.1 | `pyspark.sql.functions.arrow_udf`, which the arrow engine is made of |
+| 4.1 | `DataSourceStreamArrowWriter`, with which `format("srfix")` writes streams |
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from srfix.serde.errors import EngineRefusedError
 from srfix.serde.spark.packages import RELEASES
 
-__all__ = ["ABILITIES", "Abilities", "abilities_in_words", "as_markdown", "lacks_arrow"]
+__all__ = [
+    "ABILITIES",
+    "Abilities",
+    "abilities_in_words",
+    "arrow_or",
+    "as_markdown",
+    "lacks_arrow",
+    "lacks_source",
+    "lacks_source_stream_writer",
+    "require_arrow",
+    "takes_jars_later",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +39,17 @@ class Abilities:
     """The arrow engine, alone or beside the jvm engine: schemas born later, JSON, JSON_SR, KAFKA, rows in quarantine on
     writing."""
     source: bool
-    """`format("srfix")`."""
+    """`format("srfix")`, read and written."""
+    source_stream_writer: bool
+    """It writes streams too; where it does not, `foreachBatch` does with it."""
 
 
 ABILITIES: Final[Mapping[str, Abilities]] = {
-    "3.5": Abilities(arrow=False, source=False),
-    "4.0": Abilities(arrow=False, source=False),
-    "4.1": Abilities(arrow=True, source=True),
-    "4.2": Abilities(arrow=True, source=True),
-    "4.3": Abilities(arrow=True, source=True),
+    "3.5": Abilities(arrow=False, source=False, source_stream_writer=False),
+    "4.0": Abilities(arrow=False, source=True, source_stream_writer=False),
+    "4.1": Abilities(arrow=True, source=True, source_stream_writer=True),
+    "4.2": Abilities(arrow=True, source=True, source_stream_writer=True),
+    "4.3": Abilities(arrow=True, source=True, source_stream_writer=True),
 }
 """Release line of Spark, ascending → what was seen to work there. All of them have the jvm engine."""
 
@@ -47,8 +63,11 @@ def abilities_in_words(spark_version: str) -> str:
     if line not in ABILITIES:
         return f"not tried with srfix; {', '.join(ABILITIES)} were"
     found = ABILITIES[line]
-    there = ("jvm engine", *(["arrow engine"] if found.arrow else []), *(['format("srfix")'] if found.source else []))
-    return ", ".join(there)
+    arrow = ["arrow engine"] if found.arrow else []
+    source = ['format("srfix")'] if found.source else []
+    if found.source and not found.source_stream_writer:
+        source = ['format("srfix") (streams are written by foreachBatch)']
+    return ", ".join(("jvm engine", *arrow, *source))
 
 
 def lacks_arrow() -> str | None:
@@ -61,10 +80,67 @@ def lacks_arrow() -> str | None:
     return f"The arrow engine begins with Spark 4.1 (arrow_udf), and this is PySpark {pyspark.__version__}"
 
 
+def takes_jars_later() -> bool:
+    """Whether a session of the PySpark at hand takes jars once it runs. Before 4.0 `from_avro` is called by its class, which
+    Python finds only in the jars that the JVM was started with. True where there is no PySpark."""
+    try:
+        import pyspark
+    except ModuleNotFoundError:
+        return True
+    return not pyspark.__version__.startswith("3.")
+
+
+def require_arrow() -> None:
+    """Looks whether the PySpark at hand can have the arrow engine.
+
+    :raises EngineRefusedError: if it cannot.
+    """
+    if (lacking := lacks_arrow()) is not None:
+        raise EngineRefusedError(f'{lacking}. Use engine="jvm".', reasons=(f"{lacking}.",))
+
+
+def arrow_or(instead: str, *, advice: str) -> str:
+    """What a message advises: something with the arrow engine, or `instead` on a PySpark that has none.
+
+    It may be asked where there is no PySpark, and loads none.
+    """
+    functions = sys.modules.get("pyspark.sql.functions")
+    return advice if functions is None or hasattr(functions, "arrow_udf") else instead
+
+
+def lacks_source() -> str | None:
+    """Why the PySpark at hand cannot have `format("srfix")`; None if it can."""
+    import pyspark
+
+    try:
+        import pyspark.sql.datasource
+    except ImportError:
+        return (
+            f'format("srfix") begins with Spark 4.0 (pyspark.sql.datasource), and this is PySpark {pyspark.__version__}'
+        )
+    return None
+
+
+def lacks_source_stream_writer() -> str | None:
+    """Why `format("srfix")` cannot write streams with the PySpark at hand; None if it can."""
+    import pyspark
+
+    if (lacking := lacks_source()) is not None:
+        return lacking
+    from pyspark.sql import datasource
+
+    if hasattr(datasource, "DataSourceStreamArrowWriter"):
+        return None
+    return (
+        'format("srfix") writes streams from Spark 4.1 on (DataSourceStreamArrowWriter), and this is PySpark '
+        f"{pyspark.__version__}"
+    )
+
+
 def as_markdown() -> str:
     """The table, as README shows it."""
     rows = [
-        f"| {line} | {jars.avro}, {jars.kafka} | yes | {_word(ABILITIES[line].arrow)} | {_word(ABILITIES[line].source)} |"
+        f"| {line} | {jars.avro}, {jars.kafka} | yes | {_word(ABILITIES[line].arrow)} | {_source(ABILITIES[line])} |"
         for line, jars in RELEASES.items()
     ]
     head = '| Spark | jars of Avro and Kafka | jvm engine | arrow engine, and beside jvm | `format("srfix")` |'
@@ -73,3 +149,9 @@ def as_markdown() -> str:
 
 def _word(is_there: bool) -> str:
     return "yes" if is_there else "no"
+
+
+def _source(found: Abilities) -> str:
+    if found.source and not found.source_stream_writer:
+        return "yes; streams are written by `foreachBatch`"
+    return _word(found.source)

@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 from srfix.serde.bounds import CONNECT_SECONDS
 from srfix.serde.errors import JarMissingError, SparkError, UsageError
 from srfix.serde.printable import foreign
-from srfix.serde.spark._missing_jars import WITHOUT_JARS, missing_jar
+from srfix.serde.spark._missing_jars import missing_jar, without_jars
 from srfix.serde.spark.avro_limits import with_avro_limits
 from srfix.serde.spark.packages import packages as packages_for
+from srfix.serde.spark.releases import takes_jars_later
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["check_session", "jars_of_this_thread", "start_session", "with_avro_limits"]
 
 _WORKERS_PYTHON: Final = "PYSPARK_PYTHON"
+_JAR_OPTIONS: Final = frozenset({"spark.jars", "spark.jars.packages"})
 _CONNECT_PORT: Final = 15002
 """Where a Connect server listens if nobody says."""
 
@@ -44,6 +46,9 @@ def start_session(
     is an error that names it, where `spark.jars.packages` ends in JAVA_GATEWAY_EXITED. The workers of a local master run
     this Python.
 
+    Before Spark 4.0 jars that a running session adds are not seen by `from_avro`. There a new session is started with
+    `spark.jars.packages`, unless `config` has that or `spark.jars`; one that runs already is refused if it lacks any.
+
     :param master: `local[4]`, `spark://…`, `yarn`; a Connect server's `sc://…`; None is what Spark is configured with.
     :param packages: Maven coordinates; None are those of `packages.packages` for the Spark at hand, if it lacks any; `()`
         adds none.
@@ -51,21 +56,23 @@ def start_session(
     :raises JarMissingError: if a jar cannot be had, or is still missing.
     :raises SparkError: if PySpark or Java is missing, or Spark does not start.
     """
-    spark = _started(app_name, master, dict(config or {}))
-    if packages is None:
+    given = dict(config or {})
+    asked = None if packages is None else tuple(packages)
+    if not takes_jars_later():
+        return _with_jars_from_the_start(app_name, master, given, asked)
+    spark = _started(app_name, master, given)
+    if asked is None:
         try:
             check_session(spark)
         except JarMissingError as missing:
-            packages = missing.packages
+            asked = missing.packages
         else:
             return spark
-    wanted = tuple(packages)
-    if wanted:
+    if asked:
         from srfix.serde.spark._pyspark.jars import seen_by_every_thread
 
         with seen_by_every_thread(spark):
-            _add(spark, wanted)
-    if wanted:
+            _add(spark, asked)
         check_session(spark)
     return spark
 
@@ -99,6 +106,27 @@ def jars_of_this_thread(spark: SparkSession) -> Callable[[], None]:
     from srfix.serde.spark._pyspark.jars import this_threads_jars
 
     return this_threads_jars(spark)
+
+
+def _with_jars_from_the_start(
+    app_name: str, master: str | None, config: dict[str, str], packages: tuple[str, ...] | None
+) -> SparkSession:
+    """A session of a Spark that takes no jars later."""
+    remote = master is not None and master.startswith("sc://")  # its server has the jars, or has not
+    if packages != () and not remote and not _JAR_OPTIONS & config.keys():
+        wanted = packages_for().coordinates if packages is None else packages
+        config["spark.jars.packages"] = ",".join(":".join(_parts(coordinate)) for coordinate in wanted)
+    spark = _started(app_name, master, config)
+    if packages != ():
+        try:
+            check_session(spark)
+        except JarMissingError as missing:
+            raise JarMissingError(
+                f"{missing.message} A Spark before 4.0 takes no jars once it runs: stop the session (spark.stop()) and "
+                "start it anew, or a new process.",
+                packages=missing.packages,
+            ) from None
+    return spark
 
 
 def _started(app_name: str, master: str | None, config: dict[str, str]) -> SparkSession:
@@ -169,10 +197,15 @@ def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> 
         return SparkError(f"Spark needs Java 17 or later, and there is no java {where}. Install it, or set JAVA_HOME.")
     if asked := config.get("spark.jars.packages"):
         wanted = packages_for(spark_version)
+        instead = (
+            "Leave spark.jars.packages out: start_session adds the jars that are needed, each for itself."
+            if takes_jars_later()
+            else 'Put the jars on spark.jars (config={"spark.jars": …}).'
+        )
         return JarMissingError(
             f"Spark ended before it had started. It was to fetch {asked}: one of these, or one that they need in turn, "
-            "cannot be had (the lines above say which). Leave spark.jars.packages out: start_session adds the jars that are "
-            f"needed, each for itself. Or name other versions: {wanted} are those that were seen to work. {WITHOUT_JARS}",
+            f"cannot be had (the lines above say which). {instead} Or name other versions: {wanted} are those that were seen "
+            f"to work.{without_jars()}",
             packages=wanted.coordinates,
         )
     return SparkError(
@@ -191,7 +224,7 @@ def _add(spark: SparkSession, coordinates: tuple[str, ...]) -> None:
                 raise
             raise JarMissingError(
                 f"The jar {coordinate} cannot be had: no Maven repository that Spark asks has it, or none can be reached. "
-                f"Name another version (packages=…), or put the jars on spark.jars (config=…). {WITHOUT_JARS}",
+                f"Name another version (packages=…), or put the jars on spark.jars (config=…).{without_jars()}",
                 packages=coordinates,
             ) from None
 

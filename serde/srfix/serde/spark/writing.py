@@ -29,7 +29,7 @@ from srfix.serde.spark._words import check_word
 from srfix.serde.spark._write_jvm import JvmWrite, jvm_write
 from srfix.serde.spark.interface import ENGINES, Engine, reason_columns
 from srfix.serde.spark.kafka_errors import kafka_error_of
-from srfix.serde.spark.releases import lacks_arrow
+from srfix.serde.spark.releases import arrow_or, lacks_arrow
 from srfix.serde.spark.write_plan import WritePlan
 
 if TYPE_CHECKING:
@@ -354,7 +354,8 @@ def _require_jvm(df: DataFrame, *, is_quarantine: bool) -> None:
 
     if is_quarantine:
         raise EngineRefusedError(
-            "Spark's own Avro fails the job of a row that it cannot write: for quarantine use the engine 'arrow'.",
+            "Spark's own Avro fails the job of a row that it cannot write: for quarantine "
+            + arrow_or(f"the arrow engine is needed. {lacks_arrow()}.", advice="use the engine 'arrow'."),
             reasons=("a row that cannot be written fails the job, and is not kept",),
         )
     require_avro(df.sparkSession)

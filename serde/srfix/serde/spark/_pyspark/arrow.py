@@ -10,6 +10,7 @@ from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark.plan import ReadPlan
+from srfix.serde.spark.releases import require_arrow
 from srfix.serde.wire import schema_id_header
 
 __all__ = ["arrow_decoded", "arrow_fallback", "decoded_type"]
@@ -31,6 +32,7 @@ def arrow_decoded(
         it. Else Spark is told that it is not deterministic, so that no filter on it becomes a second decoding; then filters
         on other columns have to wait for it too.
     :raises ColumnError: if Spark has no such type as a column.
+    :raises EngineRefusedError: on a Spark that has no functions in Arrow.
     """
     columns = [payload]
     if headers is not None:
@@ -49,6 +51,7 @@ def arrow_fallback(plan: ReadPlan, payload: Column) -> Column:
 
 
 def _called(factory: str, plan: ReadPlan, *columns: Column, is_deterministic: bool) -> Column:
+    require_arrow()
     shipped = Shipped(f"srfix.serde.spark._worker:{factory}", pickled_with_secrets(plan))
     decode = F.arrow_udf(shipped, decoded_type(plan))  # type: ignore[attr-defined]
     decoded: Column = (decode if is_deterministic else decode.asNondeterministic())(*columns)

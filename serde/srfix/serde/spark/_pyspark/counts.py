@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import pyspark
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -14,6 +15,8 @@ __all__ = ["count_columns", "default_columns"]
 
 _REFUSED: Final = (Reason.UNKNOWN_ID.value, Reason.NOT_UNDER_SUBJECT.value)
 _TRACKED: Final = 10 * MAX_UNKNOWN_IDS
+_HAS_TOP_K: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 1)
+"""Whether Spark has `approx_top_k`, which begins with 4.1."""
 
 
 def count_columns(reason: Column, payload: Column, *, is_of_topics: bool = False) -> list[Column]:
@@ -44,10 +47,36 @@ def _count(condition: Column) -> Column:
 
 
 def _ids(refused: Column) -> Column:
-    # Not collect_set: garbage carries millions of ids, and a set of them all would be held. This counts a few at a time.
+    # Not collect_set: garbage carries millions of ids, and a set of them all would be held. These hold `_TRACKED` at most.
+    if not _HAS_TOP_K:
+        return _ids_of_bins(refused)
     frequent = F.call_function("approx_top_k", refused, F.lit(MAX_UNKNOWN_IDS + 1), F.lit(_TRACKED))
     ids = F.transform(frequent, lambda found: found["item"])
     return F.slice(F.array_compact(ids), 1, MAX_UNKNOWN_IDS)
+
+
+def _ids_of_bins(refused: Column) -> Column:
+    """The same without `approx_top_k`. A bin is an id as long as there are fewer ids than bins; then bins are put together,
+    and what is known of the ids is the least and the greatest. As text, `7,8`: that PySpark's `Observation` does not turn the
+    JVM's arrays into lists."""
+    bins = F.histogram_numeric(refused.cast("double"), F.lit(_TRACKED))
+    few = F.get(F.transform(F.array(bins), _if_few), F.lit(0))
+    ends = F.array_compact(F.array_distinct(F.array(F.min(refused), F.max(refused))))
+    return F.array_join(F.coalesce(few, ends), ",")
+
+
+def _if_few(bins: Column) -> Column:
+    """The most frequent ids; null if there are so many that bins were put together."""
+    # What several partitions counted of one id are bins of their own: they are put together before any others are.
+    ids = F.array_distinct(F.transform(bins, lambda one: one["x"]))
+
+    def count(number: Column) -> Column:
+        found = F.filter(bins, lambda one: one["x"] == number)
+        return F.aggregate(found, F.lit(0.0), lambda total, one: total + one["y"])
+
+    by_count = F.sort_array(F.transform(ids, lambda one: F.struct(count(one), one.alias("id"))), asc=False)
+    frequent = F.slice(F.transform(by_count, lambda one: one["id"].cast("bigint")), 1, MAX_UNKNOWN_IDS)
+    return F.when(F.size(ids) < _TRACKED, frequent)
 
 
 def _id_of(payload: Column) -> Column:

@@ -27,6 +27,7 @@ from srfix.serde.spark._jvm_read import AFTER, ROW, JvmRead, JvmShape
 from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON
 from srfix.serde.spark._pyspark.types import struct_type
+from srfix.serde.spark.releases import arrow_or
 from srfix.serde.wire import (
     MAX_SCHEMA_ID,
     MIN_SCHEMA_ID,
@@ -46,10 +47,12 @@ _LEFT: Final = "left"
 
 _MANY_IDS: Final = 10
 _LIKE_JSON: Final = (b"{", b"[", b'"')
-_FAILED = (
-    "Spark's Avro could not read the body under its writer schema, or bytes are left over behind it. The arrow engine says "
-    "what is wrong."
+_FAILED: Final = (
+    "Spark's Avro could not read the body under its writer schema, or bytes are left over behind it. "
+    f"{arrow_or('srfix decode', advice='The arrow engine')} says what is wrong."
 )
+_NEWER: Final = "Read these rows with Spark 4.1 or newer, whose arrow engine does, or see them with srfix decode."
+_PLAN_AGAIN: Final = "Plan again, or read with the arrow engine, which asks the registry where it meets one."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +198,7 @@ def require_avro(spark: SparkSession) -> None:
     try:
         # Looking at the schema runs no job, but finds the functions; Spark Connect looks no earlier.
         _ = spark.range(1).select(from_avro(F.lit(b""), '"int"')).schema
-    except PySparkException as error:
+    except (PySparkException, TypeError) as error:  # a TypeError on Spark 3.5
         missing = missing_jar(str(error), spark.version)
         if missing is None:
             raise
@@ -312,7 +315,10 @@ def _unframed(payload: Column) -> Iterable[_Verdict]:
         F.concat(
             F.lit("The payload names its schema by the GUID "),
             guid,
-            F.lit(", and the jvm engine knows ids only. Read these rows with the arrow engine."),
+            F.lit(
+                ", and the jvm engine knows ids only. "
+                + arrow_or(_NEWER, advice="Read these rows with the arrow engine.")
+            ),
         ),
     )
     is_json = first.isin([F.lit(looks) for looks in _LIKE_JSON])
@@ -360,5 +366,5 @@ def _unknown(header: Column) -> Column:
     return F.concat(
         F.lit("The plan does not know the schema id "),
         schema_id,
-        F.lit(". Plan again, or read with the arrow engine, which asks the registry where it meets one."),
+        F.lit(". " + arrow_or("Plan again.", advice=_PLAN_AGAIN)),
     )

@@ -7,15 +7,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pyspark.cloudpickle import register_pickle_by_value
-from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from srfix.serde.errors import EngineRefusedError
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark._source_options import Use, source_options
 from srfix.serde.spark._source_write import planned_write
+from srfix.serde.spark.releases import lacks_source_stream_writer
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
+
+try:  # PySpark 4.1 and newer
+    from pyspark.sql.datasource import DataSourceStreamArrowWriter
+except ImportError:
+    HAS_STREAM_WRITER = False
+else:
+    HAS_STREAM_WRITER = True
 
 __all__ = ["batch_writer", "stream_writer"]
 
@@ -30,7 +39,17 @@ def batch_writer(options: Mapping[str, str], schema: StructType, *, overwrite: b
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> DataSourceStreamArrowWriter:
-    """What writes a stream."""
+    """What writes a stream.
+
+    :raises EngineRefusedError: on a PySpark before 4.1.
+    """
+    if not HAS_STREAM_WRITER:
+        lacking = str(lacks_source_stream_writer())
+        raise EngineRefusedError(
+            f"{lacking}. Write each micro-batch: writeStream.foreachBatch(lambda df, _: "
+            'df.write.format("srfix").options(…).mode("append").save()).',
+            reasons=(f"{lacking}.",),
+        )
     return StreamWriter(_shipped(options, schema, overwrite=overwrite))
 
 
@@ -51,19 +70,21 @@ class BatchWriter(DataSourceArrowWriter):
         return WriterCommitMessage()
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
-    """Writes micro-batches, each record at least once: a micro-batch that failed is written again."""
+if HAS_STREAM_WRITER:
 
-    def __init__(self, write: Shipped) -> None:
-        self._write = write
+    class StreamWriter(DataSourceStreamArrowWriter):
+        """Writes micro-batches, each record at least once: a micro-batch that failed is written again."""
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Writes what one task has. When it returns, every record is acknowledged: there is nothing left to commit."""
-        self._write(iterator)
-        return WriterCommitMessage()
+        def __init__(self, write: Shipped) -> None:
+            self._write = write
 
-    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        """Nothing is left to do."""
+        def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+            """Writes what one task has. When it returns, every record is acknowledged: there is nothing left to commit."""
+            self._write(iterator)
+            return WriterCommitMessage()
 
-    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        """What was written stays: the batch is written again."""
+        def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+            """Nothing is left to do."""
+
+        def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+            """What was written stays: the batch is written again."""

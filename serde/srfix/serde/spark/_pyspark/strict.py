@@ -16,11 +16,13 @@ from srfix.serde._column_types import Array, Columns, ColumnType, Map, ScalarTyp
 from srfix.serde.casing import are_distinct
 from srfix.serde.columns import spark_schema
 from srfix.serde.spark._pyspark.types import struct_type
+from srfix.serde.spark.releases import arrow_or
 
 __all__ = ["BEYOND_PYTHON", "is_pythons"]
 
 BEYOND_PYTHON: Final = (
-    "A string is not UTF-8, or a date or timestamp is outside of the years 1 to 9999. The arrow engine says which."
+    "A string is not UTF-8, or a date or timestamp is outside of the years 1 to 9999. "
+    f"{arrow_or('srfix decode', advice='The arrow engine')} says which."
 )
 """What a row is bad for."""
 
