@@ -115,7 +115,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from pyspark.errors import ArithmeticException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro, to_avro
@@ -134,6 +133,7 @@ from srfix.serde.subjects import TopicSubject
 from srfix.serde.wire import frame_id
 from tests.serde.fakes import MemoryRegistry
 from tests.serde.spark.jvm_plans import array, entries, logical, plan_of, record
+from tests.spark.conftest import RAISED
 from tests.spark.jvm_writers import payload_of
 from tests.spark.parity import HAS_ARROW, Compared, Payloads, compare
 
@@ -335,7 +335,7 @@ class TestReading:
         before = spark.conf.get("spark.sql.ansi.enabled") or "false"
         spark.conf.set("spark.sql.ansi.enabled", "true")  # as it is by default from Spark 4.0 on
         try:
-            with pytest.raises(ArithmeticException, match="CAST_OVERFLOW"):
+            with pytest.raises(RAISED, match="CAST_OVERFLOW"):
                 spark.sql("SELECT CAST(named_struct('a', id + 5000000000L) AS STRUCT<a: INT>) FROM range(1)").collect()
         finally:
             spark.conf.set("spark.sql.ansi.enabled", before)

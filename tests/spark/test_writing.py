@@ -11,9 +11,11 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -186,7 +188,13 @@ def _as_arrow(value: object, type_: pa.DataType) -> object:
 def frame_of(spark: SparkSession, columns: Mapping[str, tuple[pa.DataType, list[object]]]) -> DataFrame:
     """A frame of Python values, by way of Arrow: maps keep their order, integers their width."""
     arrays = [pa.array([_as_arrow(value, type_) for value in values], type_) for type_, values in columns.values()]
-    return spark.createDataFrame(pa.table(arrays, list(columns)))
+    table = pa.table(arrays, list(columns))
+    if not spark.version.startswith("3."):
+        return spark.createDataFrame(table)
+    # Spark 3.5 takes no table of Arrow's.
+    path = Path(mkdtemp()) / "frame.parquet"
+    pq.write_table(table, path)
+    return spark.read.parquet(path.as_uri())
 
 
 class TestBytes:
@@ -210,6 +218,8 @@ class TestBytes:
 
     def test_a_schema_s_own_types_are_written_exactly(self, spark: SparkSession) -> None:
         """Enums, fixed types, maps of Avro's own, decimals in fixed types, null last, defaults, letters and namespaces."""
+        if spark.version.startswith("3."):
+            pytest.skip("Spark 3.5 takes neither a table of Arrow's nor a file that has userId beside USERID")
         text = json.dumps(
             {
                 "type": "record",
