@@ -19,6 +19,12 @@ from tests.spark.conftest import RELEASE
 
 later = pytest.mark.skipif(not takes_jars_later(), reason="A Spark before 4.0 takes no jars once it runs")
 COORDINATES: Final = str(packages(pyspark.__version__))
+WITHOUT_JARS: Final = (
+    ""
+    if lacks_source()
+    else ' Without jars, spark.read.format("srfix"), and likewise readStream, write and writeStream, read and write topics '
+    "with the same options (srfix.serde.spark.source has the table of them)."
+)
 
 
 def lines_of(script: str, folder: Path, **environment: str) -> list[str]:
@@ -64,7 +70,7 @@ def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_
     """
     how = (
         "Start it with srfix.serde.spark.start_session, which brings the jars, or with spark-submit --packages "
-        f"{COORDINATES} (in a builder: spark.jars.packages), or put the jars on spark.jars."
+        f"{COORDINATES} (in a builder: spark.jars.packages), or put the jars on spark.jars.{WITHOUT_JARS}"
     )
     assert [line for line in lines_of(script, tmp_path) if " added as a dependency" not in line] == [
         f"Spark lacks the jar spark-avro. {how}",
@@ -72,8 +78,7 @@ def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_
         f"Spark lacks the jar spark-sql-kafka-0-10. {how}",
         COORDINATES,
         "The jar srfix.none:none:0 cannot be had: no Maven repository that Spark asks has it, or none can be reached. Name "
-        "another version (packages=…), or put the jars on spark.jars (config=…)."
-        + ("" if lacks_source() else ' Without jars, spark.read.format("srfix") reads and writes topics.'),
+        f"another version (packages=…), or put the jars on spark.jars (config=…).{WITHOUT_JARS}",
         "They are there, for every thread.",
     ]
 

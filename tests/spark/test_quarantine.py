@@ -189,7 +189,9 @@ class TestProgress:
         query = both.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
         assert query.awaitTermination(120)
         recent = query.recentProgress[0]
-        progress = stream_progress_of(json.dumps(recent) if isinstance(recent, dict) else recent.json)  # a dict on 3.5
+        progress = stream_progress_of(
+            recent.json if hasattr(recent, "json") else json.dumps(recent)
+        )  # a plain dict on 3.5
         assert progress.lag_records == 0
         assert progress.counts.keys() == {f"srfix values of {topic}", f"srfix values of {topic} (2)"}
         counted = progress.counts[f"srfix values of {topic} (2)"]
