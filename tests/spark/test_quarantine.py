@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -150,6 +151,55 @@ class TestWriteStream:
             write_stream(
                 stream, plan, bootstrap_servers="b:1", on_error="quarantine", quarantine=lambda bad, batch_id: None
             )
+
+    @pytest.mark.parametrize(
+        ("quarantine", "words"),
+        [
+            ("/tmp/bad", "str cannot be called"),
+            (lambda bad: None, "does not take them: too many positional arguments"),
+            (lambda bad, *, batch_id: None, "does not take them: "),
+            (lambda bad, batch_id, more: None, "does not take them: missing a required argument: 'more'"),
+        ],
+    )
+    def test_what_cannot_take_bad_rows_is_refused_before_there_are_any(
+        self, spark: SparkSession, world: World, quarantine: Any, words: str
+    ) -> None:
+        plan = plan_write(world.client, "users-kept", self.COLUMNS)
+        stream = spark.readStream.format("rate").load().selectExpr("value AS id", "timestamp AS seen")
+        with pytest.raises(
+            UsageError, match=r"^quarantine= is called with a frame of bad rows and the batch's id"
+        ) as said:
+            write_stream(stream, plan, bootstrap_servers="b:1", on_error="quarantine", quarantine=quarantine)
+        assert words in said.value.message
+
+    def test_a_quarantine_that_exits_ends_the_query_which_does_not_wait_for_ever(
+        self, spark: SparkSession, world: World, tmp_path: Path
+    ) -> None:
+        plan = plan_write(world.client, "users-kept", self.COLUMNS)
+        rows = spark.sql("SELECT 2L AS id, TIMESTAMP'2024-01-02 00:00:00.000001' AS seen")
+        rows.write.parquet(str(tmp_path / "in"))
+
+        def leave(bad: DataFrame, batch_id: int) -> None:
+            raise SystemExit(3)
+
+        stream = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in"))
+        writer = write_stream(stream, plan, bootstrap_servers="b:1", on_error="quarantine", quarantine=leave)
+        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+        try:
+            with pytest.raises(
+                StreamingQueryException, match="quarantine= was left by SystemExit with the bad rows of batch 0"
+            ):
+                query.awaitTermination(30)
+        finally:
+            query.stop()
+
+    def test_a_stream_and_a_frame_have_each_its_function(self, spark: SparkSession, world: World) -> None:
+        plan = plan_write(world.client, "users-kept", self.COLUMNS)
+        stream = spark.readStream.format("rate").load().selectExpr("value AS id", "timestamp AS seen")
+        with pytest.raises(UsageError, match=r"this one is a stream: write_stream writes it\.$"):
+            write_topic(stream, plan, bootstrap_servers="b:1")
+        with pytest.raises(UsageError, match=r"this frame is none: write_topic writes it\.$"):
+            write_stream(spark.sql("SELECT 1L AS id, current_timestamp() AS seen"), plan, bootstrap_servers="b:1")
 
     def test_rows_that_go_nowhere_and_a_place_for_none_are_refused(self, spark: SparkSession, world: World) -> None:
         plan = plan_write(world.client, "users-kept", self.COLUMNS)

@@ -16,7 +16,8 @@ from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde.batches import Reason
 from srfix.serde.columns import parse_columns
-from srfix.serde.errors import BadRowError, UsageError
+from srfix.serde.errors import BadRowError, ClusterError, EngineRefusedError, UsageError
+from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve import UnderOneSubject
 from srfix.serde.serializer import AvroSerializer
@@ -29,6 +30,7 @@ from srfix.serde.spark import (
     plan_read,
     read_stream,
     read_topic,
+    replay,
 )
 from srfix.serde.subjects import TopicSubject
 from tests.spark.reading_world import ENGINES, EngineCase, World, open_world
@@ -124,7 +126,37 @@ class TestFrames:
         assert known.select("value.*").collect() == [Row(ID=1, NAME="n1")]
 
 
+class TestReplay:
+    def test_bad_rows_of_several_topics_are_read_again_each_by_its_plan(
+        self, spark: SparkSession, world: World
+    ) -> None:
+        """The second topic's row was under no plan, and the third's schema under no subject."""
+        user, paid, late = world.payload(1, topic="t"), order(world, "T", 2), order(world, "L", 3)
+        df = spark.createDataFrame(
+            [("t", 0, 0, user), ("T", 0, 0, paid), ("T", 0, 1, user), ("T", 0, 2, None), ("L", 0, 0, late)],
+            "topic string, partition int, offset long, value binary",
+        )
+        users, orders = under_their_subjects(world, "t", "T")
+        bad = bad_rows(df.transform(from_registry([users], on_error="quarantine")))
+        for plans in ([users, orders], {"t": users, "T": orders}):
+            again = replay(bad, plans)
+            found = {(row["topic"], row["offset"]): (row["value"], row["_srfix_reason"]) for row in again.collect()}
+            assert found == {
+                ("T", 0): (Row(ID=2, NAME=None, SUM=1.0), None),
+                ("T", 1): (None, "NOT_UNDER_SUBJECT"),
+                ("L", 0): (None, "NO_PLAN"),
+            }
+        last = replay(bad_rows(replay(bad, [users, orders])), {"L": orders, "T": users})
+        assert sorted((row["topic"], row["value"]["ID"]) for row in last.collect()) == [("L", 3), ("T", 1)]
+
+
 class TestFrame:
+    def test_the_plan_that_no_engine_reads_is_named_by_its_topic(self, spark: SparkSession, world: World) -> None:
+        df = spark.sql("SELECT 't' AS topic, X'00' AS value")
+        plans = [world.plan(), plan_read(None, "lines", "ID BIGINT", format=Format.JSON)]
+        with pytest.raises(EngineRefusedError, match=r"^The topic 'lines': The jvm engine cannot read this plan "):
+            df.transform(from_registry(plans, engine="jvm", workers_have_srfix=False))
+
     def test_rows_that_do_not_say_their_topic_are_refused(self, spark: SparkSession, world: World) -> None:
         df = spark.sql("SELECT X'00' AS value")
         with pytest.raises(
@@ -160,6 +192,25 @@ class TestKafka:
         assert ids(assign={users: [1], orders: [0, 1]}) == [2, 3]
         starts = {users: {0: 1, 1: -2}, orders: {0: 0, 1: 0}}
         assert ids(starting_offsets=starts) == [2, 3]
+
+    def test_what_is_not_there_is_named(self, spark: SparkSession, broker: KraftBroker, world: World) -> None:
+        front = f"lack-{uuid4().hex[:8]}"
+        there, lacking = f"{front}-there", f"{front}-lacking"
+        broker.create_topic(there, partitions=2)
+        plan = world.plan()
+        at = broker.bootstrap_servers
+        with pytest.raises(
+            ClusterError, match=rf"^One of the topics '{there}', '{lacking}' is not in the Kafka cluster"
+        ):
+            read_topic(spark, {there: plan, lacking: plan}, bootstrap_servers=at)
+        with pytest.raises(
+            UsageError, match=r"^subscribe_pattern= is no regular expression of Java's: Unclosed group, in"
+        ):
+            read_topic(spark, plan, bootstrap_servers=at, subscribe_pattern="(")
+        for read in (read_topic, read_stream):
+            with pytest.raises(UsageError, match=r"names a partition that its topic lacks"):
+                read(spark, {there: plan}, bootstrap_servers=at, assign={there: [0, 9]})
+        assert read_topic(spark, {there: plan}, bootstrap_servers=at, assign={there: [1]}).count() == 0
 
     def test_a_topic_that_is_born_under_a_streams_pattern_has_no_plan_until_the_stream_is_started_with_it(
         self, spark: SparkSession, broker: KraftBroker, world: World, tmp_path: Path

@@ -65,6 +65,8 @@ class TestTopicPlans:
         ("plans", "message"),
         [
             ([], "There is no plan: give one for each topic that is read."),
+            ({"": plan("users")}, "A mapping of plans names topics by strings, and '' is the name of none."),
+            ({None: plan("users")}, "A mapping of plans names topics by strings, and None is the name of none."),
             (["users"], "A plan is what plan_read gives, not str."),
             ({"users": "users"}, "A plan is what plan_read gives, not str."),
             (
@@ -100,6 +102,20 @@ class TestTopicPlans:
     def test_columns_that_do_not_go_together_are_refused(self, other: str, message: str) -> None:
         with pytest.raises(ColumnError, match=f"^{re.escape(message)}$"):
             topic_plans([plan("users"), plan("orders", other)])
+
+    @pytest.mark.parametrize("kind", ["dict_values", "generator", "set"])
+    def test_plans_in_something_else_than_a_list_are_called_that(self, kind: str) -> None:
+        plans = {"dict_values": {1: plan("a")}.values(), "generator": (one for one in [plan("a")]), "set": {plan("a")}}
+        with pytest.raises(
+            UsageError, match=rf"^from_registry was given {kind}, which is no plan\. Give what plan_read "
+        ):
+            from_registry(plans[kind])  # type: ignore[call-overload]
+
+    def test_a_column_is_read_by_one_plan(self) -> None:
+        with pytest.raises(
+            UsageError, match=r"^A plan is what plan_read gives, not list\. A Column is read by one plan; "
+        ):
+            from_registry("value", [plan("a"), plan("b")])  # type: ignore[call-overload]
 
     def test_from_registry_refuses_them_before_there_is_a_frame(self) -> None:
         with pytest.raises(ColumnError, match="differ in letter case alone"):
@@ -148,11 +164,45 @@ class TestTopicsAsked:
             ([plan("a"), plan("b")], {"assign": {"a": [0]}}, "does not name the topic 'b'"),
             (plan("a"), {"assign": {"a": []}}, "names no partitions of the topic 'a'"),
             (plan("a"), {"assign": {"a": [-1]}}, "names no partitions of the topic 'a'"),
+            (plan("a"), {"assign": {"a": [2**31]}}, "names no partitions of the topic 'a'"),
+            (plan("a"), {"assign": {"a": 0}}, "names no partitions of the topic 'a'"),
+            (plan("a"), {"assign": {"a": "01"}}, "names no partitions of the topic 'a'"),
+            (plan("a"), {"assign": {"a": [0, "1"]}}, "names no partitions of the topic 'a'"),
+            (plan("a"), {"assign": {None: [0]}}, "assign= names topics by strings, and None is the name of none"),
+            (plan("a"), {"assign": "a"}, "is a mapping from topics to partitions, {'users': [0, 2]}, not str"),
+            (plan("a"), {"assign": ["a"]}, "is a mapping from topics to partitions, {'users': [0, 2]}, not list"),
+            (plan("a"), {"subscribe_pattern": re.compile("a")}, "subscribe_pattern= is a string, not Pattern"),
         ],
     )
     def test_what_makes_no_sense_is_refused(self, plans: Plans, options: dict[str, str], message: str) -> None:
         with pytest.raises(UsageError, match=re.escape(message)):
             topics_asked(plans, **options)  # type: ignore[arg-type]
+
+
+class TestWords:
+    """What errors call the topics, and what is said of a pattern or an assignment that Spark refuses."""
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({}, "one of the topics 'a', 'b'"),
+            ({"assign": {"a": [0], "b": [0]}}, "one of the topics 'a', 'b'"),
+            ({"subscribe_pattern": "a|b"}, "a topic that matches 'a|b'"),
+        ],
+    )
+    def test_several_topics_are_not_one_of_a_long_name(self, options: dict[str, str], words: str) -> None:
+        asked = topics_asked([plan("a"), plan("b")], **options)  # type: ignore[arg-type]
+        assert asked.words == words
+        assert topics_asked(plan("a")).words == "the topic 'a'"
+
+    def test_javas_word_on_a_pattern_is_repeated_in_a_sentence(self) -> None:
+        asked = topics_asked([plan("a")], subscribe_pattern="(")
+        said = "java.util.regex.PatternSyntaxException: Unclosed group near index 1\n(\n\tat java.base/java.util.regex"
+        error = asked.error_of(said)
+        assert error is not None
+        assert error.message == "subscribe_pattern= is no regular expression of Java's: Unclosed group, in '('."
+        assert topics_asked([plan("a")]).error_of(said) is None
+        assert asked.error_of("something else") is None
 
 
 class TestOffsets:

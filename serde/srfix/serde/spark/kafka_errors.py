@@ -50,15 +50,22 @@ _OFFSETS_ARE: Final = (
 
 
 def kafka_error_of(
-    text: str, *, topic: str | None = None, servers: str | None = None, writes: bool = False
+    text: str,
+    *,
+    topic: str | None = None,
+    of_topic: str | None = None,
+    servers: str | None = None,
+    writes: bool = False,
 ) -> SrfixError | None:
     """The error for what Spark said, Java's stack trace with it; None if that is not Kafka's.
 
     :param topic: the topic that was asked for; None if it is not known.
+    :param of_topic: words for what was asked for, in place of `topic`: one of several, say.
     :param servers: where.
     :param writes: it was to be written, not read.
     """
-    of_topic = "the topic" if topic is None else f"the topic {foreign(topic)!r}"
+    if of_topic is None:
+        of_topic = "the topic" if topic is None else f"the topic {foreign(topic)!r}"
     where = "the Kafka cluster" if servers is None else f"the Kafka cluster at {foreign(servers)}"
     makers: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], SrfixError]], ...] = (
         (_DENIED, lambda found: _denied(found[1], of_topic, where, writes=writes)),

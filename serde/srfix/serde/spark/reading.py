@@ -9,7 +9,7 @@ bad_rows(users).select("topic", "partition", "offset", "_srfix_reason", "_srfix_
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, cast, get_args, overload
+from typing import TYPE_CHECKING, cast, get_args, overload
 
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._kafka_options import Offsets, Options, kafka_options
@@ -18,15 +18,13 @@ from srfix.serde.spark._words import check_word
 from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow
 from srfix.serde.spark.kafka_errors import kafka_error_of
 from srfix.serde.spark.plan import ReadPlan
-from srfix.serde.spark.topics import Assignment, Plans, topic_plans, topics_asked
+from srfix.serde.spark.topics import Assignment, Plans, TopicsAsked, plan_given, topic_plans, topics_asked
 from srfix.serde.subjects import Role
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
     from pyspark.sql.readwriter import DataFrameReader
     from pyspark.sql.streaming.readwriter import DataStreamReader
-
-_PLACES: Final = ("subscribe", "subscribePattern", "assign")
 
 __all__ = ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic", "replay"]
 
@@ -108,7 +106,7 @@ def from_registry(
         several = None
     else:
         if second is None:
-            raise UsageError("from_registry was given a column and no plan: from_registry(column, plan).")
+            raise _no_plan(first)
         if column is not None or observe is not None:
             raise UsageError(
                 "from_registry(column, plan) is an expression: column= and observe= are for a frame, "
@@ -118,7 +116,9 @@ def from_registry(
 
         return decoded_column(
             cast("str | Column", first),
-            second,
+            plan_given(
+                second, "A Column is read by one plan; several read a frame: df.transform(from_registry(plans))."
+            ),
             headers=headers,
             on_error=on_error,
             engine=engine,
@@ -157,6 +157,17 @@ def from_registry(
     return transform
 
 
+def _no_plan(first: object) -> UsageError:
+    from pyspark.sql import Column
+
+    if isinstance(first, str | Column):
+        return UsageError("from_registry was given a column and no plan: from_registry(column, plan).")
+    return UsageError(
+        f"from_registry was given {type(first).__name__}, which is no plan. Give what plan_read gives: one, several in a list, "
+        "or a mapping from topics to plans."
+    )
+
+
 def good_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
     """The rows of a frame in quarantine that could be read, tombstones (null structs) too, without the columns of reasons; the
     mark of tombstones stays.
@@ -182,7 +193,7 @@ def bad_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
 
 def replay(
     bad: DataFrame,
-    plan: ReadPlan,
+    plan: Plans,
     *,
     column: str | None = None,
     on_error: OnBadRow = "quarantine",
@@ -195,7 +206,8 @@ def replay(
 
     Only bad rows: of a frame that has good ones too, and tombstones, those are left out. The frame may have been written
     and read since (Parquet, Delta), as long as the reason and payload columns were kept. What is bad again is quarantined
-    again; the other columns stay.
+    again; the other columns stay. One plan reads every row; rows of several topics are read by several plans, as
+    `from_registry` reads them, and those of a topic without a plan (NO_PLAN) by one that is given now.
 
     :param bad: what `bad_rows` gives.
     :param column: where rows go; None is `value`, or `key` for a plan of keys. Made if it is not there.
@@ -207,11 +219,11 @@ def replay(
     """
     from srfix.serde.spark._pyspark import frames
 
-    column = plan.role.value if column is None else column
     transform = from_registry(
         plan, column=column, on_error=on_error, engine=engine, observe=observe, workers_have_srfix=workers_have_srfix
     )
-    return frames.payloads_again(bad, plan.role, column).transform(transform)
+    role = plan.role if isinstance(plan, ReadPlan) else topic_plans(plan).role
+    return frames.payloads_again(bad, role, role.value if column is None else column).transform(transform)
 
 
 def read_topic(
@@ -256,14 +268,15 @@ def read_topic(
         observe=observe,
         workers_have_srfix=workers_have_srfix,
     )
+    asked = topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign)
     told = kafka_options(
-        topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign),
+        asked,
         bootstrap_servers=bootstrap_servers,
         starting_offsets=starting_offsets,
         ending_offsets=ending_offsets,
         options=options or {},
     )
-    return _loaded(spark, spark.read, told, transform)
+    return _loaded(spark, spark.read, told, asked, transform)
 
 
 def read_stream(
@@ -301,20 +314,22 @@ def read_stream(
         observe=observe,
         workers_have_srfix=workers_have_srfix,
     )
+    asked = topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign)
     told = kafka_options(
-        topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign),
+        asked,
         bootstrap_servers=bootstrap_servers,
         starting_offsets=starting_offsets,
         ending_offsets=None,
         options=options or {},
     )
-    return _loaded(spark, spark.readStream, told, transform)
+    return _loaded(spark, spark.readStream, told, asked, transform)
 
 
 def _loaded(
     spark: SparkSession,
     reader: DataFrameReader | DataStreamReader,
     options: dict[str, str],
+    asked: TopicsAsked,
     transform: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
     from srfix.serde.spark._pyspark.kafka_look import look
@@ -324,10 +339,14 @@ def _loaded(
         df.schema  # noqa: B018 - Spark Connect finds out only now
         look(spark, options, is_stream=df.isStreaming)
     except Exception as error:
-        ours = missing_jar(str(error), spark.version) or kafka_error_of(
-            str(error),
-            topic=next((options[name] for name in _PLACES if name in options), None),
-            servers=options.get("kafka.bootstrap.servers"),
+        ours = (
+            missing_jar(str(error), spark.version)
+            or asked.error_of(str(error))
+            or kafka_error_of(
+                str(error),
+                of_topic=asked.words,
+                servers=options.get("kafka.bootstrap.servers"),
+            )
         )
         if ours is None:
             raise

@@ -28,10 +28,20 @@ from srfix.serde.casing import declared_name
 from srfix.serde.columns import print_type
 from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.resolve import ById
+from srfix.serde.printable import foreign
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
 
-__all__ = ["Assignment", "Plans", "TopicPlans", "TopicsAsked", "is_topic_of", "topic_plans", "topics_asked"]
+__all__ = [
+    "Assignment",
+    "Plans",
+    "TopicPlans",
+    "TopicsAsked",
+    "is_topic_of",
+    "plan_given",
+    "topic_plans",
+    "topics_asked",
+]
 
 Plans: TypeAlias = "ReadPlan | Sequence[ReadPlan] | Mapping[str, ReadPlan]"
 """One plan, or one for each topic: in a sequence each is its own topic's, in a mapping that of the key."""
@@ -41,6 +51,11 @@ Assignment: TypeAlias = Mapping[str, Iterable[int]]
 
 _NAMED: Final = 3
 """How many topics a name of counts holds."""
+_NO_PATTERN: Final = re.compile(r"(?m)^[^\n]*?([A-Z][^\n:]*) near index [0-9]+$")
+"""What Java says of a regular expression that is none."""
+_LAST_PARTITION: Final = 2**31 - 1
+"""Kafka's number of a partition is an int."""
+_OTHER_PARTITIONS: Final = "Partitions specified for Kafka start offsets don't match"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +99,27 @@ class TopicsAsked:
     topics: tuple[str, ...]
     """The topics, as far as they are named: none for a pattern."""
 
+    @property
+    def words(self) -> str:
+        """What an error calls them."""
+        if not self.topics:
+            return f"a topic that matches {foreign(self.value)!r}"
+        named = ", ".join(repr(foreign(topic)) for topic in self.topics)
+        return f"the topic {named}" if len(self.topics) == 1 else f"one of the topics {named}"
+
+    def error_of(self, text: str) -> UsageError | None:
+        """What is wrong with the pattern or the partitions, by what Spark said; None if that is about neither."""
+        if self.option == "subscribePattern" and (found := _NO_PATTERN.search(text)) is not None:
+            return UsageError(
+                f"subscribe_pattern= is no regular expression of Java's: {foreign(found[1])}, in {foreign(self.value)!r}."
+            )
+        if self.option == "assign" and _OTHER_PARTITIONS in text:
+            return UsageError(
+                f"assign= ({foreign(self.value)}) names a partition that its topic lacks, or the offsets name other partitions "
+                "than assign= does. Spark would leave such a partition out."
+            )
+        return None
+
 
 def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlans:
     """The plans by their topics.
@@ -91,16 +127,17 @@ def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlan
     :raises UsageError: if there is none, two are of one topic, one is no plan, or some read keys and some values.
     :raises ColumnError: if their columns do not go together.
     """
-    pairs = list(plans.items()) if isinstance(plans, Mapping) else [(_plan(plan).topic, plan) for plan in plans]
+    pairs = list(plans.items()) if isinstance(plans, Mapping) else [(plan_given(plan).topic, plan) for plan in plans]
     if not pairs:
         raise UsageError("There is no plan: give one for each topic that is read.")
     by_topic: dict[str, ReadPlan] = {}
     for topic, plan in pairs:
+        _check_topic(topic, "A mapping of plans")
         if topic in by_topic:
             raise UsageError(
                 f"Two plans are of the topic {topic!r}. Give one for each topic; keys and values are two transformations."
             )
-        by_topic[topic] = _plan(plan)
+        by_topic[topic] = plan_given(plan)
     if len({plan.role for plan in by_topic.values()}) > 1:
         raise UsageError(
             "Some plans read keys, others values. Read the values of all topics, and transform the frame once more by the "
@@ -124,16 +161,15 @@ def topics_asked(
     if subscribe_pattern is not None:
         if only is not None and not _is_of_any_topic(only):
             raise _of_one_topic(only, "subscribe_pattern")
+        if not isinstance(subscribe_pattern, str):
+            raise UsageError(f"subscribe_pattern= is a string, not {type(subscribe_pattern).__name__}.")
         if not subscribe_pattern:
             raise UsageError("subscribe_pattern= is empty, and matches no topic. Give a regular expression of Java's.")
         return TopicsAsked(option="subscribePattern", value=subscribe_pattern, topics=())
     if assign is None:
         topics = tuple(given.by_topic)
         return TopicsAsked(option="subscribe", value=",".join(topics), topics=topics)
-    found = {topic: sorted(set(partitions)) for topic, partitions in assign.items()}
-    for topic, partitions in found.items():
-        if not partitions or not all(type(one) is int and one >= 0 for one in partitions):
-            raise UsageError(f"assign= names no partitions of the topic {topic!r}: {{{topic!r}: [0, 2]}}, say.")
+    found = _partitions(assign)
     if lacking := [topic for topic in found if topic not in given.by_topic]:
         if only is None:
             raise UsageError(
@@ -149,10 +185,36 @@ def topics_asked(
     return TopicsAsked(option="assign", value=json.dumps(found), topics=tuple(found))
 
 
-def _plan(given: object) -> ReadPlan:
+def plan_given(given: object, more: str = "") -> ReadPlan:
+    """The plan, if it is one.
+
+    :param more: what else is said if it is none.
+    :raises UsageError: if it is none.
+    """
     if not isinstance(given, ReadPlan):
-        raise UsageError(f"A plan is what plan_read gives, not {type(given).__name__}.")
+        raise UsageError(f"A plan is what plan_read gives, not {type(given).__name__}. {more}".rstrip())
     return given
+
+
+def _check_topic(topic: object, who: str) -> None:
+    if not isinstance(topic, str) or not topic:
+        raise UsageError(f"{who} names topics by strings, and {topic!r} is the name of none.")
+
+
+def _partitions(assign: Assignment) -> dict[str, list[int]]:
+    """Each topic's partitions, in order."""
+    if not isinstance(assign, Mapping):
+        raise UsageError(
+            f"assign= is a mapping from topics to partitions, {{'users': [0, 2]}}, not {type(assign).__name__}."
+        )
+    found: dict[str, list[int]] = {}
+    for topic, partitions in assign.items():
+        _check_topic(topic, "assign=")
+        given = list(partitions) if isinstance(partitions, Iterable) else []
+        if not given or not all(type(one) is int and 0 <= one <= _LAST_PARTITION for one in given):
+            raise UsageError(f"assign= names no partitions of the topic {topic!r}: {{{topic!r}: [0, 2]}}, say.")
+        found[topic] = sorted(set(given))
+    return found
 
 
 def _is_of_any_topic(plan: ReadPlan) -> bool:

@@ -16,11 +16,12 @@ written, unless the plan cuts it (`plan_write(…, cut_times=True)`).
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
-from srfix.serde.errors import EngineRefusedError, JarMissingError, UsageError, WorkerPackageError
+from srfix.serde.errors import EngineRefusedError, JarMissingError, SparkError, UsageError, WorkerPackageError
 from srfix.serde.printable import message
 from srfix.serde.spark._frame_rows import FrameRow, frame_row
 from srfix.serde.spark._kafka_options import Options, sink_options
@@ -162,6 +163,8 @@ def write_topic(
     """
     told = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
     check_word("on_error", on_error, get_args(OnUnwritable))
+    if df.isStreaming:
+        raise UsageError("write_topic writes a frame once, and this one is a stream: write_stream writes it.")
     left: DataFrame | None = None
     if on_error == "quarantine":
         frame, left = _encoded_apart(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
@@ -213,10 +216,13 @@ def write_stream(
         drop the columns of reasons and give them to `write_topic`.
     :param quarantine: called with those rows and the batch's id, if there are any. On Spark Connect it runs on the server,
         which needs srfix.
-    :raises UsageError: if one of `on_error="quarantine"` and `quarantine` is given alone; and as `write_topic`.
+    :raises UsageError: if one of `on_error="quarantine"` and `quarantine` is given alone, or `quarantine` does not take the
+        two; and as `write_topic`.
     """
     told = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
     check_word("on_error", on_error, get_args(OnUnwritable))
+    if not df.isStreaming:
+        raise UsageError("write_stream writes a stream, and this frame is none: write_topic writes it.")
     if on_error == "fail":
         if quarantine is not None:
             raise UsageError("quarantine= keeps rows that on_error='fail' fails of. Say on_error='quarantine'.")
@@ -227,6 +233,7 @@ def write_stream(
             "on_error='quarantine' of a stream needs to know where bad rows go: quarantine=lambda bad, batch_id: "
             "bad.write.mode('append').parquet(PATH), say."
         )
+    _check_quarantine(quarantine)
     how = (plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
     _encoded_apart(df, *how)  # what is wrong with the frame is said now, and not by the first micro-batch
 
@@ -236,12 +243,43 @@ def write_stream(
         try:
             frame, left = apart(rows)
             if not left.isEmpty():
-                quarantine(left, batch_id)
+                _keep(quarantine, left, batch_id)
             _save(frame, plan.topic, told)
         finally:
             rows.unpersist()
 
     return df.writeStream.foreachBatch(write)
+
+
+def _check_quarantine(quarantine: object) -> None:
+    """That it can be called: the first bad row may come when nobody looks any more."""
+    if not callable(quarantine):
+        raise UsageError(
+            f"quarantine= is called with a frame of bad rows and the batch's id, and {type(quarantine).__name__} cannot be "
+            "called: quarantine=lambda bad, batch_id: bad.write.mode('append').parquet(PATH), say."
+        )
+    try:
+        signature = inspect.signature(quarantine)
+    except (TypeError, ValueError):
+        return  # written in C: it does not say
+    try:
+        signature.bind(None, 0)
+    except TypeError as error:
+        raise UsageError(
+            f"quarantine= is called with a frame of bad rows and the batch's id, quarantine(bad, batch_id), and what was given "
+            f"does not take them: {message(str(error))}."
+        ) from None
+
+
+def _keep(quarantine: Quarantine, bad: DataFrame, batch_id: int) -> None:
+    try:
+        quarantine(bad, batch_id)
+    except (SystemExit, KeyboardInterrupt) as error:
+        # Py4J answers exceptions alone: by these two its thread ends, and the JVM waits for ever.
+        raise SparkError(
+            f"quarantine= was left by {type(error).__name__} with the bad rows of batch {batch_id}. Raise an exception to end "
+            "the query, or stop it from outside."
+        ) from error
 
 
 def _encoded(

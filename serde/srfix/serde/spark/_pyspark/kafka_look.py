@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -31,6 +32,10 @@ def look(spark: SparkSession, options: Mapping[str, str], *, is_stream: bool) ->
     :param options: of the Kafka source; those that say how long it waits count.
     """
     told = {name: value for name, value in options.items() if not (is_stream and _STREAMS.fullmatch(name))}
+    if "assign" in told and told.get("startingOffsets", "earliest") in ("earliest", "latest"):
+        # A partition that its topic lacks is left out without a word, unless offsets are given.
+        starts = {topic: dict.fromkeys(map(str, which), -2) for topic, which in json.loads(told["assign"]).items()}
+        told["startingOffsets"] = json.dumps(starts)
     # Spark takes an option's name in any letters.
     given = [re.compile(re.escape(name), re.IGNORECASE) for name in options]
     told |= {name: value for name, value in _IMPATIENT.items() if not any(one.fullmatch(name) for one in given)}

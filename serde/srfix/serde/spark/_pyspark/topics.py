@@ -11,7 +11,7 @@ from pyspark.sql.types import StringType
 
 from srfix.serde.batches import Reason
 from srfix.serde.columns import spark_schema
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import EngineRefusedError, UsageError
 from srfix.serde.spark._frame_types import quoted
 from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
@@ -51,11 +51,11 @@ def decode_topics(
     # What is counted or kept is told by the reasons; where neither is, bad rows raise as they are read.
     inner: OnBadRow = "fail" if on_error == "fail" and observe is None else "quarantine"
     rows, payload = df, F.col(quoted(column))
-    for (plan, _), part, is_its in zip(shared, parts, of, strict=True):
+    for (plan, topics), part, is_its in zip(shared, parts, of, strict=True):
         rows = decode_frame(
             rows.withColumn(part, F.when(is_its, payload)),
             plan,
-            decoding_of(plan),
+            _decoding(plan, topics, decoding_of),
             column=part,
             on_error=inner,
             observe=None,
@@ -92,6 +92,13 @@ def decode_topics(
         row = F.when(is_bad, raised.cast(struct_type(spark_schema(plans.columns)))).otherwise(row)
     ours = [name for name in rows.columns if name.startswith(_PART)]
     return rows.withColumns({column: row} | added).drop(*ours)
+
+
+def _decoding(plan: ReadPlan, topics: Sequence[str], decoding_of: Callable[[ReadPlan], Decoding]) -> Decoding:
+    try:
+        return decoding_of(plan)
+    except EngineRefusedError as error:
+        raise EngineRefusedError(f"The topic {topics[0]!r}: {error.message}", reasons=error.reasons) from None
 
 
 def _row(plan: ReadPlan, plans: TopicPlans, part: str) -> Column:
