@@ -27,8 +27,8 @@ from srfix.serde._column_types import Column, Columns
 from srfix.serde.casing import declared_name
 from srfix.serde.columns import print_type
 from srfix.serde.errors import ColumnError, UsageError
-from srfix.serde.resolve import ById
 from srfix.serde.printable import foreign
+from srfix.serde.resolve import ById
 from srfix.serde.spark.plan import ReadPlan
 from srfix.serde.subjects import Role
 
