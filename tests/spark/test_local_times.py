@@ -28,6 +28,9 @@ from srfix.serde.resolve import ById
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark import NEWEST, from_registry, plan_read, plan_write, to_registry
 from srfix.serde.spark.interface import Engine
+from srfix.serde.wire import frame_id
+from tests.serde.spark.jvm_plans import logical as avro_logical
+from tests.serde.spark.test_local_times import LOCAL_COLUMNS, LOCAL_UNITS, everywhere, local_body, meant
 from tests.spark.reading_world import ENGINES, EngineCase, frame
 from tests.spark.source_world import Topic
 
@@ -76,6 +79,46 @@ def test_local_times_are_read_as_they_were_written(
         assert [(row["SEEN"], row["ALL"]) for row in df.orderBy("offset").collect()] == [
             (row["SEEN"], row["ALL"]) for row in rows
         ]
+
+
+NUMBERS = (
+    # seconds since 1970, on a clock without a zone
+    0,
+    -62_135_596_800,  # the first second of the year 1
+    253_402_300_800,  # the first second of the year 10000
+    1_710_037_800,  # 2024-03-10 02:30: New York's clocks skipped it
+    1_730_611_800,  # 2024-11-03 01:30: they showed it twice
+)
+
+
+@pytest.mark.parametrize("case", ENGINES, ids=str)
+@pytest.mark.parametrize("logical", sorted(LOCAL_UNITS))
+def test_every_number_is_what_its_unit_says_or_a_bad_row(
+    zoned: SparkSession, client: RegistryClient, case: EngineCase, logical: str
+) -> None:
+    """Around each second, by one and by a thousand of the unit, and the ends of 64 bits, in each place of a record."""
+    around = {second * LOCAL_UNITS[logical] + by for second in NUMBERS for by in (-1000, -1, 0, 1, 1000)}
+    numbers = sorted(number for number in around | {-(2**63), 2**63 - 1} if -(2**63) <= number < 2**63)
+    schema = client.register("users-value", Schema(text=json.dumps(everywhere(avro_logical("long", logical)))))
+    payloads = [frame_id(schema, local_body(number)) for number in numbers]
+    plan = plan_read(client, "users", LOCAL_COLUMNS)
+    read = from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix, on_error="quarantine")
+    df = frame(zoned, payloads)
+    if logical == "local-timestamp-nanos" and case.engine == "jvm":
+        with pytest.raises(EngineRefusedError, match="a TIMESTAMP_NTZ holds whole microseconds"):
+            df.transform(read)
+        return
+    # As text: a datetime of Python, which is collected, has been through the session's hands.
+    each = ("value.SEEN", "value.EACH[0]", "value.NAMED['k']", "value.ROW_.SEEN")
+    found = df.transform(read).selectExpr("offset", "_srfix_reason", *(f"CAST({one} AS STRING)" for one in each))
+    for number, row in zip(numbers, found.orderBy("offset").collect(), strict=True):
+        wanted = meant(logical, number)
+        if isinstance(wanted, datetime.datetime):
+            text = wanted.isoformat(sep=" ")
+            assert row[1:] == (None, *[text.rstrip("0") if wanted.microsecond else text] * 4), number
+        else:
+            assert row["_srfix_reason"] is not None, number
+            assert row[2:] == (None,) * 4, number
 
 
 def test_nanoseconds_are_read_where_they_are_whole_microseconds(spark: SparkSession, client: RegistryClient) -> None:

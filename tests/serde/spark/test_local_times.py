@@ -31,11 +31,11 @@ from srfix.serde.spark._worker import PlanDecoder
 from srfix.serde.wire import SchemaId, frame_id
 from tests.serde.spark.jvm_plans import Json, array, logical, plan_of, record
 
-_UNITS: Final = {"local-timestamp-millis": 10**3, "local-timestamp-micros": 10**6, "local-timestamp-nanos": 10**9}
+LOCAL_UNITS: Final = {"local-timestamp-millis": 10**3, "local-timestamp-micros": 10**6, "local-timestamp-nanos": 10**9}
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _FIRST, _LAST = -62_135_596_800, 253_402_300_800
 """Seconds of the year 1, and of the year 10000."""
-_COLUMNS: Final = (
+LOCAL_COLUMNS: Final = (
     "SEEN TIMESTAMP_NTZ, EACH ARRAY<TIMESTAMP_NTZ>, NAMED MAP<STRING, TIMESTAMP_NTZ>, ROW_ STRUCT<SEEN TIMESTAMP_NTZ>"
 )
 
@@ -44,11 +44,11 @@ _COLUMNS: Final = (
 def local_numbers(draw: st.DrawFn) -> tuple[str, int]:
     """A unit and a number of it: mostly near 1970, the first and last year, an hour that New York's clocks skipped or had
     twice, and the ends of 64 bits."""
-    word = draw(st.sampled_from(sorted(_UNITS)))
-    near = draw(st.sampled_from([0, _FIRST, _LAST, 1_710_037_800, 1_730_611_800])) * _UNITS[word]
+    word = draw(st.sampled_from(sorted(LOCAL_UNITS)))
+    near = draw(st.sampled_from([0, _FIRST, _LAST, 1_710_037_800, 1_730_611_800])) * LOCAL_UNITS[word]
     number = draw(
         st.integers(near - 2_000, near + 2_000)
-        | st.integers(_FIRST, _LAST).map(lambda second: second * _UNITS[word])
+        | st.integers(_FIRST, _LAST).map(lambda second: second * LOCAL_UNITS[word])
         | st.integers(-(2**63), 2**63 - 1)
     )
     return word, min(max(number, -(2**63)), 2**63 - 1)
@@ -56,7 +56,7 @@ def local_numbers(draw: st.DrawFn) -> tuple[str, int]:
 
 def meant(word: str, number: int) -> datetime.datetime | Reason:
     """What the number says, by whole numbers alone."""
-    micros, rest = divmod(number * 10**6, _UNITS[word])
+    micros, rest = divmod(number * 10**6, LOCAL_UNITS[word])
     if not _FIRST * 10**6 <= micros < _LAST * 10**6 or rest:
         return Reason.OVERFLOW
     return _EPOCH + datetime.timedelta(microseconds=micros)
@@ -76,7 +76,7 @@ def _zigzag(number: int) -> bytes:
     return bytes([*parts, rest])
 
 
-def _body(number: int) -> bytes:
+def local_body(number: int) -> bytes:
     """`everywhere` with the number in each place, as Avro has it."""
     one = _zigzag(number)
     null_or, only = b"\2" + one, b"\2" + one + b"\0"
@@ -87,9 +87,9 @@ def _body(number: int) -> bytes:
 def test_a_number_is_the_clock_time_that_its_unit_says_to_the_deserializer_and_a_worker(
     drawn: list[tuple[str, int]],
 ) -> None:
-    words = sorted(_UNITS)
-    plan = plan_of(_COLUMNS, *(everywhere(logical("long", word)) for word in words))
-    payloads = [frame_id(SchemaId(words.index(word) + 1), _body(number)) for word, number in drawn]
+    words = sorted(LOCAL_UNITS)
+    plan = plan_of(LOCAL_COLUMNS, *(everywhere(logical("long", word)) for word in words))
+    payloads = [frame_id(SchemaId(words.index(word) + 1), local_body(number)) for word, number in drawn]
     rows = deserialize_many(payloads, SerdeContext("t"), plan.deserializer(), on_error="quarantine")
     batch = PlanDecoder(plan)(pa.array(payloads, pa.binary())).to_pylist()
     for (word, number), row, got in zip(drawn, rows, batch, strict=True):
@@ -119,7 +119,7 @@ def test_what_is_written_is_read_again_and_a_finer_time_is_refused_or_cut_toward
 ) -> None:
     text = json.dumps(record(SEEN=logical("long", word)))
     write = AvroSerializer.for_schema(client, text, cut_times=cut)
-    exact, rest = divmod((time - _EPOCH) // datetime.timedelta(microseconds=1) * _UNITS[word], 10**6)
+    exact, rest = divmod((time - _EPOCH) // datetime.timedelta(microseconds=1) * LOCAL_UNITS[word], 10**6)
     if rest and not cut:
         with pytest.raises(EncodeError, match=r"needs whole milliseconds \(cut_times=True cuts what is finer\)"):
             write({"SEEN": time}, SerdeContext("t"))

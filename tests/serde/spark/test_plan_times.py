@@ -114,8 +114,20 @@ class TestTimes:
         self, registry: FixtureRegistry, client: RegistryClient, rule: CaseRule, type_: Json
     ) -> None:
         _seed(registry, A=type_)
-        with pytest.raises(ColumnError, match=r"cannot be read as TIMESTAMP_NTZ, at ->A: its schema does not say"):
+        with pytest.raises(
+            ColumnError, match=r"cannot be read as TIMESTAMP_NTZ, at ->A: its schema does not say"
+        ) as said:
             plan_read(client, "users", "A timestamp_ntz", case_rule=rule)
+        assert "use the case rule" not in said.value.message  # none of them feeds it
+
+    @pytest.mark.parametrize("type_", ["long", logical("long", "timestamp-micros")])
+    @pytest.mark.parametrize("column", ["A timestamp_ntz", "A array<timestamp_ntz>"])
+    def test_no_rule_that_feeds_no_local_time_is_advised_for_one(
+        self, registry: FixtureRegistry, client: RegistryClient, type_: Json, column: str
+    ) -> None:
+        _seed(registry, A=array(type_) if "array" in column else type_)
+        with pytest.raises(ColumnError, match=r"which holds the number as it was written\.$"):
+            plan_read(client, "users", column)
 
     def test_says_what_the_numbers_are_and_what_to_declare(
         self, registry: FixtureRegistry, client: RegistryClient

@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from srfix.serde._column_types import ScalarType
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import ColumnError
 from srfix.serde.spark.interface import Feed, PlannedSchema
 
 __all__ = ["check_times"]
 
+_LOCAL: Final = f" cannot be read as {ScalarType.TIMESTAMP_NTZ.value}, at "
+"""What `_time_units` says of a local time that another number would feed."""
 _INSIDE: Final = re.compile(r"->(?:ARRAY|MAP_KEY|MAP_VAL)$")
 
 
@@ -28,10 +31,16 @@ def check_times(schemas: Iterable[PlannedSchema], topic: str) -> None:
             if feed.is_other_time and not any(_is_fed(other, column) for _, other in by_schema):
                 raise ColumnError(
                     f"The column {column} cannot be read from topic {topic!r}, schema id {planned.schema_id}: "
-                    f"{feed.refusal} To have the number taken as ksqlDB takes it, use the case rule "
-                    f"{CaseRule.KSQLDB.value!r}."
+                    f"{feed.refusal}{_by_ksqldb(feed.refusal or '')}"
                 )
     _check_numbers(by_schema, topic)
+
+
+def _by_ksqldb(refusal: str) -> str:
+    """ksqlDB takes a number for a day, a time or an instant, and has no local times."""
+    if _LOCAL in refusal:
+        return ""
+    return f" To have the number taken as ksqlDB takes it, use the case rule {CaseRule.KSQLDB.value!r}."
 
 
 def _check_numbers(by_schema: Sequence[tuple[PlannedSchema, dict[str, Feed]]], topic: str) -> None:
