@@ -16,10 +16,11 @@ from pyspark.sql import functions as F
 from srfix.fixtures.broker._client import ProducedRecord
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.errors import ColumnError, UsageError
+from srfix.serde.errors import ClusterError, ColumnError, UsageError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark import bad_rows, from_registry, plan_write, read_stream, replay, write_stream, write_topic
+from srfix.serde.spark.driver_errors import clear_errors
 from srfix.serde.spark.progress import stream_progress_of
 from srfix.serde.subjects import Role
 from tests.spark.reading_world import World, frame, open_world
@@ -151,6 +152,46 @@ class TestWriteStream:
             write_stream(
                 stream, plan, bootstrap_servers="b:1", on_error="quarantine", quarantine=lambda bad, batch_id: None
             )
+
+    def test_where_kafka_fails_the_batch_is_kept_and_written_once_more_under_its_id(
+        self, spark: SparkSession, broker: KraftBroker, world: World, tmp_path: Path
+    ) -> None:
+        topic = f"again-{uuid4().hex[:8]}"
+        broker.create_topic(topic, partitions=1)
+        plan = plan_write(world.client, topic, self.COLUMNS)
+        rows = spark.sql(
+            "SELECT * FROM VALUES (1L, TIMESTAMP'2024-01-02'), (2L, TIMESTAMP'2024-01-02 00:00:00.000001') AS t(id, seen)"
+        )
+        rows.write.parquet(str(tmp_path / "in"))
+        given: list[tuple[int, list[int]]] = []
+
+        def keep(bad: DataFrame, batch_id: int) -> None:
+            given.append((batch_id, [row["id"] for row in bad.collect()]))
+
+        def run(servers: str) -> None:
+            writer = write_stream(
+                spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in")),
+                plan,
+                bootstrap_servers=servers,
+                on_error="quarantine",
+                quarantine=keep,
+                options={"kafka.max.block.ms": "2000"},
+            )
+            query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+            with clear_errors():
+                assert query.awaitTermination(120)
+
+        with pytest.raises(ClusterError, match=rf"^No broker of .* answered about the topic '{topic}' in time"):
+            run("localhost:1")
+        run(broker.bootstrap_servers)
+        run(broker.bootstrap_servers)  # the batch is done: nothing is kept or written again
+        assert given == [(0, [2]), (0, [2])]
+        source = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
+        assert source.option("subscribe", topic).load().count() == 1
+        bad = spark.sql("SELECT 3L AS id, TIMESTAMP'2024-01-02 00:00:00.000001' AS seen")
+        bad.write.mode("append").parquet(str(tmp_path / "in"))
+        run("localhost:1")  # all of a batch is bad: Kafka is not asked
+        assert given[2:] == [(1, [3])]
 
     @pytest.mark.parametrize(
         ("quarantine", "words"),
