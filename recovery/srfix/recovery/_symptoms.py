@@ -79,16 +79,16 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
         None,
         "A schema was not found: by its id, or under its subject; the words allow both",
         "Clients before 5.4 word both failures alike, and other clients show only the code. If the reader "
-        "looks versions up under a changelog's subject this is SRF001; if the id is unknown to the "
-        "registry it is "
+        "looks versions up under a changelog's subject this is SRF001; if the id is "
+        "unknown to the registry it is "
         "SRF011. The diagnosis tells them apart.",
     ),
     Symptom.INCOMPATIBLE_WRITE: (
         "SRF012",
         "A schema was refused as incompatible while it was being registered",
         "Under a phantom subject: a repaired version is its latest, or another schema of the application "
-        "is, and the next internal schema does not pass against it (SRF012). Under your own subject, on "
-        "Kafka Streams "
+        "is, and the next internal schema does not pass against it (SRF012). Under your "
+        "own subject, on Kafka Streams "
         "2.7.0 or later: a store's serde tries to register its internal schema there (SRF016).",
     ),
     Symptom.REFUSED_WRITE: (
@@ -111,8 +111,8 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
     Symptom.UNDECODABLE: (
         "SRF013",
         "A payload whose body could not be decoded",
-        "The schema was found, but the bytes do not fit it, or not the reader's schema. The record is "
-        "damaged, "
+        "The schema was found, but the bytes do not fit it, or not the reader's "
+        "schema. The record is damaged, "
         "or was written by something that framed it wrongly; or the two schemas cannot be resolved.",
     ),
     Symptom.CONNECT_TASK: (
@@ -122,8 +122,8 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
         "itself: no store is restored, and srfix has nothing to repair. Look at the ids in the topic and at who "
         "holds them. If the topic's own subject lacks them, producer and connector name subjects differently "
         "(value.converter.value.subject.name.strategy), or the topic was mirrored. If nobody holds them, the "
-        "connector asks another registry than the producer's. If the records are not framed, another converter "
-        "belongs there.",
+        "connector asks another registry than the producer's. If the records are not framed, "
+        "another converter belongs there.",
     ),
     Symptom.UNAUTHORIZED: (
         None,
@@ -139,23 +139,23 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
     Symptom.UNREACHABLE: (
         None,
         "Something could not be reached on the network",
-        "A connection was refused, timed out, or its TLS handshake or host name failed. This says nothing "
-        "about "
+        "A connection was refused, timed out, or its TLS handshake or host name "
+        "failed. This says nothing about "
         "schemas. Check the addresses from the machine that runs the application.",
     ),
     Symptom.NOT_A_REGISTRY: (
         None,
         "Something other than a schema registry answered",
-        "The answer was not a registry's JSON: a proxy, a login page, or the port of something else. Check "
-        "the "
+        "The answer was not a registry's JSON: a proxy, a login page, or the port "
+        "of something else. Check the "
         "registry's URL.",
     ),
     Symptom.NOT_RECOGNISED: (
         None,
         "Not recognised",
         "There is no message in it that srfix knows: neither the incident nor one of its relatives. Paste "
-        "the whole trace, down to the last “Caused by”. Without it, srfix diagnose looks at the cluster "
-        "and the "
+        "the whole trace, down to the last “Caused by”. Without it, srfix diagnose "
+        "looks at the cluster and the "
         "registry instead.",
     ),
 }

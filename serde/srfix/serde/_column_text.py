@@ -17,9 +17,9 @@ Spark's: `id long NOT NULL, address struct<street:string,zip:int>`.
     decimal     = DECIMAL | DEC | NUMERIC
 
 The last two lines of the scalars, DEC, NUMERIC, colons, NOT NULL and COMMENT are Spark's (`StructType.fromDDL`,
-`simpleString`);
-its types become the columns that `columns_from_spark` makes of them. NOT NULL and COMMENT say nothing here: any column may be
-null. Names are in upper case unless they are quoted, in Spark's words too: a StructType keeps them as they are.
+`simpleString`); its types become the columns that `columns_from_spark` makes of them. NOT NULL and COMMENT say nothing here:
+any column may be null. Names are in upper case unless they are quoted, in Spark's words too: a StructType keeps them as they
+are.
 
 The rest is `tableElements` of ksqlDB's `SqlBase.g4` with `ParserUtil.getIdentifierText`, `SqlTypeParser` and
 `SqlPrimitiveType`. Keywords may have any case. An empty STRUCT is `STRUCT< >`: the lexer takes `<>` for "not equal".

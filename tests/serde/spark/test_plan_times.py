@@ -155,7 +155,7 @@ class TestTimes:
         _seed(registry, A=bad)
         _seed(registry, A=good)
         plan = plan_read(client, "users", column)
-        assert any(feed.is_other_time for feed in plan.schemas[0].feeds)
+        assert any(feed.other_time is not None for feed in plan.schemas[0].feeds)
         assert all(feed.refusal is None for feed in plan.schemas[1].feeds)
 
     def test_of_a_json_schema_too(self, registry: FixtureRegistry, client: RegistryClient) -> None:

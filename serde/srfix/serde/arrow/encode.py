@@ -96,8 +96,7 @@ def from_arrow(
 
     Any width of a type is taken, dictionary-encoded ones too. What Python or the column cannot hold exactly is refused,
     never cut: a time finer than microseconds (`time_unit="ms"`: than milliseconds, whatever the serializer takes), a map with
-    one key twice. A timestamp without a zone is written as
-    a local one, and as no instant.
+    one key twice. A timestamp without a zone is written as a local one, and as no instant.
 
     A row is a tombstone, a null payload, only where `tombstones` says so. A null struct without that is an error, and so
     is a value for which the serializer gives no payload. With `on_error="quarantine"` what cannot be written comes as

@@ -208,7 +208,7 @@ class _Walk:
                 field=place.field,
                 detail=detail,
                 refusal=None if refused is None else refused.message,
-                is_other_time=isinstance(refused, TimeUnitError),
+                other_time=refused.column_type if isinstance(refused, TimeUnitError) else None,
                 numbers=None if unit is None else unit.numbers,
             )
         )

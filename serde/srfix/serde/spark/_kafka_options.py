@@ -1,4 +1,4 @@
-"""The options of Spark's Kafka source and sink for one topic. In pure Python."""
+"""The options of Spark's Kafka source and sink. In pure Python."""
 
 from __future__ import annotations
 

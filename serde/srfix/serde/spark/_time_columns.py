@@ -13,8 +13,6 @@ from srfix.serde.spark.interface import Feed, PlannedSchema
 
 __all__ = ["check_times"]
 
-_LOCAL: Final = f" cannot be read as {ScalarType.TIMESTAMP_NTZ.value}, at "
-"""What `_time_units` says of a local time that another number would feed."""
 _INSIDE: Final = re.compile(r"->(?:ARRAY|MAP_KEY|MAP_VAL)$")
 
 
@@ -28,17 +26,17 @@ def check_times(schemas: Iterable[PlannedSchema], topic: str) -> None:
     by_schema = [(planned, {feed.column: feed for feed in planned.feeds}) for planned in schemas]
     for planned, feeds in by_schema:
         for column, feed in feeds.items():
-            if feed.is_other_time and not any(_is_fed(other, column) for _, other in by_schema):
+            if feed.other_time is not None and not any(_is_fed(other, column) for _, other in by_schema):
                 raise ColumnError(
                     f"The column {column} cannot be read from topic {topic!r}, schema id {planned.schema_id}: "
-                    f"{feed.refusal}{_by_ksqldb(feed.refusal or '')}"
+                    f"{feed.refusal}{_by_ksqldb(feed.other_time)}"
                 )
     _check_numbers(by_schema, topic)
 
 
-def _by_ksqldb(refusal: str) -> str:
+def _by_ksqldb(column_type: str) -> str:
     """ksqlDB takes a number for a day, a time or an instant, and has no local times."""
-    if _LOCAL in refusal:
+    if column_type == ScalarType.TIMESTAMP_NTZ.value:
         return ""
     return f" To have the number taken as ksqlDB takes it, use the case rule {CaseRule.KSQLDB.value!r}."
 

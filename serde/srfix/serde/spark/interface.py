@@ -55,8 +55,8 @@ class Feed:
     """Why a row that holds this is bad: the writer's type does not feed the column; None if it does."""
     default: str | None = None
     """Where no field feeds the column: the default of the reader's schema, in JSON; None if it has none."""
-    is_other_time: bool = False
-    """It is refused because the writer's numbers are no such day, time or instant (`TimeUnitError`)."""
+    other_time: str | None = None
+    """The column's type, if the writer's numbers are refused as no such day, time or instant (`TimeUnitError`)."""
     numbers: str | None = None
     """Which days, times or instants the writer's numbers are, where the column takes them as they were written:
     `an instant in microseconds`."""

@@ -167,7 +167,8 @@ def write_topic(
         raise UsageError("write_topic writes a frame once, and this one is a stream: write_stream writes it.")
     left: DataFrame | None = None
     if on_error == "quarantine":
-        frame, left = _encoded_apart(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+        rows, apart = _written_apart(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+        frame, left = apart(rows)
     else:
         frame = _encoded(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
     _save(frame, plan.topic, told)
@@ -235,7 +236,7 @@ def write_stream(
         )
     _check_quarantine(quarantine)
     how = (plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
-    _encoded_apart(df, *how)  # what is wrong with the frame is said now, and not by the first micro-batch
+    _written_apart(df, *how)  # what is wrong with the frame is said now, and not by the first micro-batch
 
     def write(batch: DataFrame, batch_id: int) -> None:
         rows, apart = _written_apart(batch, *how)
@@ -301,21 +302,6 @@ def _encoded(
     return frame.select(*kept)
 
 
-def _encoded_apart(
-    df: DataFrame,
-    plan: WritePlan,
-    key: WritePlan | None,
-    from_: str | Sequence[str] | None,
-    key_from: str | Sequence[str] | None,
-    null_rows: NullRows,
-    engine: Engine,
-    told: bool | None,
-) -> tuple[DataFrame, DataFrame]:
-    """What can be written, as Kafka's sink takes it, and the rows that cannot, as they came."""
-    rows, apart = _written_apart(df, plan, key, from_, key_from, null_rows, engine, told)
-    return apart(rows)
-
-
 def _written_apart(
     df: DataFrame,
     plan: WritePlan,
@@ -326,7 +312,8 @@ def _written_apart(
     engine: Engine,
     told: bool | None,
 ) -> tuple[DataFrame, Callable[[DataFrame], tuple[DataFrame, DataFrame]]]:
-    """The frame with its payloads and reasons beside it, and what takes it apart."""
+    """The frame with its payloads and reasons beside it, and what takes it apart: into what can be written, as Kafka's sink
+    takes it, and the rows that cannot, as they came."""
     from srfix.serde.spark._pyspark.write import taken_apart
 
     names, reasons = {}, []
