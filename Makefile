@@ -33,9 +33,10 @@ demo: $(STAMP) ## The whole incident, told on the embedded broker and registry
 test: $(STAMP) ## The tests (no Java, no Docker)
 	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))') --dist worksteal
 
-lint: $(SPARK) ## ruff and mypy (strict), code and tests
+lint: $(SPARK) ## ruff, who may import whom (import-linter), and mypy (strict), code and tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 
 format: $(STAMP) ## Format the code
@@ -69,7 +70,7 @@ $(SPARK): $(STAMP)
 	@touch $@
 
 test-spark: jars $(SPARK) ## The tests on a real Spark (classic and Connect) with Avro, and a real Kafka
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/spark
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/spark tests/serde/spark
 
 .venv-spark-%/.installed: pyproject.toml $(STAMP)
 	$(PYTHON) -m venv $(@D)

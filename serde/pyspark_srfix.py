@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     )
     from pyspark.sql.types import StructType
 
-__all__ = ["DefaultSource"]
-
 # It travels to the workers along with each reader: by value, so that a worker without srfix gets as far as our message.
 register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
@@ -32,7 +30,6 @@ class DefaultSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
         return "srfix"
 
     def schema(self) -> StructType:

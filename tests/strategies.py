@@ -8,7 +8,7 @@ import decimal
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from srfix.serde.columns import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 
 __all__ = [
     "avro_columns",

@@ -12,13 +12,14 @@ from tests.cli.kept_demo import srfix
 ROOT = Path(__file__).parents[1]
 BARE = {
     "serde/srfix/serde/spark/_pyspark/kafka_look.py": "the partitions of assign=, which srfix wrote",
+    "serde/srfix/serde/spark/read/plan.py": "what srfix made of columns, which have a limit",
     "serde/srfix/serde/spark/_pyspark/types.py": "what srfix made of columns, which have a limit",
-    "serde/srfix/serde/spark/_source_frame.py": "the same",
-    "serde/srfix/serde/spark/_frame_types.py": "the schema of a frame, which Spark made",
+    "serde/srfix/serde/spark/source/frame.py": "the same",
+    "serde/srfix/serde/spark/frame_types.py": "the schema of a frame, which Spark made",
     "serde/srfix/serde/spark/avro_limits.py": "the schema of a shape, which srfix made: a hundred levels at most",
     "serde/srfix/serde/spark/progress.py": "the progress of a stream, which Spark made",
-    "serde/srfix/serde/confluent/_avro_codec.py": "what fastavro has parsed, and references whose errors `_parse` catches",
-    "recovery/srfix/recovery/own_schemas.py": "its callers catch it",
+    "serde/srfix/serde/confluent/avro_codec.py": "what fastavro has parsed, and references whose errors `_parse` catches",
+    "recovery/srfix/recovery/repair/planning/own_schemas.py": "its callers catch it",
 }
 """Files in which it may stand bare → why."""
 

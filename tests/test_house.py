@@ -14,8 +14,8 @@ from types import ModuleType
 
 import pytest
 
-from srfix.recovery.catalogue import CATALOGUE
-from srfix.recovery.checks import ALL
+from srfix.recovery.checks.table import BY_CODE
+from srfix.recovery.explain.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parent.parent
 ROOMS = {
@@ -28,7 +28,7 @@ ROOMS = {
 
 DECISIONS = {
     "framing": (r"payload\[\s*1\s*:\s*5\s*\]|\[1:5\]", {"wire.py", "wire_peek.py"}),
-    "letter case": (r"(?<!\[0\])\.(upper|lower|casefold)\(\)", {"casing.py"}),
+    "letter case": (r"(?<!F)\.(upper|lower|casefold)\b|IGNORECASE", {"casing.py"}),
     "subject names": (r"""["'f]-(key|value)["']""", {"subjects.py"}),
     "internal topic names": (r"""endswith\(["']-(changelog|repartition)""", {"internal_topics.py"}),
 }
@@ -37,14 +37,18 @@ DECISIONS = {
 
 INNOCENT = (
     "logical.lower()",
-    "node.kind.upper()",
-    '"Transfer-Encoding", "").lower()',
+    "match[0].upper()",
     "branch.type.upper()",
-    "[0].lower()",
+    "text[0].upper()",
+    "words[0].lower()",
     "coding.strip().lower()",
+    '"Transfer-Encoding", "").lower()',
+    '"referenceFormat", "").lower()',
+    "text.upper() == level.value",
+    "licen[cs]e",
 )
-"""What looks like a decision on letter case and is none: the word of a type, a word in a path, an HTTP header, a
-sentence's first letter."""
+"""What decides on letter case, and not on a column's, a field's or an option's name: the word of a type or of a protocol, an
+escape, a sentence's first letter, a file."""
 
 
 def sources(room: str) -> Iterator[Path]:
@@ -103,24 +107,67 @@ def test_a_decision_is_made_in_one_place(decision: str) -> None:
 
 def test_every_list_of_public_names_is_sorted_and_true() -> None:
     for module in modules():
-        names = getattr(module, "__all__", None)
-        if names is None:
-            assert module.__name__.rpartition(".")[2].startswith("_") or not _has_public_code(module), module.__name__
-            continue
+        names = getattr(module, "__all__", ())
         assert list(names) == sorted(names), module.__name__
         assert [name for name in names if not hasattr(module, name)] == [], module.__name__
 
 
-def _has_public_code(module: ModuleType) -> bool:
-    return any(
-        getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
-        for name, value in vars(module).items()
-    )
+FRONT_DOORS = ("srfix.recovery", "srfix.serde", "srfix.serde.spark")
+ROOM_OF_FILES = {
+    "srfix.serde",
+    "srfix.serde.formats",
+    "srfix.serde.spark",
+    "srfix.serde.spark._pyspark",
+    "srfix.recovery",
+    "srfix.cli",
+    "srfix.fixtures",
+}
+"""Packages whose files are rooms of one file each: they are imported by name."""
+
+
+@pytest.mark.parametrize("door", FRONT_DOORS)
+def test_a_front_door_shows_to_checkers_what_it_loads(door: str) -> None:
+    """The names that it imports for type checkers are those that it loads when they are asked for."""
+    module = importlib.import_module(door)
+    assert module.__file__ is not None
+    imported = {
+        alias.asname: getattr(importlib.import_module(node.module or ""), alias.name)
+        for node in ast.walk(ast.parse(Path(module.__file__).read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module != "typing"
+        for alias in node.names
+    }
+    assert {name: getattr(module, name) for name in module.__all__} == imported
+
+
+def test_a_room_is_entered_by_its_front() -> None:
+    """A module imports what another room shows in its `__init__`, not the files behind it."""
+    behind = [
+        f"{path.relative_to(ROOT)}:{node.lineno} imports {node.module}"
+        for room in ROOMS
+        for path in sources(room)
+        if path.name != "__init__.py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module is not None and _is_behind_a_front(node.module, path)
+    ]
+    assert behind == []
+
+
+def _is_behind_a_front(module: str, importer: Path) -> bool:
+    package = module.rpartition(".")[0]
+    if not module.startswith("srfix.") or package in ROOM_OF_FILES | {"srfix"} or _is_package(module):
+        return False
+    inside = ".".join(importer.relative_to(ROOT).with_suffix("").parts[1:])
+    return not inside.startswith(f"{package}.")
+
+
+def _is_package(module: str) -> bool:
+    parts = module.split(".")
+    return (ROOT / parts[1]).joinpath(*parts, "__init__.py").exists()
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_package_files_hold_nothing_but_re_exports(room: str) -> None:
-    allowed = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign)
+    allowed = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign, ast.If)  # if TYPE_CHECKING
     for path in sources(room):
         if path.name == "__init__.py":
             tree = ast.parse(path.read_text())
@@ -128,7 +175,11 @@ def test_package_files_hold_nothing_but_re_exports(room: str) -> None:
 
 
 def test_the_catalogue_says_checked_of_exactly_the_codes_that_are_checked() -> None:
-    assert {entry.code for entry in CATALOGUE if entry.checked_since} == set(ALL)
+    assert {entry.code for entry in CATALOGUE if entry.checked_since} == set(BY_CODE)
+
+
+def test_recovery_knows_a_registry_by_its_protocol_alone() -> None:
+    assert not [path for path in sources("recovery") if re.search(r"import .*\bRegistryClient\b", path.read_text())]
 
 
 def test_importing_the_serde_loads_neither_kafka_nor_click_nor_rich_nor_spark() -> None:
@@ -145,3 +196,28 @@ def test_importing_the_serde_loads_neither_kafka_nor_click_nor_rich_nor_spark() 
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("room", ["recovery", "cli"])
+def test_a_finding_code_is_asked_for_by_name_in_its_own_module_alone(room: str) -> None:
+    codes = {entry.code for entry in CATALOGUE}
+    elsewhere = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.value}"
+        for path in sources(room)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and node.value in codes
+        if path.stem != str(node.value).lower() and path.name != "unchecked.py"
+    ]
+    assert elsewhere == []
+
+
+def decided() -> list[str]:
+    """What the table of decisions in DESIGN.md names: modules, and names in them."""
+    text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
+    table = text[text.index("| decision | module |") : text.index("To add …")]
+    return sorted(set(re.findall(r"`((?:serde|recovery|cli)\.[\w.]+)`", table)))
+
+
+@pytest.mark.parametrize("name", decided())
+def test_what_design_says_of_a_decision_exists(name: str) -> None:
+    assert pkgutil.resolve_name(f"srfix.{name}") is not None

@@ -15,11 +15,13 @@ from typing import Final, cast
 
 import pyarrow as pa
 
-from srfix.serde.arrow import arrow_schema, from_arrow, to_arrow
-from srfix.serde.batches import deserialize_many
-from srfix.serde.columns import Columns
+from srfix.serde.arrow.decode import to_arrow
+from srfix.serde.arrow.encode import from_arrow
+from srfix.serde.arrow.types import arrow_schema
+from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer
-from srfix.serde.formats.avro import internal_schema
+from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import Deserializer, Row, Serializer
 from srfix.serde.serializer import AvroSerializer, JsonSerializer
 from tests.bench.measuring import Route, arguments, gate, measure, table

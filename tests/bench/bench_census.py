@@ -19,10 +19,11 @@ from statistics import median
 
 from confluent_kafka import Consumer, TopicPartition
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery.census.interface import CensusRequest
 from srfix.recovery.census.local import LocalCensus
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 from srfix.serde.wire import frame_id
 
 TOPIC = "bench"

@@ -23,9 +23,9 @@ from confluent_kafka.schema_registry import avro as confluent_avro
 
 from srfix.serde import confluent as drop_in
 from srfix.serde.bounds import PayloadBounds, bound_payloads
-from srfix.serde.columns import Columns
+from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer
-from srfix.serde.formats.avro import internal_schema
+from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import Row
 from srfix.serde.serializer import AvroSerializer, JsonSerializer
 from tests.bench.measuring import Route, arguments, gate, measure, table

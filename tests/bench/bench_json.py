@@ -19,9 +19,9 @@ from confluent_kafka.schema_registry import json_schema as confluent_json
 
 from srfix.serde import confluent as drop_in
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns
+from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import JsonDeserializer, JsonSchemaDeserializer
-from srfix.serde.formats.json_schema import internal_schema
+from srfix.serde.formats.json_schema.format import internal_schema
 from srfix.serde.serializer import JsonSchemaSerializer, JsonSerializer
 from tests.bench.measuring import Figures, Route, arguments, gate, measure, table
 from tests.bench.peers import BY_TOPIC, CTX, PREFIX, MemoryRegistry, by_id, confluent_client, versions

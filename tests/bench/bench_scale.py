@@ -25,14 +25,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.checks import CheckContext
-from srfix.recovery.cluster import Cluster, GroupListing
-from srfix.recovery.diagnosis import Examination, diagnose
-from srfix.recovery.survey import Survey
-from srfix.serde.registry import RegistryClient
+from srfix.recovery.cluster.cluster import Cluster, GroupListing
+from srfix.recovery.diagnosis.diagnose import Examination, diagnose
+from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.survey import Survey
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.wire import frame_id
 
 MOST_REQUESTS = 300
@@ -113,7 +114,8 @@ def serve(options: argparse.Namespace) -> None:
     # The broker takes its time for each topic and each commit, and takes many at once.
     with EmbeddedBroker() as broker, FixtureRegistry() as registry, ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(broker.create_topic, topics, topics.values()))
-        registry.seed_many(subjects(options))
+        for subject, text in subjects(options):
+            registry.seed(subject, text)
         broker.produce(
             ProducedRecord(
                 topic=topic(number), partition=partition, key=b"%d" % key, value=frame_id(1 + number, b"\x02" * 8)

@@ -11,7 +11,7 @@ from confluent_kafka.schema_registry.common.json_schema import _HAS_ORJSON
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
-from srfix.serde.resolve import ById
+from srfix.serde.resolve.policies import ById
 from srfix.serde.wire import SchemaId, prefix_id_bytes
 
 __all__ = ["BY_TOPIC", "CTX", "PREFIX", "MemoryRegistry", "by_id", "confluent_client", "versions"]

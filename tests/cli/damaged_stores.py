@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.subjects import Role, Subject, Topic, changelog_topic, subject_for
+from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic, subject_for
 from srfix.serde.wire import frame_guid, frame_id, schema_id_header
 
 WRITER = '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"},{"name":"name","type":"string"}]}'

@@ -18,10 +18,10 @@ from urllib.parse import quote
 
 import requests
 
-from srfix.fixtures.broker import EmbeddedBroker
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.registry import RegistryClient
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.registry.client import RegistryClient
 from tests.cli.forked import run_forked
 
 SRFIX = str(Path(sys.executable).with_name("srfix"))

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.fixtures.registry.intercept import Answer
+from srfix.fixtures.registry.http.intercept import Answer
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import TIMEOUT_S, environment
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import requests
 
-from srfix.fixtures.registry import Answer, CutBefore, Fault
+from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
 from tests.cli.damaged_stores import ODD_APPLICATION, UNKNOWN_ID, OddParts, odd_parts
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
 

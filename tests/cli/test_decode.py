@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.interface import SerdeContext
 from srfix.serde.json_values import from_json
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from tests.cli.kept_demo import Parts, srfix
 
 PHANTOM = ("--application", damage.APPLICATION, "--store", damage.STORE)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
 
 IN_ORDER = (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry.intercept import Answer, Fault
+from srfix.fixtures.registry.http.intercept import Answer, Fault
 from tests.cli.kept_demo import Parts, srfix
 
 CREATE_TOPICS, OFFSET_COMMIT, PRODUCE, JOIN_GROUP = 19, 8, 0, 11

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.registry import SchemaReference
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.registry.models import SchemaReference
 from tests.cli.kept_demo import Parts, srfix
 
 

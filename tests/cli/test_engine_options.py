@@ -11,10 +11,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from srfix.cli.engine_options import EngineChoice, engine_options
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
-from srfix.cli.options import connection_options
+from srfix.cli.options.engine import CensusEngineChoice, engine_options
+from srfix.cli.options.options import connection_options
 from srfix.serde.errors import UsageError
 
 SPARK = ("--engine", "spark")
@@ -25,28 +25,28 @@ COMMANDS = {"scan": ("users",), "diagnose": REGISTRY, "plan": REGISTRY}
 @click.command("scan")
 @connection_options
 @engine_options
-def probe(**values: Any) -> EngineChoice:
+def probe(**values: Any) -> CensusEngineChoice:
     """Hands back what it was handed."""
     choice = values["engine"]
-    assert isinstance(choice, EngineChoice)
+    assert isinstance(choice, CensusEngineChoice)
     return choice
 
 
-def ask(*arguments: str, **environment: str) -> EngineChoice:
+def ask(*arguments: str, **environment: str) -> CensusEngineChoice:
     result = CliRunner().invoke(probe, arguments, env=environment, standalone_mode=False)
     if result.exception is not None:
         raise result.exception
-    assert isinstance(result.return_value, EngineChoice)
+    assert isinstance(result.return_value, CensusEngineChoice)
     return result.return_value
 
 
 class TestEngineOptions:
     def test_this_process_reads_unless_told_otherwise(self) -> None:
-        assert ask() == EngineChoice(engine="local", master=None, spark_conf={})
+        assert ask() == CensusEngineChoice(engine="local", master=None, spark_conf={})
 
     def test_spark_is_told_where_it_is_and_how_it_is_configured(self) -> None:
         conf = ("--spark-conf", "spark.executor.memory=4g", "--spark-conf", "spark.x=a=b")
-        assert ask(*SPARK, "--master", "sc://spark:15002", *conf) == EngineChoice(
+        assert ask(*SPARK, "--master", "sc://spark:15002", *conf) == CensusEngineChoice(
             engine="spark", master="sc://spark:15002", spark_conf={"spark.executor.memory": "4g", "spark.x": "a=b"}
         )
 
@@ -56,7 +56,7 @@ class TestEngineOptions:
             "SRFIX_MASTER": "local[3]",
             "SRFIX_SPARK_CONF": "spark.a=1 2\nspark.b=3",
         }
-        assert ask(**environment) == EngineChoice(
+        assert ask(**environment) == CensusEngineChoice(
             engine="spark", master="local[3]", spark_conf={"spark.a": "1 2", "spark.b": "3"}
         )
         assert ask("--engine", "local", **environment).engine == "local"
@@ -64,7 +64,7 @@ class TestEngineOptions:
     def test_so_does_the_configuration_file(self, tmp_path: Path) -> None:
         path = tmp_path / "srfix.toml"
         path.write_text('engine = "spark"\nmaster = "local[2]"\nspark-conf = ["spark.a=1", "spark.b=2"]\n')
-        assert ask("--config", str(path)) == EngineChoice(
+        assert ask("--config", str(path)) == CensusEngineChoice(
             engine="spark", master="local[2]", spark_conf={"spark.a": "1", "spark.b": "2"}
         )
 
@@ -98,7 +98,7 @@ class TestWithoutSpark:
     def test_a_property_that_java_lacks_is_refused_before_spark_starts(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        on_spark = importlib.import_module("srfix.cli.commands._on_spark")
+        on_spark = importlib.import_module("srfix.cli.commands.shared.on_spark")
         monkeypatch.setattr(on_spark, "find_spec", lambda name: object())
         kafka = ("--bootstrap-servers", "127.0.0.1:9", "-X", "queued.min.messages=1")
         assert main(["scan", "users", *kafka, *SPARK]) == ExitCode.REFUSED

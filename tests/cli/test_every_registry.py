@@ -19,11 +19,14 @@ import pytest
 import trustme
 
 from srfix.cli.main import main
-from srfix.fixtures.registry import APICURIO, AXONOPS, KARAPACE, FixtureRegistry, Habits, Release
-from srfix.recovery.journal import Journal
-from srfix.recovery.subject_state import SubjectState
-from srfix.serde import registry_properties
-from srfix.serde.registry import RetryPolicy
+from srfix.fixtures.registry.emulation import Release
+from srfix.fixtures.registry.habits import Habits
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.fixtures.registry.others.known import APICURIO, AXONOPS, KARAPACE
+from srfix.recovery.facts.subject_state import SubjectState
+from srfix.recovery.repair.journal import Journal
+from srfix.serde.properties import registry as registry_properties
+from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import Parts
 from tests.serde.registry.test_proxy import ForwardProxy

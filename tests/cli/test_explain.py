@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from srfix.cli.commands.explain import explain
 from srfix.cli.exit_codes import ExitCode
-from srfix.recovery.catalogue import CATALOGUE, CatalogueEntry
+from srfix.recovery.checks.interface import CatalogueEntry
+from srfix.recovery.explain.catalogue import CATALOGUE
 from srfix.serde.errors import UsageError
 
 TRACE = (

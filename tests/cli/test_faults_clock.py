@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.recovery.apply import apply_plan
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.census.interface import CensusRequest
 from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.journal import read_journal
-from srfix.recovery.plan_file import Plan, load_plan
-from srfix.recovery.rollback import roll_back
-from srfix.serde.registry import RegistryClient
-from srfix.serde.subjects import Topic
+from srfix.recovery.repair.apply import apply_plan
+from srfix.recovery.repair.journal import read_journal
+from srfix.recovery.repair.plan_file import Plan, load_plan
+from srfix.recovery.repair.rollback import roll_back
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.subjects.names import Topic
 from tests.cli.kept_demo import Parts, registry_like
 from tests.recovery.staging import killed_at
 
@@ -40,12 +40,10 @@ WALL_CLOCK = {
 }
 """What tells the time of day, or orders by it."""
 SEAMS = {
-    "cli/srfix/cli/commands/_plan_target.py": "what is written into plans, journals and reports",
-    "cli/srfix/cli/commands/doctor.py": "compared with the clocks of registries",
-    "recovery/srfix/recovery/checkup.py": "the default of that comparison",
-    "fixtures/srfix/fixtures/streams/_stores.py": "the end of the windows that an application is asked for",
-    "serde/srfix/serde/registry/probe.py": "the default of that comparison",
-    "serde/srfix/serde/registry/retry.py": "a Retry-After date in an answer without a Date",
+    "recovery/srfix/recovery/clock.py": "what is written into plans, journals and reports",
+    "fixtures/srfix/fixtures/streams/stores.py": "the end of the windows that an application is asked for",
+    "serde/srfix/serde/registry/probe.py": "compared with the clocks of registries",
+    "serde/srfix/serde/registry/http/retry.py": "a Retry-After date in an answer without a Date",
 }
 """The only modules that look at it, each once, and what for."""
 

@@ -19,16 +19,18 @@ from unittest.mock import patch
 import pytest
 from requests import PreparedRequest, Response
 
-from srfix.fixtures.registry import CutBefore, Fault, FixtureRegistry
-from srfix.fixtures.registry.intercept import Answer
-from srfix.recovery.actions import perform
-from srfix.recovery.apply import AppliedInPartError, StepFound, apply_plan, settle_in_flight
-from srfix.recovery.journal import read_journal
-from srfix.recovery.plan_file import Plan, load_plan
-from srfix.recovery.rollback import roll_back
-from srfix.serde.errors import PlanError, RegistryError
-from srfix.serde.registry import RegistryClient, RetryPolicy
-from srfix.serde.registry._session import Session
+from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.actions.actions import perform
+from srfix.recovery.errors import AppliedInPartError, PlanError
+from srfix.recovery.repair.apply import StepFound, apply_plan, settle_in_flight
+from srfix.recovery.repair.journal import read_journal
+from srfix.recovery.repair.plan_file import Plan, load_plan
+from srfix.recovery.repair.rollback import roll_back
+from srfix.serde.errors import RegistryError
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.http.session import RegistrySession
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import Parts, srfix, wait_for
 from tests.cli.test_kill import WRITES
@@ -136,7 +138,7 @@ class SilentRegistry(EdgyRegistry):
         super().close()
 
 
-class HastySession(Session):
+class HastySession(RegistrySession):
     """Asks for late answers, and gives up on them at once; waits for all others.
 
     What was given up on is carried out before anything else is asked; what happens otherwise the classes below show.
@@ -168,7 +170,10 @@ class HastySession(Session):
 def edgy(registry: EdgyRegistry, picks: Picks, *, attempts: int) -> Iterator[RegistryClient]:
     """A client to which some answers come too late."""
     kind = type("Hasty", (HastySession,), {"picks": staticmethod(picks), "registry": registry, "numbers": count(1)})
-    with patch("srfix.serde.registry._transport.Session", kind), client(registry, attempts=attempts) as hasty:
+    with (
+        patch("srfix.serde.registry.http.transport.RegistrySession", kind),
+        client(registry, attempts=attempts) as hasty,
+    ):
         yield hasty
 
 
@@ -323,11 +328,11 @@ class TestAWriteThatArrivesAfterAll:
 
             def looks(*arguments: Any) -> int | None:
                 found = settle_in_flight(*arguments)
-                monkeypatch.setattr("srfix.recovery.apply.settle_in_flight", settle_in_flight)
+                monkeypatch.setattr("srfix.recovery.repair.apply.settle_in_flight", settle_in_flight)
                 perform(action, hasty, before)  # now it takes effect
                 return found
 
-            monkeypatch.setattr("srfix.recovery.apply.settle_in_flight", looks)
+            monkeypatch.setattr("srfix.recovery.repair.apply.settle_in_flight", looks)
             events = list(apply_plan(plan, hasty, journal, clock=clock))
             assert events[0] == StepFound(action=action)
             assert registry.dump() == undisturbed[0]

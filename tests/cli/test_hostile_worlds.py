@@ -18,11 +18,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from srfix.cli.main import cli, main
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
-from srfix.fixtures.registry import Answer, Fault, FixtureRegistry, store
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry import governed
+from srfix.fixtures.registry.http.intercept import Answer, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.commands import Given, GivenOption, positional, srfix_command
 from srfix.serde import bounds
-from srfix.serde.printable import COMMAND_IN_TEXT, is_printable
+from srfix.serde.printable import COMMAND_IN_TEXT, MESSAGE, is_printable
 from srfix.serde.wire import frame_id
 from tests.cli.damaged_stores import INTERNAL, WRITER
 from tests.serde.test_printable import HOSTILE, seen
@@ -58,7 +61,7 @@ def world_of(*applications: str) -> Iterator[tuple[EmbeddedBroker, FixtureRegist
     """A broken store of each application, an undecided one, an orphan, and rows that do not decode."""
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(store, "checked_subject", lambda subject, **_: subject)
+        patch.setattr(governed, "checked_subject", lambda subject, **_: subject)
         broker = stack.enter_context(EmbeddedBroker(topics={"users": 1, "orders": 1, "bad": 1}))
         registry = stack.enter_context(FixtureRegistry())
         hostile = WRITER[:-1] + f', "doc": {json.dumps(UNSEEN)}}}'
@@ -154,7 +157,7 @@ class TestWhatIsPrinted:
         assert code in {0, 1, 2}, err
         text = _OUR_COLOURS.sub("", out) + err
         assert all(seen(character) or character == "\n" for character in text), ascii(text)
-        assert len(err) < 100 * bounds.MESSAGE
+        assert len(err) < 100 * MESSAGE
         if output == "json" and out.startswith("{") and "--as-shell" not in arguments:
             for line in [out] if arguments[0] not in {"decode", "encode"} else out.splitlines():
                 json.loads(line)
@@ -182,7 +185,7 @@ class TestWhatIsPrinted:
             out, err = capsys.readouterr()
             assert code in {0, 1, 2}, err
             assert all(seen(c) or c == "\n" for c in _OUR_COLOURS.sub("", out) + err), ascii(out + err)
-            assert len(err) < 2 * bounds.MESSAGE
+            assert len(err) < 2 * MESSAGE
 
     @given(name=st.lists(st.sampled_from(HOSTILE[:13]) | st.text(max_size=3), min_size=1, max_size=5).map("".join))
     @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))

@@ -10,11 +10,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from srfix.cli.commands._session import show_progress
-from srfix.cli.options import Hurry, hurry_options
+from srfix.cli.commands.shared.session import show_progress
+from srfix.cli.options.options import Hurry, hurry_options
 from srfix.recovery.census.interface import CensusProgress
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 from tests.cli.kept_demo import Parts
 
 AT_ONCE = ("--deadline", "0.000001")

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.registry import Answer, CutBefore, Fault, FixtureRegistry
+from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix, wait_for
 

@@ -18,9 +18,10 @@ import pytest
 from srfix.cli.command_table import COMMANDS, CommandEntry
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
-from srfix.cli.options import connection_options
+from srfix.cli.options.options import connection_options
 from srfix.cli.redaction import Redactor
-from srfix.serde.errors import PlanError, UsageError
+from srfix.recovery.errors import PlanError
+from srfix.serde.errors import UsageError
 
 SRFIX = str(Path(sys.executable).with_name("srfix"))
 TIMEOUT_S = 60

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.subjects import Role, Subject, changelog_topic, subject_for
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.repair.planning.wanted import ON_REQUEST
+from srfix.serde.subjects.names import Role, Subject, changelog_topic, subject_for
 from srfix.serde.wire import frame_id
 from tests.cli.damaged_stores import INTERNAL, WRITER
 from tests.cli.kept_demo import srfix
@@ -264,4 +266,7 @@ class TestDiagnoseAndPlanAgree:
         assert {action["subject"] for action in json.loads(plan.read_text())["actions"]} == {"users-value"}
 
     def test_a_code_without_a_repair_is_a_usage_error(self, broken: Estate) -> None:
-        assert "'SRF013' is not one of 'SRF001', 'SRF004'" in self.plan(broken, "--also", "SRF013", code=2).stderr
+        assert (
+            f"'SRF013' is not one of {', '.join(map(repr, ON_REQUEST))}"
+            in self.plan(broken, "--also", "SRF013", code=2).stderr
+        )

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 
 from srfix.cli.command_table import COMMANDS, CommandEntry
 from srfix.cli.connection import Connection
-from srfix.cli.engine_options import EngineChoice, engine_options
-from srfix.cli.evidence_options import EvidenceOptions, evidence_options
-from srfix.cli.given import given_options
 from srfix.cli.main import main
-from srfix.cli.options import connection_options
-from srfix.recovery.cluster import Cluster
+from srfix.cli.options.engine import CensusEngineChoice, engine_options
+from srfix.cli.options.evidence import EvidenceOptions, evidence_options
+from srfix.cli.options.given import given_options
+from srfix.cli.options.options import connection_options
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import SrfixError
-from srfix.serde.kafka_java_properties import to_java
+from srfix.serde.properties.kafka_java import to_java
 
 MARKER = "Qzj7Wvk3Xpy9"
 SECRET_NAMES = (
@@ -112,7 +112,7 @@ def command() -> Iterator[None]:
     @connection_options
     @evidence_options
     @engine_options
-    def plan(connection: Connection, evidence: EvidenceOptions, engine: EngineChoice) -> None:
+    def plan(connection: Connection, evidence: EvidenceOptions, engine: CensusEngineChoice) -> None:
         click.echo(given_options().quoted("apply", "plan.json"))
         click.echo(repr((connection, evidence, engine)))
         try:

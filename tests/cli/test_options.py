@@ -17,12 +17,14 @@ import pytest
 from click.testing import CliRunner
 
 from srfix.cli.connection import Connection
-from srfix.cli.options import Selection, connection_options, output_option, selection_options, yes_option
+from srfix.cli.options.options import Selection, connection_options, output_option, selection_options, yes_option
 from srfix.cli.output.interface import OutputFormat
 from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.registry import BasicAuth, RegistryClient, Secret
-from srfix.serde.subjects import Topic
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.auth import BasicAuth
+from srfix.serde.registry.secret import Secret
+from srfix.serde.subjects.names import Topic
 
 
 @click.command("diagnose")

@@ -14,9 +14,9 @@ import pytest
 from srfix.cli.output.interface import (
     Block,
     Commands,
-    Fields,
+    FieldList,
     Heading,
-    Items,
+    ItemList,
     OutputFormat,
     Paragraph,
     Report,
@@ -32,9 +32,9 @@ REPORT = Report(
         Heading("A heading"),
         Heading("A lesser one", level=2),
         Paragraph("A sentence [red]with brackets[/red] and :smile:."),
-        Items(("first", "second"), is_numbered=True),
-        Items(("third",)),
-        Fields((("subject", SUBJECT), ("nothing", ""))),
+        ItemList(("first", "second"), is_numbered=True),
+        ItemList(("third",)),
+        FieldList((("subject", SUBJECT), ("nothing", ""))),
         Commands(("srfix plan -o p.json",)),
         Table(("id", "subject"), (("1", SUBJECT), ("2", "a|b")), title="Ids"),
     ),
@@ -86,7 +86,7 @@ class TestTable:
         write_report(Report(document={}, blocks=(Commands((command,)),)), OutputFormat.TABLE, stream)
         assert command in stream.getvalue()
 
-    @pytest.mark.parametrize("block", [Paragraph, lambda text: Items(("short", text), is_numbered=True)])
+    @pytest.mark.parametrize("block", [Paragraph, lambda text: ItemList(("short", text), is_numbered=True)])
     def test_nor_is_one_in_a_sentence(self, monkeypatch: pytest.MonkeyPatch, block: Callable[[str], Block]) -> None:
         monkeypatch.setenv("COLUMNS", "30")
         command = "srfix diagnose --application 'it is `" + "a" * 60 + "`'"
@@ -132,7 +132,7 @@ class TestMarkdown:
 
     def test_a_command_in_a_sentence_is_code(self) -> None:
         stream = io.StringIO()
-        blocks = (Paragraph("Run [this]: `srfix plan --store 'a_`b`' -o p.json`."), Items(("`srfix doctor`",)))
+        blocks = (Paragraph("Run [this]: `srfix plan --store 'a_`b`' -o p.json`."), ItemList(("`srfix doctor`",)))
         write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
         assert stream.getvalue() == "Run \\[this\\]: ``srfix plan --store 'a_`b`' -o p.json``.\n\n- `srfix doctor`\n"
 
@@ -145,8 +145,8 @@ class TestPrintable:
         blocks = (
             Heading(hostile),
             Paragraph(hostile),
-            Items((hostile,)),
-            Fields(((hostile, hostile),)),
+            ItemList((hostile,)),
+            FieldList(((hostile, hostile),)),
             Commands((hostile,)),
             Table((hostile,), ((hostile,),), title=hostile),
         )

@@ -16,17 +16,21 @@ import click
 import pytest
 
 from srfix.cli.command_table import COMMANDS
-from srfix.cli.given import NOT_REPEATED
 from srfix.cli.main import cli
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.recovery.catalogue import CATALOGUE
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.commands import KNOWN_OPTIONS, in_pieces
+from srfix.recovery.explain.catalogue import CATALOGUE
 from srfix.serde.wire import frame_id
 from tests.cli.damaged_stores import INTERNAL, WRITER
 from tests.cli.kept_demo import SRFIX, environment, srfix
 
 ROW = b"\x02\x06Ada"
+NOT_REPEATED = frozenset(
+    {"--output", "--out", "--as-shell", "--detailed-exitcode", "--yes", "--help", "--journal", "--probe-permissions"}
+)
+"""Options of the commands on the way of a repair that say nothing to the next one: how a report is written, and where."""
 SECRET = "hunter22hunter22"
 """Given as a literal password; nothing may show it."""
 NAMES = ("shop", "a shop's `own`", 'the "shop"')

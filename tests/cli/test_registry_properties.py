@@ -9,8 +9,11 @@ import trustme
 
 from srfix.cli.connection import Connection
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import BearerAuth, ClientCertificate, RetryPolicy, Secret
-from srfix.serde.registry_properties import RegistrySettings, registry_settings
+from srfix.serde.properties.registry import RegistrySettings, registry_settings
+from srfix.serde.registry.http.auth import BearerAuth
+from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.http.tls import ClientCertificate
+from srfix.serde.registry.secret import Secret
 
 URL = "http://registry:8081"
 

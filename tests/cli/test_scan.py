@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry.intercept import Answer, Fault
+from srfix.fixtures.registry.http.intercept import Answer, Fault
 from tests.cli.kept_demo import Parts, srfix
 
 NOTHING = Answer(status=404, body='{"error_code":404,"message":"HTTP 404 Not Found"}')

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.fixtures.registry.intercept import Answer, Fault
-from srfix.serde.columns import parse_columns, print_columns
-from srfix.serde.formats.avro import internal_schema
+from srfix.fixtures.registry.http.intercept import Answer, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.columns.text import parse_columns, print_columns
+from srfix.serde.formats.avro.internal_schema import internal_schema
 from tests.cli.kept_demo import Parts, srfix
 
 INTERNAL = print_columns(damage.COLUMNS)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.broker import EmbeddedBroker
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.fixtures.registry.intercept import Answer, Fault
-from srfix.serde.registry import RegistryClient
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.intercept import Answer, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.registry.client import RegistryClient
 from tests.cli.kept_demo import Parts, srfix
 
 TEXT = '{"type":"record","name":"R","fields":[]}'

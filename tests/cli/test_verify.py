@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.recovery.plan_file import plan_digest
-from srfix.serde.registry import RegistryClient, Schema
-from srfix.serde.subjects import Role, subject_for
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.repair.plan_file import plan_digest
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.models import Schema
+from srfix.serde.subjects.names import Role, subject_for
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import srfix
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R

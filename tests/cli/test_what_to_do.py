@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.broker import ProducedRecord
+from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry import Answer, Fault
+from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.serde.wire import SchemaId, frame_id
 from tests.cli.kept_demo import Parts
 

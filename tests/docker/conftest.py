@@ -18,11 +18,10 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from pytest_docker.plugin import Services
 
-from srfix.fixtures.docker import PROJECT, compose_executable
-from srfix.fixtures.docker.compose import left_over
+from srfix.fixtures.docker.compose import PROJECT, compose_executable, left_over
 from srfix.fixtures.docker.engine import engine_answers
 from srfix.serde.errors import RegistryError
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from tests.docker.scene import Scene
 
 BOOTSTRAP_SERVERS: Final = f"127.0.0.1:{os.environ.get('KAFKA_PORT', '19092')}"

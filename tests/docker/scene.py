@@ -14,9 +14,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from srfix.fixtures.streams import JavaCause, ProjectedColumn, StreamsApplication, StreamsError, StreamsSetup
-from srfix.serde.registry import RegistryClient, Schema
-from srfix.serde.subjects import ChangelogSubject, Role, Subject, changelog_topic, subject_for
+from srfix.fixtures.streams.application import StreamsApplication
+from srfix.fixtures.streams.model import JavaCause, ProjectedColumn, StreamsError, StreamsSetup
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.models import Schema
+from srfix.serde.subjects.names import Role, Subject, changelog_topic, subject_for
+from srfix.serde.subjects.strategies import ChangelogSubject
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import dump_over_http, srfix
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.broker import EmbeddedBroker
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from tests.hostile.attack import attack, judge
 from tests.hostile.evil import Behaviour, EvilServer, answer, serving
 
@@ -199,7 +199,7 @@ class TestEndless:
             together(runs, len(runs))
 
     def test_a_ksqldb_that_never_ends_is_given_up(self, broker: EmbeddedBroker) -> None:
-        from srfix.fixtures.registry import FixtureRegistry
+        from srfix.fixtures.registry.http.server import FixtureRegistry
 
         with FixtureRegistry() as registry, ExitStack() as servers:
 
@@ -301,7 +301,7 @@ class TestWrong:
 
     @pytest.mark.parametrize("kind", BODIES)
     def test_a_ksqldb_that_says_nonsense_is_a_sentence(self, kind: str, broker: EmbeddedBroker) -> None:
-        from srfix.fixtures.registry import FixtureRegistry
+        from srfix.fixtures.registry.http.server import FixtureRegistry
 
         with FixtureRegistry() as registry:
             for status in (b"200 OK", b"400 \x1b]0;x\x07"):
@@ -317,7 +317,7 @@ class TestWrong:
     def test_a_saved_answer_of_ksqldb_is_read_with_the_same_care(
         self, kind: str, broker: EmbeddedBroker, tmp_path: Path
     ) -> None:
-        from srfix.fixtures.registry import FixtureRegistry
+        from srfix.fixtures.registry.http.server import FixtureRegistry
 
         (tmp_path / "k").write_bytes(BODIES[kind])
         with FixtureRegistry() as registry:

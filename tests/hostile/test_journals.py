@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.registry import Fault, FixtureRegistry
+from srfix.fixtures.registry.http.intercept import Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import Parts, registry_like, staged_parts, wait_for
 from tests.hostile.attack import Done, attack, judge
 from tests.hostile.worlds import signed, tree

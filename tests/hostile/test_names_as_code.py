@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.registry import Answer, Fault
+from srfix.fixtures.registry.http.intercept import Answer, Fault
 from tests.hostile.attack import judge
 from tests.hostile.worlds import INTERNAL, USER, World, printed_commands, tree, user, world
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.registry import Answer, Fault
+from srfix.fixtures.registry.http.intercept import Answer, Fault
 from tests.hostile.attack import Done, judge
 from tests.hostile.worlds import World, avro_string, frame, long, user, world
 

@@ -13,8 +13,10 @@ from typing import Any, Final
 
 import pytest
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
-from srfix.fixtures.registry import FixtureRegistry, store
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry import governed
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.hostile.attack import Done, attack
 
 __all__ = [
@@ -136,7 +138,7 @@ def world(*, any_subject: bool = False) -> Iterator[World]:
     and others do not."""
     with pytest.MonkeyPatch.context() as patch, EmbeddedBroker() as broker, FixtureRegistry() as registry:
         if any_subject:
-            patch.setattr(store, "checked_subject", lambda subject, **_: subject)
+            patch.setattr(governed, "checked_subject", lambda subject, **_: subject)
         yield World(broker=broker, registry=registry)
 
 

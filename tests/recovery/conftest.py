@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.registry import RegistryClient, RetryPolicy
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.retry import RetryPolicy
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 
 

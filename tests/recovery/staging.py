@@ -7,12 +7,14 @@ from contextlib import contextmanager
 
 import pytest
 
-from srfix.recovery.actions import Action, Register, RestoreCompatibility, SetCompatibility, SoftDelete
-from srfix.recovery.journal import Journal
-from srfix.recovery.plan_file import Plan, PlannedFinding
-from srfix.recovery.subject_state import read_subject_state
-from srfix.serde.registry import RegistryClient, Schema
-from srfix.serde.subjects import ChangelogSubject, Role, Subject, Topic, subject_for
+from srfix.recovery.actions.actions import Action, Register, RestoreCompatibility, SetCompatibility, SoftDelete
+from srfix.recovery.facts.subject_state import read_subject_state
+from srfix.recovery.repair.journal import Journal
+from srfix.recovery.repair.plan_file import Plan, PlannedFinding
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.models import Schema
+from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
+from srfix.serde.subjects.strategies import ChangelogSubject
 from srfix.serde.wire import SchemaId
 
 APPLICATION = "shop"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import Answer, Fault
-from srfix.recovery.actions import Register
-from srfix.recovery.survey import ask_membership
-from srfix.serde.errors import PlanError
+from srfix.fixtures.registry.http.intercept import Answer, Fault
+from srfix.recovery.actions.actions import Register
+from srfix.recovery.errors import PlanError
+from srfix.recovery.facts.survey import ask_membership
 from srfix.serde.registry.models import Schema, SchemaReference
 from srfix.serde.wire import SchemaId
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R

@@ -21,7 +21,7 @@ from srfix.recovery.findings import (
     diagnosis_document,
 )
 from srfix.serde.registry.models import Json
-from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from srfix.recovery.errors import PlanError
+from srfix.recovery.explain.stack_trace import read
+from srfix.recovery.facts.subject_state import subject_state_from
 from srfix.recovery.findings import Severity
-from srfix.recovery.plan_file import plan_digest, plan_document, plan_from
-from srfix.recovery.scan import scan_topic
-from srfix.recovery.stack_trace import read
-from srfix.recovery.subject_state import subject_state_from
-from srfix.recovery.verify_events import Problem
-from srfix.serde.errors import PlanError
-from srfix.serde.registry import RegistryClient
+from srfix.recovery.inspect.scan import scan_topic
+from srfix.recovery.repair.plan_file import plan_digest, plan_document, plan_from
+from srfix.recovery.repair.verify.events import Problem
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Json
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R, plan_of
 from tests.recovery.world import World, value, world_of

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.internal_topics import (
-    Kind,
+    InternalTopicKind,
     application_prefixes,
     automatic_store_source,
     is_internal,
@@ -16,7 +16,7 @@ from srfix.recovery.internal_topics import (
     recognise,
     record_name_subject,
 )
-from srfix.serde.subjects import Role, changelog_topic, subject_for
+from srfix.serde.subjects.names import Role, changelog_topic, subject_for
 
 LEGAL = "abzAZ019._-"
 names = st.text(LEGAL, min_size=1, max_size=30)
@@ -34,7 +34,7 @@ class TestParse:
         assert parsed is not None
         assert (parsed.topic, parsed.kind, parsed.application, parsed.store, parsed.name) == (
             topic,
-            Kind.CHANGELOG,
+            InternalTopicKind.CHANGELOG,
             application,
             store,
             store,
@@ -45,14 +45,14 @@ class TestParse:
         name=names,
         form=st.sampled_from(
             [
-                ("-repartition", Kind.REPARTITION),
-                ("-subscription-registration-topic", Kind.SUBSCRIPTION_REGISTRATION),
-                ("-subscription-response-topic", Kind.SUBSCRIPTION_RESPONSE),
+                ("-repartition", InternalTopicKind.REPARTITION),
+                ("-subscription-registration-topic", InternalTopicKind.SUBSCRIPTION_REGISTRATION),
+                ("-subscription-response-topic", InternalTopicKind.SUBSCRIPTION_RESPONSE),
             ]
         ),
     )
     def test_the_other_kinds_have_a_name_and_no_store(
-        self, application: str, name: str, form: tuple[str, Kind]
+        self, application: str, name: str, form: tuple[str, InternalTopicKind]
     ) -> None:
         suffix, kind = form
         parsed = parse(f"{application}-{name}{suffix}", application=application)
@@ -75,7 +75,7 @@ class TestParse:
     def test_a_pseudo_topic_is_a_registration_topic_with_a_suffix(self, registration: str, suffix: str) -> None:
         parsed = parse(f"shop-{registration}{suffix}", application="shop")
         assert parsed is not None
-        assert (parsed.kind, parsed.store) == (Kind.PSEUDO, None)
+        assert (parsed.kind, parsed.store) == (InternalTopicKind.PSEUDO, None)
 
     @pytest.mark.parametrize(
         "topic",
@@ -115,7 +115,7 @@ class TestRecognise:
 
     @given(application=names, store=names)
     def test_every_changelog_is_recognised_without_knowing_the_application(self, application: str, store: str) -> None:
-        assert recognise(changelog_topic(application, store)) is Kind.CHANGELOG
+        assert recognise(changelog_topic(application, store)) is InternalTopicKind.CHANGELOG
 
     @pytest.mark.parametrize("topic", ["users", "db-users", "users-changelog", "-changelog", "a-b-changelogs", ""])
     def test_an_ordinary_topic_is_not_recognised(self, topic: str) -> None:
@@ -183,32 +183,24 @@ class TestAutomaticStoreSource:
 
 class TestKsqldbQuery:
     @pytest.mark.parametrize(
-        ("name", "service_id", "query_id", "is_transient"),
+        ("name", "query_id", "is_transient"),
         [
-            (QUERY, "default_", "CSAS_J_0", False),
-            ("_confluent-ksql-pksqlc-k8m02query_CTAS_T_5", "pksqlc-k8m02", "CTAS_T_5", False),
-            ("_confluent-ksql-my_query_svc_query_INSERTQUERY_7", "my_query_svc_", "INSERTQUERY_7", False),
-            ("_confluent-ksql-default_query_MY_OWN", "default_", "MY_OWN", False),
+            (QUERY, "CSAS_J_0", False),
+            ("_confluent-ksql-pksqlc-k8m02query_CTAS_T_5", "CTAS_T_5", False),
+            ("_confluent-ksql-my_query_svc_query_INSERTQUERY_7", "INSERTQUERY_7", False),
+            ("_confluent-ksql-default_query_MY_OWN", "MY_OWN", False),
             (
                 "_confluent-ksql-default_transient_transient_S_42_1600000000",
-                "default_",
                 "transient_S_42_1600000000",
                 True,
             ),
-            ("_confluent-ksql-default_transient_7452_1590000000", "default_", "7452_1590000000", True),
+            ("_confluent-ksql-default_transient_7452_1590000000", "7452_1590000000", True),
         ],
     )
-    def test_an_application_id_is_taken_apart(
-        self, name: str, service_id: str, query_id: str, is_transient: bool
-    ) -> None:
+    def test_an_application_id_is_taken_apart(self, name: str, query_id: str, is_transient: bool) -> None:
         query = ksqldb_query(name)
         assert query is not None
-        assert (query.application, query.service_id, query.query_id, query.is_transient) == (
-            name,
-            service_id,
-            query_id,
-            is_transient,
-        )
+        assert (query.application, query.query_id, query.is_transient) == (name, query_id, is_transient)
 
     def test_it_ends_before_the_store_in_a_topic(self) -> None:
         query = ksqldb_query(f"{QUERY}-KafkaTopic_Right-Reduce-changelog")

@@ -11,15 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.recovery.apply import AlreadyApplied, apply_plan
-from srfix.recovery.diagnosis import Examination
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.errors import PlanError
 from srfix.recovery.findings import Finding, Severity
-from srfix.recovery.plan import make_plan
-from srfix.recovery.plan_file import Plan
-from srfix.recovery.rollback import roll_back
-from srfix.recovery.verify import Confirmed, Event, Problem, verify
-from srfix.serde.errors import PlanError, SrfixError, UsageError
+from srfix.recovery.repair.apply import AlreadyApplied, apply_plan
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.planning.plan import make_plan
+from srfix.recovery.repair.rollback import roll_back
+from srfix.recovery.repair.verify.events import Confirmed, Event, Problem
+from srfix.recovery.repair.verify.verify import verify
+from srfix.serde.errors import SrfixError, UsageError
 from tests.recovery.worlds.cases import (
     CLICK,
     KEY,
@@ -85,7 +87,7 @@ def of(examination: Examination, code: str) -> list[Finding]:
 def planned(staged: StagedWorld) -> Plan:
     with staged.client() as client:
         survey = staged.survey(client)
-        return make_plan(staged.examine(survey), survey, created_at=clock(), srfix_version="0")
+        return make_plan(staged.examine(survey), survey, clock=clock)
 
 
 def applied(staged: StagedWorld, plan: Plan, journal: Path) -> None:

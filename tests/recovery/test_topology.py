@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,18 +10,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from srfix.recovery.errors import TopologyError
 from srfix.recovery.topology import (
     Node,
     Processor,
     Sink,
-    Source,
+    SourceNode,
     Subtopology,
     Topology,
     parse_topologies,
-    print_topology,
 )
-from srfix.serde.errors import TopologyError
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 REAL = sorted((Path(__file__).parent / "state/data").glob("*/topology.txt"))
 TEXT = """\
@@ -38,11 +38,11 @@ node_names = st.from_regex(r"[A-Za-z0-9._-]{1,12}", fullmatch=True).filter(lambd
 """What `Named.validate` allows."""
 several = st.lists(node_names, max_size=3).map(tuple)
 sources = st.builds(
-    Source,
+    SourceNode,
     name=node_names,
     topics=st.lists(node_names.map(Topic), min_size=1, max_size=3).map(tuple),
     successors=several,
-) | st.builds(Source, name=node_names, topics=st.just(()), pattern=st.just("users.*|[a-z]+"), successors=several)
+) | st.builds(SourceNode, name=node_names, topics=st.just(()), pattern=st.just("users.*|[a-z]+"), successors=several)
 processors = st.builds(Processor, name=node_names, stores=several, successors=several, predecessors=several)
 sinks = st.builds(Sink, name=node_names, topic=node_names, is_dynamic=st.booleans(), predecessors=several)
 subtopologies = st.builds(
@@ -57,6 +57,36 @@ topologies = st.builds(
     name=st.none() | st.from_regex(r"[A-Z0-9_]{1,9}", fullmatch=True),
 )
 """Any printed topology, well-formed as a graph or not."""
+
+
+def print_topology(topology: Topology) -> str:
+    """The text that `Topology.describe()` of Kafka Streams 2.0 and later prints."""
+    head = "Topologies:\n " if topology.name is None else f"Topology: {topology.name}:\n "
+    return head + "".join(map(_print_subtopology, topology.subtopologies))
+
+
+def _print_subtopology(part: Subtopology) -> str:
+    suffix = " for global store (will not generate tasks)" if part.is_global else ""
+    nodes = "".join(f"    {line}\n" for node in part.nodes for line in _lines(node))
+    return f"  Sub-topology: {part.number}{suffix}\n{nodes}" + ("" if part.is_global else "\n")
+
+
+def _lines(node: Node) -> Iterator[str]:
+    match node:
+        case SourceNode():
+            yield f"Source: {node.name} (topics: {node.pattern or '[' + ', '.join(node.topics) + ']'})"
+            yield f"  --> {_names(node.successors)}"
+        case Processor():
+            yield f"Processor: {node.name} (stores: [{', '.join(node.stores)}])"
+            yield f"  --> {_names(node.successors)}"
+            yield f"  <-- {_names(node.predecessors)}"
+        case Sink():
+            yield f"Sink: {node.name} ({'extractor class' if node.is_dynamic else 'topic'}: {node.topic})"
+            yield f"  <-- {_names(node.predecessors)}"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "none"
 
 
 def only(text: str) -> Topology:
@@ -113,12 +143,12 @@ class TestParseTopologies:
 
     def test_topics_stand_without_brackets_in_1_x(self) -> None:
         assert nodes("    Source: S (topics: a, b)\n      --> none\n") == (
-            Source(name="S", topics=(Topic("a"), Topic("b"))),
+            SourceNode(name="S", topics=(Topic("a"), Topic("b"))),
         )
 
     def test_a_pattern_is_no_topic(self) -> None:
         assert nodes("    Source: S (topics: users-.*)\n      --> P\n") == (
-            Source(name="S", topics=(), pattern="users-.*", successors=("P",)),
+            SourceNode(name="S", topics=(), pattern="users-.*", successors=("P",)),
         )
 
     def test_a_sink_may_choose_its_topic(self) -> None:

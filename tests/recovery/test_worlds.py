@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.recovery.worlds.generated import worlds
 from tests.recovery.worlds.judging import PROPERTIES, is_a_trap, judge
 from tests.recovery.worlds.smallest import smallest

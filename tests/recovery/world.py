@@ -10,26 +10,28 @@ from typing import Literal
 
 import pytest
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.recovery.apply import apply_plan
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.census.interface import CensusEngine
 from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
-from srfix.recovery.cluster import Cluster, GroupListing
-from srfix.recovery.diagnosis import Examination, diagnose
+from srfix.recovery.checks.interface import Width
+from srfix.recovery.cluster.cluster import Cluster, GroupListing
+from srfix.recovery.diagnosis.diagnose import Examination, diagnose
+from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding
-from srfix.recovery.plan import make_plan
-from srfix.recovery.plan_file import Plan
-from srfix.recovery.repairs import Keep
-from srfix.recovery.rollback import Event as RollbackEvent
-from srfix.recovery.rollback import roll_back
-from srfix.recovery.survey import Survey
-from srfix.recovery.verify import Event as VerifyEvent
-from srfix.recovery.verify import verify
-from srfix.recovery.wanted import Width
-from srfix.serde.registry import RegistryClient, RetryPolicy
-from srfix.serde.subjects import Topic
+from srfix.recovery.repair.apply import apply_plan
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.planning.plan import make_plan
+from srfix.recovery.repair.planning.repairs import Keep
+from srfix.recovery.repair.rollback import Event as RollbackEvent
+from srfix.recovery.repair.rollback import roll_back
+from srfix.recovery.repair.verify.events import Event as VerifyEvent
+from srfix.recovery.repair.verify.verify import verify
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.subjects.names import Topic
 from srfix.serde.wire import frame_id
 
 ONE_LONG = b"\x02"
@@ -161,8 +163,7 @@ class World:
             exact_ids=exact_ids,
             also=also,
             said=said(survey, reader, streams_version),
-            created_at=clock(),
-            srfix_version="0",
+            clock=clock,
         )
         written_to = {action.subject for action in plan.actions}
         assert written_to <= {finding.subject for finding in plan.findings}

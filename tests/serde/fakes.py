@@ -8,7 +8,7 @@ from typing import Literal
 from srfix.serde.errors import RegistryError
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 URL = "http://registry.test"

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tests.serde.spark.jvm_plans import Json
+from tests.serde.spark.jvm.plans import Json
 
 __all__ = ["COLUMNS", "REFUSED", "WRITERS", "Written", "body", "cases", "expected", "ksqldb_expected"]
 

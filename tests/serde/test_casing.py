@@ -45,7 +45,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.casing import CaseRule, declared_name, match_fields, match_keys, placements
+from srfix.serde.casing import (
+    CaseRule,
+    declared_name,
+    is_among,
+    is_same,
+    match_fields,
+    match_keys,
+    placements,
+    upper_camel,
+)
 from srfix.serde.errors import AmbiguousFieldError
 from tests.strategies import names
 
@@ -178,3 +187,20 @@ class TestMatchKeys:
 class TestDeclaredName:
     def test_an_unquoted_identifier_is_upper_case(self) -> None:
         assert declared_name("caseField") == "CASEFIELD"
+
+
+class TestNames:
+    @pytest.mark.parametrize(("one", "other"), [("policy", "Policy"), ("ß", "SS"), ("", "")])
+    def test_names_are_the_same_whatever_their_letters(self, one: str, other: str) -> None:
+        assert is_same(one, other)
+        assert is_among(one, ("x", other))
+
+    def test_other_names_are_not(self) -> None:
+        assert not is_same("policy", "policies")
+        assert not is_among("policy", ())
+
+    @pytest.mark.parametrize(
+        ("name", "expected"), [("MY_TABLE", "MyTable"), ("t", "T"), ("A__B_", "AB"), ("ÄB_éC", "ÄBéc")]
+    )
+    def test_upper_camel_changes_letters_of_ascii_alone(self, name: str, expected: str) -> None:
+        assert upper_camel(name) == expected.replace("ÄB", "Äb")

@@ -14,18 +14,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.arrow import from_arrow
-from srfix.serde.columns import parse_columns
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.arrow.encode import from_arrow
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import EncodeError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext, Serializer
-from srfix.serde.registry import RegistryClient
-from srfix.serde.resolve import ById
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer
-from srfix.serde.spark import plan_read, plan_write
-from tests.serde.spark.jvm_plans import logical, record
+from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.write.plan import plan_write
+from tests.serde.spark.jvm.plans import logical, record
 
 COLUMNS: Final = parse_columns("A TIMESTAMP, T TIME, L ARRAY<TIMESTAMP>")
 AT: Final = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999, datetime.UTC)

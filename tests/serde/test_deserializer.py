@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, parse_columns
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import (
     AvroDeserializer,
     JsonDeserializer,
@@ -39,10 +40,11 @@ from srfix.serde.errors import (
     UsageError,
 )
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Schema, SchemaReference
-from srfix.serde.resolve import ById, ResolvedSchema, UnderOneSubject
-from srfix.serde.subjects import Role
+from srfix.serde.resolve.policies import ById, UnderOneSubject
+from srfix.serde.resolve.resolved import ResolvedSchema
+from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import Window, WindowedKey, WindowKind
 from srfix.serde.wire import frame_guid, frame_id
 from tests.serde.fakes import MemoryRegistry

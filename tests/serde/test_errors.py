@@ -10,9 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
+import srfix.serde
+from srfix.recovery import errors as recovery_errors
 from srfix.serde import errors
 from srfix.serde.errors import RegistryError, SrfixError
-from srfix.serde.registry import (
+from srfix.serde.registry.errors import (
     ERRORS_BY_CODE,
     RegistryAnswerError,
     RegistryProtocolError,
@@ -34,9 +36,13 @@ KINDS = sorted(set(tree()), key=lambda kind: (kind.__module__, kind.__qualname__
 
 
 class TestTree:
-    def test_every_error_of_the_errors_module_is_exported(self) -> None:
+    def test_the_front_door_shows_every_error_of_the_errors_module(self) -> None:
         defined = {kind.__name__ for kind in KINDS if kind.__module__ == errors.__name__}
-        assert defined == set(errors.__all__)
+        assert defined == {name for name in dir(srfix.serde) if name.endswith("Error") and name != "OnError"}
+
+    def test_the_errors_of_recovery_stand_in_its_errors_module(self) -> None:
+        of_recovery = {kind.__module__ for kind in KINDS if kind.__module__.startswith("srfix.recovery.")}
+        assert of_recovery == {recovery_errors.__name__}
 
     @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
     def test_every_error_ends_in_error_and_says_what_it_means(self, kind: type[SrfixError]) -> None:

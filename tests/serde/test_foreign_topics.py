@@ -13,12 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.arrow import to_arrow
-from srfix.serde.batches import BadRow, deserialize_many
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.arrow.decode import to_arrow
+from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import BadRow
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
-from srfix.serde.spark._worker import PlanDecoder
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.spark.worker.decode import PlanDecoder
 from tests.serde.foreign.checking import NUMBERS, SEED, Got, Planned, differences, drawn, planned, told
 from tests.serde.foreign.topics import ColumnAst
 

@@ -21,19 +21,19 @@ from typing import Protocol
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.ksqldb.client import KsqldbClient
 from srfix.serde.bounds import UnknownIdBounds
-from srfix.serde.columns import parse_columns
-from srfix.serde.confluent import AvroSerializer as DropIn
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.confluent.avro import AvroSerializer as DropIn
 from srfix.serde.forking import ForkLock, PerProcess
-from srfix.serde.formats._json_budget import Shapes
+from srfix.serde.formats.json.budget import Shapes
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
-from srfix.serde.registry._unknown_ids import UnknownIds
-from srfix.serde.resolve import ById
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.unknown_ids import UnknownIds
+from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from tests.serde.confluent import peers
 from tests.serde.fakes import MemoryRegistry
 
@@ -49,11 +49,15 @@ BARE = {
     "PriorityQueue", "allocate_lock",
 }  # fmt: skip
 """Calls that make what a forked child cannot use."""
-ON_THE_DRIVER = {("serde/srfix/serde/spark/progress.py", "watch_jobs"), ("serde/srfix/serde/spark/_asked.py", "Asked")}
+ON_THE_DRIVER = {
+    ("serde/srfix/serde/spark/watching.py", "watch_jobs"),
+    ("serde/srfix/serde/spark/read/plan_registry.py", "Asked"),
+}
 """A bar in a notebook, and what asks for a plan: each ends with the call that made it, whose thread is gone in a child."""
 CONNECTIONS = {
     "Session",
     "BoundedSession",
+    "RegistrySession",
     "Client",
     "AsyncClient",
     "HTTPConnection",
@@ -64,16 +68,16 @@ CONNECTIONS = {
 
 
 def calls(names: set[str]) -> Iterator[tuple[str, str]]:
-    """File and class of every call of one of these names."""
+    """File and class of every call of one of these names, and of every call that is given one to call."""
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             where = str(path.relative_to(ROOT))
             for holder in ast.parse(path.read_text()).body:
                 for node in ast.walk(holder):
-                    called = node.func if isinstance(node, ast.Call) else None
-                    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
-                    if name in names:
-                        yield where, getattr(holder, "name", "")
+                    for called in (node.func, *node.args) if isinstance(node, ast.Call) else ():
+                        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
+                        if name in names:
+                            yield where, getattr(holder, "name", "")
 
 
 class Scene(Protocol):
@@ -178,18 +182,18 @@ class Shaping:
 
 
 SCENES: dict[tuple[str, str], Callable[[], Scene]] = {
-    ("serde/srfix/serde/resolve.py", "_Remembered"): Resolving,
-    ("serde/srfix/serde/_schema_choices.py", "OwnSchema"): Serializing,
-    ("serde/srfix/serde/confluent/_serializer.py", "ConfluentSerializer"): DroppingIn,
-    ("serde/srfix/serde/registry/_transport.py", "Transport"): Asking,
-    ("serde/srfix/serde/registry/_unknown_ids.py", "UnknownIds"): Forgetting,
-    ("serde/srfix/serde/formats/_json_budget.py", "Shapes"): Shaping,
+    ("serde/srfix/serde/resolve/policies.py", "_Remembered"): Resolving,
+    ("serde/srfix/serde/serdes/schema_choices.py", "OwnSchema"): Serializing,
+    ("serde/srfix/serde/confluent/serializer.py", "ConfluentSerializer"): DroppingIn,
+    ("serde/srfix/serde/registry/http/transport.py", "Transport"): Asking,
+    ("serde/srfix/serde/registry/unknown_ids.py", "UnknownIds"): Forgetting,
+    ("serde/srfix/serde/formats/json/budget.py", "Shapes"): Shaping,
 }
 """Where a lock is made → its scene."""
 
 SESSIONS = {
-    ("serde/srfix/serde/registry/_transport.py", "Transport"): "RegistryClient",
-    ("recovery/srfix/recovery/ksqldb/client.py", "_open"): "KsqldbClient",
+    ("serde/srfix/serde/registry/http/transport.py", "Transport"): "RegistryClient",
+    ("recovery/srfix/recovery/ksqldb/client.py", "KsqldbClient"): "KsqldbClient",
 }
 """Where connections are made → the client of `TestConnections` that makes them."""
 

@@ -7,20 +7,23 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.batches import BadRow, Reason, deserialize_many
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import BadRow, Reason
 from srfix.serde.confluent.avro import AvroDeserializer as DropInDeserializer
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import ImpossibleSchemaIdError, UsageError
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient, RetryPolicy
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import AddressNotFoundError, SchemaNotFoundError
+from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.registry.models import Schema
-from srfix.serde.resolve import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark._worker import RememberedRefusals
-from srfix.serde.spark.plan import plan_read
-from srfix.serde.subjects import ChangelogSubject, Role, TopicSubject
+from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.worker.decode import RememberedRefusals
+from srfix.serde.subjects.names import Role
+from srfix.serde.subjects.strategies import ChangelogSubject, TopicSubject
 from srfix.serde.wire import frame_id
 
 TEXT = '{"type":"record","name":"R","fields":[{"name":"A","type":"long"}]}'

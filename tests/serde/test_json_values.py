@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.columns import Columns
+from srfix.serde.columns.types import Columns
 from srfix.serde.interface import Value
 from srfix.serde.json_values import from_json, to_json
 from tests.strategies import columns_and_row

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.arrow import to_arrow
+from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.value_wise import ValueWise
-from srfix.serde.batches import BadRow, Reason, deserialize_many
+from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import BadRow, Reason
 from srfix.serde.casing import CaseRule
 from srfix.serde.interface import SerdeContext
-from srfix.serde.spark.plan import ReadPlan
+from srfix.serde.spark.read.plan import ReadPlan
 from tests.serde.logical_types import REFUSED, Written, body, cases, expected, ksqldb_expected
-from tests.serde.spark.jvm_plans import Json, logical, plan_of, record
+from tests.serde.spark.jvm.plans import Json, logical, plan_of, record
 
 Value = int | bytes | str
 Engine = Callable[[ReadPlan, list[bytes]], list[object]]

@@ -21,12 +21,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.arrow import to_arrow
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.value_wise import ValueWise
-from srfix.serde.batches import BadRow, Reason, deserialize_many
+from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import BadRow, Reason
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer, JsonSchemaDeserializer, KafkaDeserializer
 from srfix.serde.errors import (
     ColumnError,
@@ -38,12 +39,12 @@ from srfix.serde.errors import (
 )
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
-from srfix.serde.resolve import ById
-from srfix.serde.spark import plan_read
-from srfix.serde.spark._jvm_read import jvm_read
-from srfix.serde.spark._worker import PlanDecoder
-from srfix.serde.subjects import Role
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.resolve.policies import ById
+from srfix.serde.spark.jvm.read import jvm_read
+from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.worker.decode import PlanDecoder
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
 from tests.serde.fakes import MemoryRegistry
 

@@ -13,25 +13,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.recovery.cluster import RawRecord
-from srfix.recovery.decoding import RecordDecoder, record_document, shown
-from srfix.serde._batch_rows import chunks_of_rows
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.facts.decoding import RecordDecoder, record_document, shown
 from srfix.serde.arrow.decode import BatchEngine, RowWise, to_arrow
 from srfix.serde.arrow.value_wise import ValueWise
-from srfix.serde.batches import BadRow, Reason, deserialize_many
+from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import BadRow, Reason, chunks_of_rows
 from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds, remember
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer
 from srfix.serde.errors import PayloadBoundError
-from srfix.serde.formats._json_decode import _Readers
+from srfix.serde.formats.json.decode import _Readers
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.json_values import to_json
-from srfix.serde.resolve import ById
-from srfix.serde.spark._worker import PlanDecoder
-from srfix.serde.spark.plan import ReadPlan
-from srfix.serde.subjects import Role
+from srfix.serde.resolve.policies import ById
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.worker.decode import PlanDecoder
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
 from tests.serde.fakes import MemoryRegistry
 

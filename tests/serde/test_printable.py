@@ -10,10 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from srfix.serde import bounds
 from srfix.serde.errors import SchemaError, SrfixError
-from srfix.serde.printable import bounded, foreign, is_printable, message, one_line, printable, printable_json
-from srfix.serde.registry import RegistryAnswerError, RegistryProtocolError, RegistryUnreachableError
+from srfix.serde.printable import MESSAGE, bounded, foreign, is_printable, message, one_line, printable, printable_json
+from srfix.serde.registry.errors import RegistryAnswerError, RegistryProtocolError, RegistryUnreachableError
 
 HOSTILE = (
     "\x1b[2J",  # clears the screen
@@ -87,8 +86,8 @@ class TestBounds:
         text = message(whole)
         assert text.startswith("The subject xxx")
         assert text.endswith("xxx is wrong. Check its name.")
-        assert f"... ({len(whole) - bounds.MESSAGE:,} more characters) ..." in text
-        assert len(text) < bounds.MESSAGE + 100
+        assert f"... ({len(whole) - MESSAGE:,} more characters) ..." in text
+        assert len(text) < MESSAGE + 100
 
     @pytest.mark.parametrize("at", [10_500, 10_650, 15_000])
     def test_no_command_is_cut_in_two(self, at: int) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from srfix.serde.properties.registry import _KNOWN
 from srfix.serde.property_names import is_known, shown
-from srfix.serde.registry_properties import _KNOWN
 from tests.cli.kept_demo import srfix
 
 

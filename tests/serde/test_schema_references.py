@@ -8,14 +8,15 @@ import json
 import fastavro
 import pytest
 
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import ResolveError
-from srfix.serde.formats.avro import columns_from_avro
+from srfix.serde.formats.avro.infer import columns_from_avro
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.models import Schema, SchemaReference
-from srfix.serde.resolve import ById, DualSubject, Resolver, UnderOneSubject
-from srfix.serde.subjects import FixedSubject, Role, TopicSubject
+from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.subjects.names import Role
+from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 from srfix.serde.wire import frame_id
 from tests.serde.fakes import MemoryRegistry
 

@@ -26,22 +26,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.arrow import to_arrow
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
-from srfix.serde.deserializer import AvroDeserializer, ReaderSchema, SchemaDeserializer
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
 from srfix.serde.errors import ColumnError, NothingFedError, SchemaError, UsageError
-from srfix.serde.formats._avro_resolution import resolved_root
-from srfix.serde.formats._avro_schema import load
+from srfix.serde.formats.avro.read.resolution import ReaderSchema, resolved_root
+from srfix.serde.formats.avro.schema import load
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
-from srfix.serde.resolve import ById
-from srfix.serde.spark import NEWEST, ReadPlan, plan_read
-from srfix.serde.spark._jvm_read import jvm_read
-from srfix.serde.spark._worker import PlanDecoder
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.resolve.policies import ById
+from srfix.serde.spark.jvm.read import jvm_read
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.planning import NEWEST, plan_read
+from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
 from tests.serde.fakes import MemoryRegistry
 

@@ -12,9 +12,11 @@ from uuid import UUID
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, parse_columns
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.columns.types import Columns
+from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import (
     ColumnError,
@@ -25,13 +27,12 @@ from srfix.serde.errors import (
     SubjectVersionError,
     UsageError,
 )
-from srfix.serde.formats.avro import internal_schema
-from srfix.serde.generations import Generation, WrittenBy
+from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import SerdeContext, Serializer
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import IncompatibleSchemaError
 from srfix.serde.registry.models import Schema, SchemaReference
-from srfix.serde.resolve import ById, UnderOneSubject
+from srfix.serde.resolve.policies import ById, UnderOneSubject
 from srfix.serde.serializer import (
     AvroSerializer,
     JsonSchemaSerializer,
@@ -39,12 +40,12 @@ from srfix.serde.serializer import (
     KafkaSerializer,
     WindowedSerializer,
 )
-from srfix.serde.subjects import (
+from srfix.serde.subjects.names import Role
+from srfix.serde.subjects.strategies import (
     ApartFromTopicSubject,
     ChangelogSubject,
     FixedSubject,
     RecordSubject,
-    Role,
     TemplateSubject,
     TopicRecordSubject,
     TopicSubject,
@@ -524,7 +525,7 @@ class TestSchemasThatExist:
 
     def test_one_thing_to_write_under_is_needed_and_one_is_enough(self, client: RegistryClient) -> None:
         with pytest.raises(
-            UsageError, match=r"^There is nothing to tell the schema: give columns, or the schema_id or"
+            UsageError, match=r"^No schema was named: pass columns, schema_id or version, or use for_schema\.$"
         ):
             AvroSerializer(client)
         with pytest.raises(

@@ -16,7 +16,7 @@ from srfix.serde.errors import (
     UnknownMagicByteError,
     WireError,
 )
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing
 
 GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")

@@ -17,18 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import (
-    Array,
-    Column,
-    Columns,
-    ColumnType,
-    Decimal,
-    Map,
-    ScalarType,
-    Struct,
-    columns_from_avro,
-)
+from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.errors import ColumnError
+from srfix.serde.formats.avro.infer import columns_from_avro
 from tests.serde.fuzz.mutations import BINARY, mutated, varint
 
 __all__ = ["Topic", "avro_topics"]

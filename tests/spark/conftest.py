@@ -17,12 +17,13 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.jars import fetch, spark_jars
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.fetching import fetch
+from srfix.fixtures.jars import spark_jars
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import EngineRefusedError
+from srfix.serde.spark.avro_limits import with_avro_limits
 from srfix.serde.spark.releases import ABILITIES
-from srfix.serde.spark.session import with_avro_limits
 
 RELEASE: Final = ".".join(pyspark.__version__.split(".")[:2])
 """PySpark's release line, as in `srfix.serde.spark.packages.RELEASES`."""

@@ -23,10 +23,15 @@ from pyspark.sql import functions as F
 
 from srfix.recovery.census.interface import CensusRequest
 from srfix.recovery.census.spark import SparkCensus
-from srfix.serde.registry import RegistryClient
-from srfix.serde.resolve import DualSubject, UnderOneSubject
-from srfix.serde.spark import bad_rows, good_rows, plan_read, plan_write, read_topic, start_session, write_topic
-from srfix.serde.subjects import ChangelogSubject, Role, Topic, TopicSubject
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.resolve.policies import DualSubject, UnderOneSubject
+from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.reading import bad_rows, good_rows, read_topic
+from srfix.serde.spark.session.session import start_session
+from srfix.serde.spark.write.plan import plan_write
+from srfix.serde.spark.writing import write_topic
+from srfix.serde.subjects.names import Role, Topic
+from srfix.serde.subjects.strategies import ChangelogSubject, TopicSubject
 
 bootstrap_servers = os.environ["SRFIX_BOOTSTRAP_SERVERS"]
 registry = RegistryClient(os.environ["SRFIX_REGISTRY"])

@@ -8,9 +8,9 @@ from typing import cast
 
 import fastavro
 
-from srfix.serde.columns import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.wire import frame_id
-from tests.serde.spark.jvm_plans import Json, array, entries, enum, fixed, logical, record
+from tests.serde.spark.jvm.plans import Json, array, entries, enum, fixed, logical, record
 
 __all__ = ["Writers", "payload_of"]
 

@@ -9,15 +9,16 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.columns import parse_columns
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark import ReadPlan, plan_read
 from srfix.serde.spark.interface import Engine
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.releases import lacks_arrow
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing
 
 __all__ = [

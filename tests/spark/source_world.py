@@ -9,14 +9,14 @@ from uuid import uuid4
 
 from confluent_kafka import Producer
 
-from srfix.fixtures.broker import ProducedRecord
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.columns import parse_columns
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.subjects import RecordSubject
+from srfix.serde.subjects.strategies import RecordSubject
 
 __all__ = ["COLUMNS", "LOWER", "Topic"]
 

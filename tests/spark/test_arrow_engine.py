@@ -13,17 +13,19 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.columns import parse_columns
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient, RetryPolicy
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer
-from srfix.serde.spark import ReadPlan, plan_read
 from srfix.serde.spark._pyspark.arrow import arrow_decoded
-from srfix.serde.spark._worker import PlanDecoder
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.releases import require_arrow
-from srfix.serde.subjects import Role
+from srfix.serde.spark.worker.decode import PlanDecoder
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing, frame_id
 
 USERS = SerdeContext("users")

@@ -11,13 +11,15 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from srfix.fixtures.jars import fetch, spark_jars
+from srfix.fixtures.fetching import fetch
+from srfix.fixtures.jars import spark_jars
 from srfix.serde.errors import EngineRefusedError
-from srfix.serde.spark import choose_engine, from_registry
 from srfix.serde.spark._pyspark import limits
+from srfix.serde.spark.choosing import choose_engine
+from srfix.serde.spark.reading import from_registry
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.wire import frame_id
-from tests.serde.spark.jvm_plans import array, plan_of, record
+from tests.serde.spark.jvm.plans import array, plan_of, record
 from tests.spark.conftest import RELEASE
 from tests.spark.test_packages import lines_of
 
@@ -26,7 +28,7 @@ SCRIPT: Final = """
     import logging, os, sys
     from pyspark.sql import SparkSession
     from srfix.serde.spark import choose_engine, from_registry, start_session
-    from tests.serde.spark.jvm_plans import array, plan_of, record
+    from tests.serde.spark.jvm.plans import array, plan_of, record
 
     logging.basicConfig(level="WARNING", stream=sys.stdout, format="%(message).40s")
     config = {

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.releases import lacks_arrow
-from tests.serde.spark.jvm_plans import plan_of, record
+from tests.serde.spark.jvm.plans import plan_of, record
 
 
 class TestChooseEngine:

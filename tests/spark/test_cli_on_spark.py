@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
-from srfix.fixtures.broker import ProducedRecord
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.spark.releases import lacks_arrow
-from srfix.serde.subjects import Role, changelog_topic, subject_for
+from srfix.serde.subjects.names import Role, changelog_topic, subject_for
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import SRFIX, environment
 from tests.recovery.staging import W1, R

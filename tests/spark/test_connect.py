@@ -19,11 +19,12 @@ from typing import Final
 import pyspark
 import pytest
 
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.jars import fetch, spark_jars
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.fetching import fetch
+from srfix.fixtures.jars import spark_jars
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.spark.avro_limits import with_avro_limits
 from srfix.serde.spark.releases import lacks_arrow
-from srfix.serde.spark.session import with_avro_limits
 from tests.spark import connect_client
 from tests.spark.conftest import RELEASE
 

@@ -11,13 +11,14 @@ from uuid import uuid4
 
 import pytest
 
-from srfix.fixtures.broker._client import ProducedRecord
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.jars import DELTA, delta_jars, fetch, spark_jars
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.columns import parse_columns
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.fetching import fetch
+from srfix.fixtures.jars import DELTA, delta_jars, spark_jars
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.serializer import AvroSerializer
 from tests.spark.conftest import RELEASE
 from tests.spark.reading_world import LOWER

@@ -13,20 +13,21 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from srfix.serde.batches import BadRow, Reason, deserialize_many
+from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import BadRow, Reason
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import EngineRefusedError, ResolveError
 from srfix.serde.interface import SerdeContext
-from srfix.serde.spark._jvm_read import AFTER, jvm_read
 from srfix.serde.spark._pyspark.jvm import require_avro
 from srfix.serde.spark.interface import OnBadRow, PlannedRefusal
-from srfix.serde.spark.plan import ReadPlan
+from srfix.serde.spark.jvm.read import AFTER, jvm_read
+from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.reading import from_registry
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.wire import SchemaId, frame_id
 from tests.bench import spark_data
 from tests.bench.spark_by_hand import decode_with_from_avro
-from tests.serde.spark.jvm_plans import Json, array, entries, enum, logical, plan_of, planned, record
+from tests.serde.spark.jvm.plans import Json, array, entries, enum, logical, plan_of, planned, record
 from tests.spark.jvm_writers import Writers, payload_of
 from tests.spark.parity import jvm_decoded
 

@@ -9,11 +9,11 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from srfix.fixtures.broker import ProducedRecord
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ClusterError, UsageError
-from srfix.serde.spark import from_registry, read_stream, read_topic
+from srfix.serde.spark.reading import from_registry, read_stream, read_topic
 from tests.spark.reading_world import World, open_world
 
 

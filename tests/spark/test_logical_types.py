@@ -14,18 +14,22 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import to_avro
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.batches import Reason
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.batches.rows import Reason
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import print_columns
+from srfix.serde.columns.text import print_columns
 from srfix.serde.errors import ColumnError, EngineRefusedError
-from srfix.serde.registry import RegistryClient
-from srfix.serde.spark import NEWEST, ReadPlan, from_registry, plan_read, plan_write, to_registry
-from srfix.serde.spark._jvm_read import jvm_read
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.spark.interface import Engine
+from srfix.serde.spark.jvm.read import jvm_read
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.planning import NEWEST, plan_read
+from srfix.serde.spark.reading import from_registry
+from srfix.serde.spark.write.plan import plan_write
+from srfix.serde.spark.writing import to_registry
 from srfix.serde.wire import frame_id
 from tests.serde.logical_types import REFUSED, Written, body, cases, expected
-from tests.serde.spark.jvm_plans import Json, logical, plan_of, record
+from tests.serde.spark.jvm.plans import Json, logical, plan_of, record
 from tests.spark.conftest import RAISED
 from tests.spark.parity import Compared, Payloads, compare
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.registry import RegistryClient
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.registry.client import RegistryClient
 
 PNG = b"\x89PNG"
 

@@ -17,17 +17,19 @@ from hypothesis import Phase, given, settings
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.batches import Reason, reason_of
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.batches.rows import Reason, reason_of
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.errors import ColumnError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import SchemaReference
 from srfix.serde.serializer import JsonSchemaSerializer, JsonSerializer
-from srfix.serde.spark import NEWEST, ReadPlan, from_registry, plan_read
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.planning import NEWEST, plan_read
+from srfix.serde.spark.reading import from_registry
 from srfix.serde.spark.releases import require_arrow
 from srfix.serde.wire import frame_id
 from tests.bench import spark_data

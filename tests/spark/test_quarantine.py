@@ -13,16 +13,18 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from srfix.fixtures.broker._client import ProducedRecord
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ClusterError, ColumnError, UsageError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark import bad_rows, from_registry, plan_write, read_stream, replay, write_stream, write_topic
-from srfix.serde.spark.driver_errors import clear_errors
+from srfix.serde.spark.errors.driver_errors import clear_errors
 from srfix.serde.spark.progress import stream_progress_of
-from srfix.serde.subjects import Role
+from srfix.serde.spark.reading import bad_rows, from_registry, read_stream, replay
+from srfix.serde.spark.write.plan import plan_write
+from srfix.serde.spark.writing import write_stream, write_topic
+from srfix.serde.subjects.names import Role
 from tests.spark.reading_world import World, frame, open_world
 
 NEWER = '{"type":"record","name":"user","fields":[{"name":"ID","type":"long"},{"name":"NAME","type":"string"}]}'

@@ -11,18 +11,18 @@ import pytest
 from pyspark.sql import DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as F
 
-from srfix.fixtures.broker._client import ProducedRecord
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.batches import Reason
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.batches.rows import Reason
 from srfix.serde.errors import UsageError
-from srfix.serde.spark import bad_rows, from_registry, good_rows, read_stream, read_topic
 from srfix.serde.spark._pyspark import engines
 from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.frames import decode_frame
 from srfix.serde.spark.interface import Engine, OnBadRow
+from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_stream, read_topic
 from srfix.serde.spark.releases import require_arrow
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import prefix_id_bytes
 from tests.spark.reading_world import ENGINES, JVM_WITH_ARROW, EngineCase, World, frame, open_world
 

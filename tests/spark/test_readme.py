@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from srfix.fixtures.broker import ProducedRecord
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.columns import parse_columns
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.serializer import AvroSerializer
 
 README = Path(__file__).parents[2] / "README.md"

@@ -7,10 +7,11 @@ import json
 import pytest
 from pyspark.sql import SparkSession
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
-from srfix.serde.spark import NEWEST, from_registry, plan_read
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.spark.read.planning import NEWEST, plan_read
+from srfix.serde.spark.reading import from_registry
 from srfix.serde.wire import frame_id
 from tests.serde.test_schema_resolution import NEW, OLD, READ, WRITTEN, body
 from tests.spark.reading_world import ENGINES, EngineCase, frame

@@ -8,10 +8,13 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from srfix.fixtures.jars import fetch, spark_jars
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.fetching import fetch
+from srfix.fixtures.jars import spark_jars
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import BasicAuth, RegistryClient, Secret
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.auth import BasicAuth
+from srfix.serde.registry.secret import Secret
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark.releases import lacks_arrow, lacks_source
 from tests.spark.conftest import RELEASE

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.broker.kraft.broker import KraftBroker
 
 
 def test_the_session_has_avro_and_kafka(spark: SparkSession, broker: KraftBroker) -> None:

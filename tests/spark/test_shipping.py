@@ -24,14 +24,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.pyfiles import build
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.columns import parse_columns
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark import plan_read
 from srfix.serde.spark._pyspark import shipping
 from srfix.serde.spark._pyspark.arrow import arrow_decoded
+from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.releases import require_arrow
 from tests.spark.bare_python import SRFIX, python_without
 

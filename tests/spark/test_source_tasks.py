@@ -34,15 +34,16 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 import pyspark_srfix
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ClusterError, DataLossError, EncodeError, EngineRefusedError, SecretError, UsageError
 from srfix.serde.spark._pyspark import source, source_writing
-from srfix.serde.spark._source_frame import frame_of, spark_json
-from srfix.serde.spark._source_options import Use, source_options
-from srfix.serde.spark._source_reads import BatchRead, StreamRead
-from srfix.serde.spark._source_task import ReadTask, task_reader
-from srfix.serde.spark._source_write import planned_write, task_writer
+from srfix.serde.spark.source.frame import frame_of, spark_json
+from srfix.serde.spark.source.names import Use
+from srfix.serde.spark.source.options import source_options
+from srfix.serde.spark.source.reads import BatchRead, StreamRead
+from srfix.serde.spark.source.task import ReadTask, task_reader
+from srfix.serde.spark.source.write import planned_write, task_writer
 from tests.spark.bare_python import SRFIX, python_without
 from tests.spark.source_world import COLUMNS, Topic
 
@@ -192,11 +193,9 @@ class TestBatches:
 
     def test_a_dual_policy_reads_what_only_its_second_subject_holds(self, topic: Topic) -> None:
         topic.fill(topic.payloads([1]))
-        policy = {"policy": "dual", "subject__first": "phantom-value", "subject__second": f"{topic.name}-value"}
+        policy = {"policy": "dual-subject", "subject__first": "phantom-value", "subject__second": f"{topic.name}-value"}
         assert [row["ID"] for row in rows(planned(topic, columns=COLUMNS, **policy))] == [1]
-        (row,) = rows(
-            planned(topic, columns=COLUMNS, policy="under-one-subject", subject="phantom-value", on__error="null")
-        )
+        (row,) = rows(planned(topic, columns=COLUMNS, policy="one-subject", subject="phantom-value", on__error="null"))
         assert row["_srfix_reason"] == "NOT_UNDER_SUBJECT"
 
 

@@ -9,14 +9,15 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ClusterError, DataLossError, UsageError
-from srfix.serde.spark._source_frame import Frame, frame_of
-from srfix.serde.spark._source_options import SourceOptions, Use, source_options
-from srfix.serde.spark._source_reads import StreamRead
-from srfix.serde.spark._source_topics import StreamReads, batch_read, columns_of_topics, stream_read
-from srfix.serde.spark.driver_errors import clear_errors
+from srfix.serde.spark.errors.driver_errors import clear_errors
+from srfix.serde.spark.source.frame import SourceFrame, frame_of
+from srfix.serde.spark.source.names import Use
+from srfix.serde.spark.source.options import SourceOptions, source_options
+from srfix.serde.spark.source.reads import StreamRead
+from srfix.serde.spark.source.topics import StreamReads, batch_read, columns_of_topics, stream_read
 from tests.spark.source_world import COLUMNS, Topic
 
 RENAMED = json.dumps(
@@ -45,7 +46,7 @@ def named(topic: Topic, **given: str) -> dict[str, str]:
     return least | {name.replace("__", "."): value for name, value in given.items()}
 
 
-def options(topic: Topic, use: Use = Use.STREAM, **given: str) -> tuple[SourceOptions, Frame]:
+def options(topic: Topic, use: Use = Use.STREAM, **given: str) -> tuple[SourceOptions, SourceFrame]:
     found = source_options(named(topic, columns=COLUMNS, startingOffsets="earliest", **given), use)
     return found, frame_of(found)
 

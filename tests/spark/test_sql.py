@@ -7,9 +7,9 @@ from uuid import uuid4
 
 from pyspark.sql import Row, SparkSession
 
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.spark.driver_errors import clear_errors
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.spark.errors.driver_errors import clear_errors
 from tests.spark.source_world import LOWER, Topic
 
 

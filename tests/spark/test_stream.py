@@ -17,17 +17,21 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from srfix.fixtures.broker._client import ProducedRecord
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.jars import fetch, spark_jars
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.fetching import fetch
+from srfix.fixtures.jars import spark_jars
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
-from srfix.serde.resolve import DualSubject
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.resolve.policies import DualSubject
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark import ReadPlan, plan_read, read_stream
-from srfix.serde.spark.progress import StreamProgress, watch_streams
-from srfix.serde.subjects import FixedSubject, TopicSubject
+from srfix.serde.spark.progress import StreamProgress
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.reading import read_stream
+from srfix.serde.spark.watching import watch_streams
+from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 from tests.spark.conftest import RELEASE
 from tests.spark.reading_world import ARROW, COLUMNS, ENGINES, JVM, JVM_WITH_ARROW, LOWER, EngineCase
 
@@ -141,7 +145,7 @@ KILLED: Final = """
     from srfix.serde.columns import parse_columns
     from srfix.serde.registry import RegistryClient
     from srfix.serde.spark import plan_read, read_stream, start_session
-    from srfix.serde.spark.progress import watch_streams
+    from srfix.serde.spark import watch_streams
 
     # Whoever waits for this one may be killed too.
     Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()

@@ -11,28 +11,22 @@ import pytest
 from pyspark.sql import Observation, Row, SparkSession
 from pyspark.sql import functions as F
 
-from srfix.fixtures.broker._client import ProducedRecord
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.batches import Reason
-from srfix.serde.columns import parse_columns
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.batches.rows import Reason
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.errors import BadRowError, ClusterError, EngineRefusedError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
-from srfix.serde.resolve import UnderOneSubject
+from srfix.serde.resolve.policies import UnderOneSubject
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark import (
-    ReadPlan,
-    bad_rows,
-    clear_errors,
-    counts_of,
-    from_registry,
-    plan_read,
-    read_stream,
-    read_topic,
-    replay,
-)
-from srfix.serde.subjects import TopicSubject
+from srfix.serde.spark.counts import counts_of
+from srfix.serde.spark.errors.driver_errors import clear_errors
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.reading import bad_rows, from_registry, read_stream, read_topic, replay
+from srfix.serde.subjects.strategies import TopicSubject
 from tests.spark.reading_world import ENGINES, EngineCase, World, open_world
 
 ORDERS = "SUM DOUBLE, ID BIGINT"

@@ -119,20 +119,24 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro, to_avro
 
-from srfix.cli.commands import _on_spark
+from srfix.cli.commands.shared import on_spark as _on_spark
 from srfix.fixtures.pyfiles import build
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ColumnError, EngineRefusedError
-from srfix.serde.registry import RegistryClient
-from srfix.serde.resolve import UnderOneSubject
-from srfix.serde.spark import from_registry, plan_read, plan_write, start_session, to_registry
-from srfix.serde.spark._jvm_read import jvm_read
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.resolve.policies import UnderOneSubject
 from srfix.serde.spark.interface import Engine
+from srfix.serde.spark.jvm.read import jvm_read
+from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.reading import from_registry
 from srfix.serde.spark.releases import lacks_source
-from srfix.serde.subjects import TopicSubject
+from srfix.serde.spark.session.session import start_session
+from srfix.serde.spark.write.plan import plan_write
+from srfix.serde.spark.writing import to_registry
+from srfix.serde.subjects.strategies import TopicSubject
 from srfix.serde.wire import frame_id
 from tests.serde.fakes import MemoryRegistry
-from tests.serde.spark.jvm_plans import array, entries, logical, plan_of, record
+from tests.serde.spark.jvm.plans import array, entries, logical, plan_of, record
 from tests.spark.conftest import RAISED
 from tests.spark.jvm_writers import payload_of
 from tests.spark.parity import HAS_ARROW, Compared, Payloads, compare

@@ -11,21 +11,25 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from srfix.fixtures.broker import ProducedRecord
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import Answer, Fault, FixtureRegistry
-from srfix.recovery.apply import apply_plan
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.intercept import Answer, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.census.interface import Census, CensusRequest
 from srfix.recovery.census.spark import SparkCensus
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.plan_file import Plan, PlannedFinding
-from srfix.recovery.verify import Confirmed, Event, NotLookedAt, Problem, verify
-from srfix.recovery.verify_on_spark import EveryRowOnSpark
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.repair.apply import apply_plan
+from srfix.recovery.repair.plan_file import Plan, PlannedFinding
+from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
+from srfix.recovery.repair.verify.on_spark import EveryRowOnSpark
+from srfix.recovery.repair.verify.verify import verify
 from srfix.serde.errors import EngineRefusedError, RegistryError
-from srfix.serde.registry import RegistryClient, RetryPolicy, Schema
-from srfix.serde.spark._judge_worker import JudgedReader
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.models import Schema
 from srfix.serde.spark._pyspark.judging import judged
-from srfix.serde.subjects import Role, Subject, Topic, subject_for
+from srfix.serde.spark.worker.judge import JudgedReader
+from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import SchemaId, frame_id
 from tests.recovery.staging import APPLICATION, PHANTOM, STORE, W1, W2, R, clock, plan_of

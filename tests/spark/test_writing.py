@@ -23,25 +23,19 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.columns import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.errors import BadRowError, ColumnError, EngineRefusedError, UsageError, WorkerPackageError
 from srfix.serde.formats.table import Format
-from srfix.serde.registry import RegistryClient
-from srfix.serde.spark import (
-    clear_errors,
-    from_registry,
-    good_rows,
-    plan_read,
-    plan_write,
-    to_registry,
-    write_stream,
-    write_topic,
-)
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.spark.errors.driver_errors import clear_errors
 from srfix.serde.spark.interface import Engine
-from srfix.serde.spark.write_plan import WritePlan
-from srfix.serde.subjects import Role
+from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.reading import from_registry, good_rows
+from srfix.serde.spark.write.plan import WritePlan, plan_write
+from srfix.serde.spark.writing import to_registry, write_stream, write_topic
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing
 from tests.serde.fakes import MemoryRegistry
 from tests.spark.parity import HAS_ARROW

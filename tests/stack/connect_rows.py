@@ -19,13 +19,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, cast
 
-from srfix.fixtures.jars import CONNECT_JSON, JAVA_25, application_jars, fetch, fetch_folder
-from srfix.serde._connect_schema import (
-    ConnectField,
-    ConnectSchema,
-    ConnectType,
-)
-from srfix.serde.columns import Array, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.fixtures.fetching import fetch, fetch_folder
+from srfix.fixtures.jars import CONNECT_JSON, JAVA_25, application_jars
+from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType
 from srfix.serde.interface import Value
 from tests.stack.avro_data import Json, to_json
 from tests.stack.connect_process import float_text

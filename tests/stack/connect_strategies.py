@@ -10,7 +10,8 @@ from typing import Final, cast
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from srfix.serde._connect_schema import (
+from srfix.serde.columns.types import ScalarType
+from srfix.serde.connect.schema import (
     ConnectField,
     ConnectSchema,
     ConnectType,
@@ -24,7 +25,6 @@ from srfix.serde._connect_schema import (
     time,
     timestamp,
 )
-from srfix.serde.columns import ScalarType
 from srfix.serde.interface import Value
 from tests.strategies import values_of
 

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, cast
 
-from srfix.fixtures.jars import EVERIT, fetch
-from srfix.serde._connect_schema import ConnectSchema
+from srfix.fixtures.fetching import fetch
+from srfix.fixtures.jars import EVERIT
+from srfix.serde.connect.schema import ConnectSchema
 from tests.stack.avro_data import Json, to_json
 
 __all__ = ["Everit", "everit"]

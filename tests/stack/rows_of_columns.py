@@ -11,8 +11,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from srfix.serde._connect_schema import ConnectSchema, ConnectType
-from srfix.serde.columns import Array, Columns, ColumnType, Map, Struct
+from srfix.serde.columns.types import Array, Columns, ColumnType, Map, Struct
+from srfix.serde.connect.schema import ConnectSchema, ConnectType
 from srfix.serde.interface import Value
 from tests.stack.avro_data import Json
 from tests.strategies import values_of

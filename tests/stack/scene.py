@@ -20,17 +20,12 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.streams import (
-    JavaCause,
-    ProjectedColumn,
-    Row,
-    StreamsApplication,
-    StreamsError,
-    StreamsSetup,
-)
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.streams.application import StreamsApplication
+from srfix.fixtures.streams.model import JavaCause, ProjectedColumn, Row, StreamsError, StreamsSetup
 from srfix.serde.registry.models import Json
-from srfix.serde.subjects import ChangelogSubject, Role, Subject, changelog_topic, subject_for
+from srfix.serde.subjects.names import Role, Subject, changelog_topic, subject_for
+from srfix.serde.subjects.strategies import ChangelogSubject
 from srfix.serde.wire import frame_id
 
 SECONDS: Final = 30.0

@@ -17,18 +17,12 @@ from uuid import uuid4
 import fastavro
 from confluent_kafka import Producer
 
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.fixtures.streams import (
-    ProjectedColumn,
-    Row,
-    SerdeCall,
-    SerdeKind,
-    StreamsApplication,
-    StreamsSetup,
-    Topology,
-)
-from srfix.serde.subjects import ChangelogSubject, Role, Subject, Topic, changelog_topic, subject_for
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.fixtures.streams.application import StreamsApplication
+from srfix.fixtures.streams.model import ProjectedColumn, Row, SerdeCall, SerdeKind, StreamsSetup, TopologyKind
+from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic, subject_for
+from srfix.serde.subjects.strategies import ChangelogSubject
 from srfix.serde.wire import frame_id
 from tests.stack.scene import without_what_is_made
 
@@ -123,7 +117,7 @@ def new_world(
     folder: Path,
     *,
     version: str = "2.6.3",
-    topology: Topology = Topology.TABLE_JOIN,
+    topology: TopologyKind = TopologyKind.TABLE_JOIN,
     serde: SerdeKind = SerdeKind.CONNECT_PROJECTED,
     key_serde: SerdeKind = SerdeKind.TEXT,
     foreign_key: str = "",

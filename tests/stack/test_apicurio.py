@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry.apicurio import ApicurioRegistry
+from srfix.fixtures.registry.others.apicurio import ApicurioRegistry
 from srfix.serde.errors import RegistryError, UsageError
-from srfix.serde.registry import RegistryClient, Schema
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.models import Schema
 
 pytestmark = pytest.mark.stack
 
@@ -22,7 +23,7 @@ SUBJECT = "a/b c-value"
 
 _START_AND_HANG = """
 import sys
-from srfix.fixtures.registry.apicurio import ApicurioRegistry
+from srfix.fixtures.registry.others.apicurio import ApicurioRegistry
 registry = ApicurioRegistry()
 print(registry.process_id, registry._service.folder, flush=True)
 sys.stdin.read()
@@ -70,6 +71,7 @@ class TestApicurioRegistry:
             process_id = second.process_id
             assert second.dump() == {"config": {"compatibility": None}, "configs": {}, "subjects": {}}
             assert second.url != apicurio.url
+            assert process_id is not None
             assert _is_running(process_id)
         assert not _is_running(process_id)
         second.close()

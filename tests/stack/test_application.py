@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.streams import ProjectedColumn, StreamsApplication, StreamsError, StreamsSetup
+from srfix.fixtures.streams.application import StreamsApplication
+from srfix.fixtures.streams.model import ProjectedColumn, StreamsError, StreamsSetup
 
 pytestmark = pytest.mark.stack
 

@@ -20,9 +20,13 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde._connect_columns import connect_of
-from srfix.serde._connect_schema import (
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.columns.types import Columns, Struct
+from srfix.serde.connect.columns import connect_of
+from srfix.serde.connect.generations import Generation
+from srfix.serde.connect.schema import (
     ConnectField,
     ConnectSchema,
     ConnectType,
@@ -36,21 +40,14 @@ from srfix.serde._connect_schema import (
     time,
     timestamp,
 )
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns import (
-    Columns,
-    Struct,
-    columns_from_avro,
-    parse_columns,
-)
 from srfix.serde.errors import ColumnError, DecodeError, SchemaError
 from srfix.serde.formats import avro
-from srfix.serde.formats._avro_internal import avro_compatible
-from srfix.serde.generations import Generation
+from srfix.serde.formats.avro.infer import columns_from_avro
+from srfix.serde.formats.avro.internal_schema import avro_compatible
 from srfix.serde.interface import SerdeContext, Value
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from tests.stack.avro_schemas import avro_schemas, bodies_of
 from tests.stack.connect_rows import Connect, Refused, connect, described, to_value, to_wire
 from tests.stack.connect_strategies import connect_rows

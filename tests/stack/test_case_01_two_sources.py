@@ -12,8 +12,9 @@ from typing import Final
 
 import pytest
 
-from srfix.fixtures.streams import Row, lose_state
-from srfix.serde.subjects import Role, subject_for
+from srfix.fixtures.streams.application import lose_state
+from srfix.fixtures.streams.model import Row
+from srfix.serde.subjects.names import Role, subject_for
 from tests.stack.scene import WRITER_SCHEMA, Scene, assert_query_fails, diagnose, make_plan, srfix
 
 pytestmark = pytest.mark.stack

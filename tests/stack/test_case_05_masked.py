@@ -7,11 +7,13 @@ from typing import Any, Final
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.fixtures.streams import Row, StreamsError, lose_state
-from srfix.serde.columns import parse_columns
-from srfix.serde.formats.avro import internal_schema
-from srfix.serde.registry import RegistryClient, Schema
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.fixtures.streams.application import lose_state
+from srfix.fixtures.streams.model import Row, StreamsError
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.formats.avro.internal_schema import internal_schema
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.models import Schema
 from tests.stack.scene import Scene, diagnose, make_plan, srfix
 
 pytestmark = pytest.mark.stack

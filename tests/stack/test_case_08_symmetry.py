@@ -16,9 +16,11 @@ from typing import Any, Final
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.fixtures.streams import ProjectedColumn, Row, SerdeKind, StreamsError, lose_state
-from srfix.serde.registry import RegistryClient, Schema
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.fixtures.streams.application import lose_state
+from srfix.fixtures.streams.model import ProjectedColumn, Row, SerdeKind, StreamsError
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.models import Schema
 from tests.stack.scene import NEXT_COLUMNS, WRITER_SCHEMA, Scene, diagnose, repair, srfix
 
 pytestmark = pytest.mark.stack
@@ -63,7 +65,7 @@ def test_a_symmetric_serde_writes_back_the_producers_schemas_and_so_masks_the_de
     [
         pytest.param(SerdeKind.CONNECT_PROJECTED, NEXT_COLUMNS, IN_UPPER_CASE, id="letter-case-only"),
         pytest.param(SerdeKind.CONNECT_PROJECTED, SUBSET, {"userId": 1, "homeCountry": "NL"}, id="subset"),
-        pytest.param(SerdeKind.SRFIX_UNDER_ONE_SUBJECT, NEXT_COLUMNS, IN_UPPER_CASE, id="srfix-letter-case-only"),
+        pytest.param(SerdeKind.SRFIX_ONE_SUBJECT, NEXT_COLUMNS, IN_UPPER_CASE, id="srfix-letter-case-only"),
     ],
 )
 def test_an_asymmetric_one_cannot_read_what_was_restored_until_it_is_repaired(

@@ -13,9 +13,10 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.streams import Row, SerdeKind, StreamsError, Topology, lose_state
-from srfix.serde.subjects import Role, subject_for
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.streams.application import lose_state
+from srfix.fixtures.streams.model import Row, SerdeKind, StreamsError, TopologyKind
+from srfix.serde.subjects.names import Role, subject_for
 from tests.stack.conftest import PROPERTIES
 from tests.stack.scene import Scene, assert_join_kills, assert_query_fails, framed, repair
 
@@ -60,7 +61,7 @@ def test_the_topic_that_no_group_commits_is_found_as_its_source_and_repaired(
 ) -> None:
     scene = replace(
         scene,
-        setup=replace(scene.setup, store=STORE, topology=Topology.GLOBAL_TABLE, login_serde=SerdeKind.CONNECT),
+        setup=replace(scene.setup, store=STORE, topology=TopologyKind.GLOBAL_TABLE, login_serde=SerdeKind.CONNECT),
     )
     logins = scene.setup.logins
     login_id = scene.registry.seed(subject_for(logins, Role.VALUE), json.dumps(login_schema))

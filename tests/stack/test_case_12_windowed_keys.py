@@ -10,10 +10,11 @@ from typing import Final
 
 import pytest
 
-from srfix.fixtures.streams import KeyWindows, ProjectedColumn, Row, SerdeKind, StreamsApplication, lose_state
-from srfix.serde.columns import STRING, Column
-from srfix.serde.formats.avro import internal_schema
-from srfix.serde.subjects import Role, subject_for
+from srfix.fixtures.streams.application import StreamsApplication, lose_state
+from srfix.fixtures.streams.model import KeyWindows, ProjectedColumn, Row, SerdeKind
+from srfix.serde.columns.types import STRING, Column
+from srfix.serde.formats.avro.internal_schema import internal_schema
+from srfix.serde.subjects.names import Role, subject_for
 from srfix.serde.windowed import Window, WindowKind, join
 from tests.stack.scene import (
     COLUMNS,

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.broker import KraftBroker, ProducedRecord
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.cluster_answers import Commit
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.cluster.answers import Commit
+from srfix.recovery.cluster.cluster import Cluster
 from tests.cli.kept_demo import srfix
 from tests.recovery.staging import W1, R
 from tests.recovery.world import value

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import pytest
 
-from srfix.fixtures.broker import KraftBroker
-from srfix.fixtures.broker.access import Operation, Resource
+from srfix.fixtures.broker.kraft.access import Operation, Resource
+from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.registry import RegistryClient
-from srfix.serde.subjects import changelog_topic
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.subjects.names import changelog_topic
 from tests.cli.kept_demo import srfix
 
 pytestmark = pytest.mark.stack

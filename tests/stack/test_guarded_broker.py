@@ -15,8 +15,10 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from srfix.fixtures.broker import KraftBroker, ProducedRecord, Tls
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.access import Tls
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import srfix
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
 from tests.recovery.world import value

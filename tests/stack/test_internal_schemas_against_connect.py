@@ -13,15 +13,17 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from srfix.serde._connect_columns import connect_of
-from srfix.serde._connect_schema import ConnectField, ConnectSchema, ConnectType, array, map_of, primitive, struct
-from srfix.serde.columns import Column, Columns, columns_from_avro, parse_columns
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.columns.types import Column, Columns
+from srfix.serde.connect.columns import connect_of
+from srfix.serde.connect.generations import Generation, WrittenBy
+from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType, array, map_of, primitive, struct
 from srfix.serde.errors import ColumnError, SchemaError
-from srfix.serde.formats._avro_connect import connect_schema
-from srfix.serde.formats._avro_from_connect import avro_text
-from srfix.serde.formats._avro_internal import avro_compatible
-from srfix.serde.formats.avro import internal_schema, key_full_name
-from srfix.serde.generations import Generation, WrittenBy
+from srfix.serde.formats.avro.connect import connect_schema
+from srfix.serde.formats.avro.connect_text import avro_text
+from srfix.serde.formats.avro.infer import columns_from_avro
+from srfix.serde.formats.avro.internal_schema import avro_compatible, internal_schema
+from srfix.serde.formats.avro.names import key_full_name
 from tests.stack.avro_data import AvroData, Json, avro_data, to_json
 from tests.stack.avro_schemas import avro_schemas, entries
 from tests.strategies import avro_columns, column_types

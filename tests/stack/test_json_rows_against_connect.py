@@ -15,10 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.serde._connect_columns import connect_of
-from srfix.serde._connect_schema import ConnectSchema, ConnectType
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, Struct, parse_columns
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.columns.types import Columns, Struct
+from srfix.serde.connect.columns import connect_of
+from srfix.serde.connect.schema import ConnectSchema, ConnectType
 from srfix.serde.formats import json as json_format
 from srfix.serde.interface import Value
 from tests.stack.avro_data import Json

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import (
+from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
     BYTES,

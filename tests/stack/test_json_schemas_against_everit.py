@@ -10,12 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.serde._connect_columns import connect_of
-from srfix.serde.columns import Columns, parse_columns
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.columns.types import Columns
+from srfix.serde.connect.columns import connect_of
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats._json_schema_load import load
-from srfix.serde.formats._json_schema_nodes import MISSING, Kind, Node
-from srfix.serde.formats._json_schema_text import schema_text
+from srfix.serde.formats.json_schema.load import load
+from srfix.serde.formats.json_schema.nodes import MISSING, Node, NodeKind
+from srfix.serde.formats.json_schema.text import schema_text
 from tests.stack.everit import MAX_DEPTH, Everit, everit
 from tests.strategies import columns as any_columns
 
@@ -69,19 +70,19 @@ def _described(node: Node, depth: int = 0) -> object:
     if depth == MAX_DEPTH:
         return made | ({"class": "CombinedSchema"} if node.kind.is_combined else {})
     match node.kind:
-        case Kind.ALL_OF | Kind.ANY_OF | Kind.ONE_OF:
+        case NodeKind.ALL_OF | NodeKind.ANY_OF | NodeKind.ONE_OF:
             made["parts"] = [_described(part, depth + 1) for part in node.parts]
-        case Kind.NUMBER:
+        case NodeKind.NUMBER:
             made["is_integer"] = node.is_integer
-        case Kind.OBJECT:
+        case NodeKind.OBJECT:
             made["properties"] = [[name, _described(part, depth + 1)] for name, part in node.properties.items()]
             made["required"] = sorted(node.required)
             made["additional"] = _perhaps(node.additional, depth)
-        case Kind.ARRAY:
+        case NodeKind.ARRAY:
             made["items"] = _perhaps(node.items, depth)
-        case Kind.ENUM:
+        case NodeKind.ENUM:
             made["count"] = len(node.values)
-        case Kind.REFERENCE:
+        case NodeKind.REFERENCE:
             made["target"] = _perhaps(node.target, depth)
     return made
 

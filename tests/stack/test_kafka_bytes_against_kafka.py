@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from srfix.serde import windowed
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.errors import DecodeError
 from srfix.serde.formats import kafka
 from srfix.serde.interface import Value

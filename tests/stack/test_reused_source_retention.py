@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.broker import KraftBroker, ProducedRecord
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import srfix
 from tests.recovery.staging import W1
 from tests.recovery.world import value

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.streams import SecondAnswer, SerdeKind, StreamsError, lose_state
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.streams.application import lose_state
+from srfix.fixtures.streams.model import SecondAnswer, SerdeKind, StreamsError
 from tests.stack.streams_world import (
     ANN,
     ANN_ROW,
@@ -69,7 +70,7 @@ class TestSymmetricSerdes:
 
 class TestUnderOneSubject:
     def test_it_fails_as_connects_converter_does(self, broker: KraftBroker, tmp_path: Path) -> None:
-        with new_world(broker, tmp_path, serde=SerdeKind.SRFIX_UNDER_ONE_SUBJECT) as world:
+        with new_world(broker, tmp_path, serde=SerdeKind.SRFIX_ONE_SUBJECT) as world:
             process_and_lose_state(world)
             with world.start() as application:
                 application.wait_for_state("RUNNING")

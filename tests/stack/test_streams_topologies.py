@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.jars import STREAMS_VERSIONS
-from srfix.fixtures.streams import SerdeKind, StreamsError, Topology, WindowedRow, lose_state
-from srfix.serde.subjects import Role, subject_for
+from srfix.fixtures.streams.application import lose_state
+from srfix.fixtures.streams.model import SerdeKind, StreamsError, TopologyKind, WindowedRow
+from srfix.serde.subjects.names import Role, subject_for
 from tests.stack.streams_world import ANN, ANN_ROW, deserialize, new_world, serialize
 
 pytestmark = pytest.mark.stack
@@ -84,7 +85,7 @@ class TestTableJoin:
 class TestTableJoinWithChangelog:
     @pytest.mark.parametrize("version", ["2.6.3", "4.3.1"])
     def test_the_changelog_is_real_and_restored_from(self, version: str, broker: KraftBroker, tmp_path: Path) -> None:
-        topology = Topology.TABLE_JOIN_WITH_CHANGELOG
+        topology = TopologyKind.TABLE_JOIN_WITH_CHANGELOG
         with new_world(broker, tmp_path, version=version, topology=topology) as world:
             world.produce(("ann", ANN))
             with world.start() as application:
@@ -112,7 +113,7 @@ class TestTableJoinWithChangelog:
 class TestLoggingDisabled:
     @pytest.mark.parametrize("version", ["2.6.3", "4.3.1"])
     def test_every_release_makes_the_phantom_subject(self, version: str, broker: KraftBroker, tmp_path: Path) -> None:
-        with new_world(broker, tmp_path, version=version, topology=Topology.LOGGING_DISABLED) as world:
+        with new_world(broker, tmp_path, version=version, topology=TopologyKind.LOGGING_DISABLED) as world:
             world.produce(("ann", ANN))
             with world.start() as application:
                 application.wait_for_state("RUNNING")
@@ -132,7 +133,7 @@ class TestGlobalTable:
     @pytest.mark.parametrize("version", STREAMS_VERSIONS)
     def test_it_makes_the_phantom_subject_before_2_7(self, version: str, broker: KraftBroker, tmp_path: Path) -> None:
         with new_world(
-            broker, tmp_path, version=version, topology=Topology.GLOBAL_TABLE, compatibility="NONE"
+            broker, tmp_path, version=version, topology=TopologyKind.GLOBAL_TABLE, compatibility="NONE"
         ) as world:
             with world.start() as application:
                 application.wait_for_state("RUNNING")
@@ -194,7 +195,7 @@ class TestWindowedAggregation:
         self, version: str, broker: KraftBroker, tmp_path: Path
     ) -> None:
         now = int(time.time() * 1000)
-        with new_world(broker, tmp_path, version=version, topology=Topology.WINDOWED_AGGREGATION) as world:
+        with new_world(broker, tmp_path, version=version, topology=TopologyKind.WINDOWED_AGGREGATION) as world:
             world.produce(("ann", ANN | {"fullName": "Ann One"}), timestamp_ms=now - HOUR_MS)
             world.produce(("ann", ANN), ("bob", BOB), timestamp_ms=now)
             start = now - now % HOUR_MS
@@ -225,7 +226,7 @@ class TestSessionAggregation:
         self, version: str, broker: KraftBroker, tmp_path: Path
     ) -> None:
         now = int(time.time() * 1000)
-        with new_world(broker, tmp_path, version=version, topology=Topology.SESSION_AGGREGATION) as world:
+        with new_world(broker, tmp_path, version=version, topology=TopologyKind.SESSION_AGGREGATION) as world:
             world.produce(("ann", ANN | {"fullName": "Ann One"}), timestamp_ms=now - 1000)
             world.produce(("ann", ANN), timestamp_ms=now)
             rows = (WindowedRow(start_ms=now - 1000, end_ms=now, row=ANN_ROW),)
@@ -248,7 +249,7 @@ class TestForeignKeyJoin:
             broker,
             tmp_path,
             version=version,
-            topology=Topology.FOREIGN_KEY_JOIN,
+            topology=TopologyKind.FOREIGN_KEY_JOIN,
             key_serde=SerdeKind.CONNECT_PROJECTED,
             foreign_key="HOMECOUNTRY",
             compatibility="NONE",

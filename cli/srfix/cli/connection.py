@@ -9,12 +9,10 @@ from urllib.parse import urlsplit
 
 from srfix.serde.errors import UsageError
 from srfix.serde.files import refuse_what_is_no_file
-from srfix.serde.registry_properties import RegistrySettings, open_registry
+from srfix.serde.properties import RegistrySettings, open_registry
 
 if TYPE_CHECKING:
     from srfix.serde.registry import RegistryClient
-
-__all__ = ["Connection"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +22,6 @@ class Connection:
     kafka: Mapping[str, str] = field(repr=False)
     """Properties under librdkafka's names; a value may be `env:NAME` or `file:PATH`."""
     registry: RegistrySettings
-    """How the registry is reached."""
 
     @property
     def registry_urls(self) -> str:
@@ -48,15 +45,15 @@ class Connection:
         servers = self.kafka.get("bootstrap.servers")
         if not servers:
             raise UsageError(
-                "No Kafka cluster was named. Give --bootstrap-servers HOST:9092, or "
-                "SRFIX_BOOTSTRAP_SERVERS, or `bootstrap-servers` in the --config file."
+                "No Kafka cluster was named. Give --bootstrap-servers HOST:9092, or SRFIX_BOOTSTRAP_SERVERS, or "
+                "`bootstrap-servers` in the --config file."
             )
         if any(urlsplit(server.strip()).scheme in ("http", "https") for server in servers.split(",")):
             raise UsageError(
                 "--bootstrap-servers names a URL. A Kafka broker speaks no HTTP: give HOST:9092, and the registry's URL to "
                 "--registry."
             )
-        from srfix.serde.registry.secret import revealed
+        from srfix.serde.registry import revealed
 
         for name, value in self.kafka.items():
             if name.endswith(".location"):

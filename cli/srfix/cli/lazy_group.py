@@ -10,8 +10,6 @@ import click
 
 from srfix.cli.command_table import CommandEntry
 
-__all__ = ["LazyGroup"]
-
 
 class LazyGroup(click.Group):
     """Takes its commands from a table of `module:attribute`."""

@@ -16,11 +16,9 @@ import click
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.lazy_group import LazyGroup
-from srfix.cli.output.speaking import PrintableFormatter, say
+from srfix.cli.output import PrintableFormatter, say
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import SrfixError
-
-__all__ = ["cli", "main"]
 
 
 @click.group(
@@ -66,7 +64,7 @@ def _sweep_views() -> None:
     except OSError:
         return
     if found:
-        from srfix.recovery.state.views import sweep_views
+        from srfix.recovery.state import sweep_views
 
         sweep_views()
 

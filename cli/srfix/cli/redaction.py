@@ -17,8 +17,6 @@ from srfix.serde import bounds
 from srfix.serde.files import read_file
 from srfix.serde.property_names import is_known, is_plain, names_servers, pieces
 
-__all__ = ["Redactor", "is_secret_property", "is_secret_text"]
-
 _HIDDEN = "***"
 _SECRET_NAME = re.compile(r"(?i)password|secret|user\.info|token|credential|\.pem|jaas|api\.?key")
 _NO_SECRET_NAME = re.compile(r"(?i)credentials\.source$|token\.endpoint")

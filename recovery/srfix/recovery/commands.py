@@ -19,8 +19,6 @@ from typing import Final
 from srfix.serde import bounds
 from srfix.serde.printable import COMMAND_IN_TEXT, is_printable
 
-__all__ = ["Given", "GivenOption", "KNOWN_OPTIONS", "in_pieces", "positional", "shell_words", "srfix_command"]
-
 _CONNECTION: Final = frozenset({"--bootstrap-servers", "-X", "--kafka-config", "--registry", "-R", "--config"})
 _SELECTION: Final = frozenset({"--application", "--store", "--source", "--reader", "--streams-version", "--ignore"})
 _EVIDENCE: Final = frozenset(
@@ -142,7 +140,6 @@ class Given:
     """The options that hold a secret in plain text, with nothing of it: the name of the property, or None."""
 
     def has(self, name: str) -> bool:
-        """True if the option was given."""
         return any(option.name == name for option in self.options)
 
     def command(self, command: str, *arguments: str) -> str:

@@ -6,33 +6,15 @@ Keys of the document may be added, never renamed; ids are numbers, absent things
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from srfix.serde.registry.models import Json
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
-__all__ = [
-    "ApplicationAdvice",
-    "Considered",
-    "Diagnosis",
-    "Evidence",
-    "Finding",
-    "IdAtFault",
-    "Ignored",
-    "Observation",
-    "PartitionAtFault",
-    "Severity",
-    "Skipped",
-    "Source",
-    "Weight",
-    "advice_document",
-    "diagnosis_document",
-    "evidence_order",
-    "finding_order",
-    "is_conclusive",
-]
+if TYPE_CHECKING:
+    from srfix.serde.registry import Json
 
 
 class Severity(Enum):
@@ -63,13 +45,16 @@ class Evidence:
     topic: Topic | None
     """The topic that it speaks of; None if it speaks of the application, or of the store whatever the topic."""
     weight: Weight
-    """What it is worth."""
     detail: str
-    """The observation, in words."""
     against: bool = False
     """True if it speaks against the topic, or the application."""
     application: str | None = None
     """The application that it speaks of; None if it speaks of the topic, whatever the application."""
+
+    @property
+    def is_conclusive(self) -> bool:
+        """True if it proves, or rules out."""
+        return self.weight is Weight.CONCLUSIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +62,12 @@ class Considered:
     """One way in which a store may have come about: whose it is, and from which topic it restores."""
 
     application: str
-    """The application.id."""
     store: str
-    """The state store."""
     topic: Topic | None
     """The topic; None if nothing points to any."""
     is_gone: bool
     """True if there is no such topic any more."""
     evidence: tuple[Evidence, ...]
-    """What speaks for and against it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +79,7 @@ class Observation:
     says: str
     """What it points to: a reader as `--reader` spells it, versions, a group's state."""
     weight: Weight
-    """What it is worth."""
     detail: str
-    """What is seen, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +87,6 @@ class Source:
     """The topic that a store restores from."""
 
     topic: Topic
-    """The topic."""
     subject: Subject
     """Its subject for the role at hand, by TopicNameStrategy."""
 
@@ -117,7 +96,6 @@ class PartitionAtFault:
     """Where an id at fault lives in one partition."""
 
     partition: int
-    """The partition."""
     live_keys: int | None
     """Keys that a restore puts in the store with this id; None where nothing is restored (no committed offset)."""
     pending_keys: int
@@ -125,7 +103,6 @@ class PartitionAtFault:
     first_offset: int
     """Offset of the first record that carries it."""
     last_offset: int
-    """Offset of the last one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,11 +110,9 @@ class IdAtFault:
     """A schema id that the reader will not accept, and where it is."""
 
     schema_id: SchemaId
-    """The id."""
     live_keys: int | None
     """Sum over the partitions; None if nothing is restored in any of them."""
     records: int
-    """Records that carry it."""
     partitions: tuple[PartitionAtFault, ...]
     """By ascending number."""
     is_partial: bool = False
@@ -151,13 +126,9 @@ class Finding:
     code: str
     """SRF001 …; `srfix explain CODE` says what it means."""
     severity: Severity
-    """How bad it is."""
     application: str
-    """The Streams application.id."""
     store: str
-    """The state store."""
     role: Role
-    """Keys or values."""
     subject: Subject
     """The phantom subject, or the subject at fault."""
     source: Source | None
@@ -171,7 +142,6 @@ class Finding:
     explanation: str
     """What broke, for how many keys in which partitions."""
     next: str
-    """What to do."""
     repairable: bool
     """True if `srfix plan` has a repair for it."""
     observations: tuple[Observation, ...] = ()
@@ -189,9 +159,7 @@ class Skipped:
     """Something that was not looked at."""
 
     what: str
-    """The thing."""
     reason: str
-    """Why not."""
     could_hide: bool
     """True if it could hide a finding: then nothing found is not healthy."""
     subjects: tuple[Subject, ...] = ()
@@ -204,9 +172,7 @@ class Ignored:
     """A finding, or something that was not looked at, which a person has acknowledged (`--ignore`)."""
 
     subjects: tuple[Subject, ...]
-    """The subjects that it concerns."""
     pattern: str
-    """The pattern that fits them."""
     what: str
     """What it is: the finding's code and store, or the thing that was not looked at."""
     severity: Severity | None
@@ -218,7 +184,6 @@ class ApplicationAdvice:
     """What to do for one application with findings."""
 
     application: str
-    """The Streams application.id."""
     observations: tuple[Observation, ...] = ()
     """What is seen of its readers, its Streams version and its group."""
     advice: tuple[str, ...] = ()
@@ -232,7 +197,6 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     """Worst first, then by application, store, role, code."""
     skipped: tuple[Skipped, ...]
-    """What was not looked at."""
     examined: tuple[str, ...]
     """The stores that were examined, as `application/store`."""
     applications: tuple[ApplicationAdvice, ...] = ()
@@ -253,7 +217,7 @@ class Diagnosis:
 
 def is_conclusive(evidence: Iterable[Evidence], topic: Topic) -> bool:
     """True if a piece of the evidence names this topic without doubt: what advice that deletes or rewrites data needs."""
-    return any(piece.weight is Weight.CONCLUSIVE and piece.topic == topic and not piece.against for piece in evidence)
+    return any(piece.is_conclusive and piece.topic == topic and not piece.against for piece in evidence)
 
 
 def finding_order(finding: Finding) -> tuple[int, str, str, str, str, str]:
@@ -311,7 +275,7 @@ def advice_document(told: ApplicationAdvice) -> dict[str, Json]:
     return {
         "application": told.application,
         "observations": _observations(told.observations),
-        "advice": list[Json](told.advice),
+        "advice": [*told.advice],
     }
 
 
@@ -355,14 +319,7 @@ def _considered(considered: Considered) -> Json:
 
 
 def _evidence(evidence: Evidence) -> Json:
-    return {
-        "kind": evidence.kind,
-        "topic": evidence.topic,
-        "weight": evidence.weight.value,
-        "detail": evidence.detail,
-        "against": evidence.against,
-        "application": evidence.application,
-    }
+    return asdict(evidence) | {"weight": evidence.weight.value}
 
 
 def evidence_order(evidence: Evidence) -> tuple[bool, int, str, str, str]:
@@ -376,16 +333,7 @@ def _id_at_fault(fault: IdAtFault) -> Json:
         "live_keys": fault.live_keys,
         "records": fault.records,
         "partial": fault.is_partial,
-        "partitions": [
-            {
-                "partition": p.partition,
-                "live_keys": p.live_keys,
-                "pending_keys": p.pending_keys,
-                "first_offset": p.first_offset,
-                "last_offset": p.last_offset,
-            }
-            for p in sorted(fault.partitions, key=lambda p: p.partition)
-        ],
+        "partitions": [asdict(place) for place in sorted(fault.partitions, key=lambda place: place.partition)],
     }
 
 

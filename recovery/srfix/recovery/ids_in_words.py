@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["MOST_NAMED", "enumerated", "listed"]
-
 MOST_NAMED: Final = 20
 """Ids that are named; the rest is counted. A topic of garbage seems to carry thousands."""
 

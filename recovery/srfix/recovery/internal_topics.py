@@ -27,22 +27,8 @@ from typing import Final
 
 from srfix.serde.subjects import CHANGELOG_SUFFIX, Topic, split_subject
 
-__all__ = [
-    "InternalTopic",
-    "Kind",
-    "KsqldbQuery",
-    "application_prefixes",
-    "automatic_store_source",
-    "is_internal",
-    "ksqldb_query",
-    "operator_behind",
-    "parse",
-    "recognise",
-    "record_name_subject",
-]
 
-
-class Kind(Enum):
+class InternalTopicKind(Enum):
     """What an internal topic is for."""
 
     CHANGELOG = "changelog"
@@ -58,8 +44,7 @@ class InternalTopic:
 
     topic: Topic
     """The whole name."""
-    kind: Kind
-    """What it is for."""
+    kind: InternalTopicKind
     application: str
     """The `application.id` (or other prefix) that it was parsed for."""
     name: str
@@ -74,9 +59,6 @@ class KsqldbQuery:
     """The application id that ksqlDB gives to a query."""
 
     application: str
-    """The `application.id`."""
-    service_id: str
-    """`ksql.service.id` as it stands in the name (`default_`; Confluent Cloud has no trailing `_`)."""
     query_id: str
     """The query's id, such as `CSAS_J_0`; for a transient query with its time stamp."""
     is_transient: bool
@@ -84,10 +66,10 @@ class KsqldbQuery:
 
 
 _SUFFIXES: Final = {
-    CHANGELOG_SUFFIX: Kind.CHANGELOG,
-    "-repartition": Kind.REPARTITION,
-    "-subscription-registration-topic": Kind.SUBSCRIPTION_REGISTRATION,
-    "-subscription-response-topic": Kind.SUBSCRIPTION_RESPONSE,
+    CHANGELOG_SUFFIX: InternalTopicKind.CHANGELOG,
+    "-repartition": InternalTopicKind.REPARTITION,
+    "-subscription-registration-topic": InternalTopicKind.SUBSCRIPTION_REGISTRATION,
+    "-subscription-response-topic": InternalTopicKind.SUBSCRIPTION_RESPONSE,
 }
 _UNNAMED_JOIN: Final = re.compile(r"(?:.+-)?KTABLE-FK-JOIN-SUBSCRIPTION-(REGISTRATION|RESPONSE)-\d+-topic", re.DOTALL)
 _PSEUDO_SUFFIXES: Final = ("-pk", "-fk", "-vh")
@@ -123,13 +105,13 @@ _OPERATORS_STORES: Final = tuple(
 
 _KSQLDB_KNOWN_QUERY: Final = r"(?:CSAS|CTAS|CST|INSERTQUERY|transient)_"
 _KSQLDB_QUERIES: Final = tuple(
-    re.compile(rf"(_confluent-ksql-(.*?)(query_|transient_)({start}[A-Za-z0-9_]+))(?=-|\Z)", re.DOTALL)
+    re.compile(rf"(_confluent-ksql-.*?(query_|transient_)({start}[A-Za-z0-9_]+))(?=-|\Z)", re.DOTALL)
     # A service id may itself contain "query_": the forms of generated query ids decide first.
     for start in (_KSQLDB_KNOWN_QUERY, "")
 )
 
 
-def recognise(topic: str) -> Kind | None:
+def recognise(topic: str) -> InternalTopicKind | None:
     """The kind of an internal-looking name, whatever the application; None if it does not look internal."""
     first = topic.find("-", 1)
     return None if first < 0 else _kind_behind_prefix(topic, first)
@@ -144,15 +126,14 @@ def parse(topic: str, *, application: str) -> InternalTopic | None:
         return None
     rest = topic[len(application) + 1 :]
     name = next(
-        (rest.removesuffix(suffix) for suffix, of in _SUFFIXES.items() if of is kind and rest.endswith(suffix)),
-        rest,
+        (rest.removesuffix(suffix) for suffix, of in _SUFFIXES.items() if of is kind and rest.endswith(suffix)), rest
     )
     return InternalTopic(
         topic=Topic(topic),
         kind=kind,
         application=application,
         name=name,
-        store=name if kind is Kind.CHANGELOG else None,
+        store=name if kind is InternalTopicKind.CHANGELOG else None,
     )
 
 
@@ -215,30 +196,23 @@ def ksqldb_query(name: str) -> KsqldbQuery | None:
     for pattern in _KSQLDB_QUERIES:
         match = pattern.match(name)
         if match is not None:
-            return KsqldbQuery(
-                application=match[1],
-                service_id=match[2],
-                query_id=match[4],
-                is_transient=match[3] == "transient_",
-            )
+            return KsqldbQuery(application=match[1], query_id=match[3], is_transient=match[2] == "transient_")
     return None
 
 
-def _kind_behind_prefix(topic: str, end: int) -> Kind | None:
+def _kind_behind_prefix(topic: str, end: int) -> InternalTopicKind | None:
     """The kind if `topic[:end]` is the application and `topic[end]` the `-` behind it."""
     rest = topic[end + 1 :]
     for pseudo in _PSEUDO_SUFFIXES:
         if rest.endswith(pseudo):
-            registration = _kind_of_rest(rest.removesuffix(pseudo)) is Kind.SUBSCRIPTION_REGISTRATION
-            return Kind.PSEUDO if registration else None
+            registration = _kind_of_rest(rest.removesuffix(pseudo)) is InternalTopicKind.SUBSCRIPTION_REGISTRATION
+            return InternalTopicKind.PSEUDO if registration else None
     return _kind_of_rest(rest)
 
 
-def _kind_of_rest(rest: str) -> Kind | None:
+def _kind_of_rest(rest: str) -> InternalTopicKind | None:
     for suffix, kind in _SUFFIXES.items():
         if rest.endswith(suffix):
             return kind if len(rest) > len(suffix) else None
     match = _UNNAMED_JOIN.fullmatch(rest)
-    if match is None:
-        return None
-    return Kind.SUBSCRIPTION_REGISTRATION if match[1] == "REGISTRATION" else Kind.SUBSCRIPTION_RESPONSE
+    return None if match is None else InternalTopicKind[f"SUBSCRIPTION_{match[1]}"]

@@ -16,22 +16,18 @@ before a named topology. The text shows neither the application nor whether a ch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from srfix.serde.errors import TopologyError
+from srfix.recovery.errors import TopologyError
 from srfix.serde.subjects import Topic
-
-__all__ = ["Node", "Processor", "Sink", "Source", "Subtopology", "Topology", "parse_topologies", "print_topology"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SourceNode:
     """A node that reads topics."""
 
     name: str
-    """The node's name."""
     topics: tuple[Topic, ...]
     """Its topics, as printed: internal ones without their prefix. None of them where it has a pattern."""
     pattern: str | None = None
@@ -45,7 +41,6 @@ class Processor:
     """A node that does something, perhaps with stores."""
 
     name: str
-    """The node's name."""
     stores: tuple[str, ...] = ()
     """The stores that it may use."""
     successors: tuple[str, ...] = ()
@@ -59,7 +54,6 @@ class Sink:
     """A node that writes to a topic."""
 
     name: str
-    """The node's name."""
     topic: str
     """The topic; for one that is chosen per record the extractor's class."""
     is_dynamic: bool = False
@@ -68,7 +62,7 @@ class Sink:
     """Names of the nodes before it."""
 
 
-Node: TypeAlias = Source | Processor | Sink
+Node: TypeAlias = SourceNode | Processor | Sink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +76,10 @@ class Subtopology:
     nodes: tuple[Node, ...] = ()
     """Its nodes, in the order of the text."""
 
-    def source_of(self, processor: Processor) -> Source | None:
+    def source_of(self, processor: Processor) -> SourceNode | None:
         """The one node before a processor, if it is a source; None if something else, or several, stand there."""
         before = [node for node in self.nodes if not isinstance(node, Sink) and processor.name in node.successors]
-        return before[0] if len(before) == 1 and isinstance(before[0], Source) else None
+        return before[0] if len(before) == 1 and isinstance(before[0], SourceNode) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +94,8 @@ class Topology:
     @property
     def stores(self) -> tuple[str, ...]:
         """The names of all stores, sorted."""
-        return tuple(
-            sorted(
-                {
-                    store
-                    for part in self.subtopologies
-                    for node in part.nodes
-                    if isinstance(node, Processor)
-                    for store in node.stores
-                }
-            )
-        )
+        nodes = [node for part in self.subtopologies for node in part.nodes if isinstance(node, Processor)]
+        return tuple(sorted({store for node in nodes for store in node.stores}))
 
 
 _START: Final = re.compile(r"(?:.*\s)?(?:Topologies:|Topology: (?P<name>.+):)\s*")
@@ -180,25 +165,19 @@ class _Reader:
     def _connect(self, number: int, arrow: str, text: str) -> None:
         names = () if text == _NONE else tuple(text.split(", "))
         match self._node:
-            case Source() as node if arrow == "-->":
-                self._node = Source(name=node.name, topics=node.topics, pattern=node.pattern, successors=names)
+            case SourceNode() as node if arrow == "-->":
+                self._node = replace(node, successors=names)
             case Processor() as node:
-                ahead = arrow == "-->"
-                self._node = Processor(
-                    name=node.name,
-                    stores=node.stores,
-                    successors=names if ahead else node.successors,
-                    predecessors=node.predecessors if ahead else names,
-                )
+                self._node = replace(node, successors=names) if arrow == "-->" else replace(node, predecessors=names)
             case Sink() as node if arrow == "<--":
-                self._node = Sink(name=node.name, topic=node.topic, is_dynamic=node.is_dynamic, predecessors=names)
+                self._node = replace(node, predecessors=names)
             case _:
                 raise self._garbled(number, f"an arrow {arrow} without a node that it could belong to")
 
     def _end_node(self) -> None:
         if self._node is not None:
             last = self._parts[-1]
-            self._parts[-1] = Subtopology(number=last.number, is_global=last.is_global, nodes=(*last.nodes, self._node))
+            self._parts[-1] = replace(last, nodes=(*last.nodes, self._node))
             self._node = None
 
     def _close(self) -> None:
@@ -216,7 +195,7 @@ class _Reader:
 def _node(line: str) -> Node | None:
     if (source := _SOURCE.fullmatch(line)) is not None:
         topics, pattern = _topics(source["topics"])
-        return Source(name=source["name"], topics=topics, pattern=pattern)
+        return SourceNode(name=source["name"], topics=topics, pattern=pattern)
     if (processor := _PROCESSOR.fullmatch(line)) is not None:
         return Processor(name=processor["name"], stores=_list(processor["stores"]))
     if (sink := _SINK.fullmatch(line)) is not None:
@@ -235,33 +214,3 @@ def _topics(text: str) -> tuple[tuple[Topic, ...], str | None]:
 
 def _list(text: str) -> tuple[str, ...]:
     return tuple(text.split(", ")) if text else ()
-
-
-def print_topology(topology: Topology) -> str:
-    """The text that `Topology.describe()` of Kafka Streams 2.0 and later prints."""
-    head = "Topologies:\n " if topology.name is None else f"Topology: {topology.name}:\n "
-    return head + "".join(map(_print_subtopology, topology.subtopologies))
-
-
-def _print_subtopology(part: Subtopology) -> str:
-    suffix = " for global store (will not generate tasks)" if part.is_global else ""
-    nodes = "".join(f"    {line}\n" for node in part.nodes for line in _lines(node))
-    return f"  Sub-topology: {part.number}{suffix}\n{nodes}" + ("" if part.is_global else "\n")
-
-
-def _lines(node: Node) -> Iterator[str]:
-    match node:
-        case Source():
-            yield f"Source: {node.name} (topics: {node.pattern or '[' + ', '.join(node.topics) + ']'})"
-            yield f"  --> {_names(node.successors)}"
-        case Processor():
-            yield f"Processor: {node.name} (stores: [{', '.join(node.stores)}])"
-            yield f"  --> {_names(node.successors)}"
-            yield f"  <-- {_names(node.predecessors)}"
-        case Sink():
-            yield f"Sink: {node.name} ({'extractor class' if node.is_dynamic else 'topic'}: {node.topic})"
-            yield f"  <-- {_names(node.predecessors)}"
-
-
-def _names(names: tuple[str, ...]) -> str:
-    return ", ".join(names) or _NONE

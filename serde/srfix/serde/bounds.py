@@ -1,8 +1,8 @@
-"""Every bound on what others wrote: name, default, what it protects from, how to change it.
+"""Every bound on what others wrote.
 
-SECURITY.md shows `as_markdown()`; a test holds both to each other, and each constant of this module to a row. Who adds a
-bound adds a constant and a `Bound`; the constant's users import it from here. A bound that is an argument somewhere has its
-default here.
+SECURITY.md has a row for each, which a test holds to the constant's name and default: what it protects from, and how to
+change it. Whoever adds a bound adds both; the constant's users import it from here. A bound that is an argument somewhere
+has its default here.
 
 To change one that is no argument, assign it before anything else of srfix is imported:
 
@@ -16,80 +16,10 @@ import sys
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-__all__ = [
-    "AVRO_JVM_ITEMS",
-    "AVRO_JVM_TEXT_BYTES",
-    "AVRO_SCHEMA_LEVELS",
-    "AnswerBounds",
-    "BOUNDS",
-    "BROKER_SECONDS",
-    "Bound",
-    "COLUMN_LEVELS",
-    "COMMAND_WORD",
-    "COMPATIBILITY_PAIRS",
-    "COMPATIBILITY_REASONS",
-    "CONNECT_COLUMNS",
-    "CONNECT_SECONDS",
-    "DEEPEST_DOCUMENT",
-    "DIGITS",
-    "FOREIGN_TEXT",
-    "JSON_LEVELS",
-    "JSON_SCHEMA_LEVELS",
-    "JSON_SCHEMA_NODES",
-    "JSON_TEXT_LEVELS",
-    "KSQLDB_BODY_BYTES",
-    "KSQLDB_JSON_PARTS",
-    "KSQLDB_SECONDS",
-    "LOG_CHARACTERS",
-    "MESSAGE",
-    "MOST_COPIED_BYTES",
-    "MOST_EVIDENCE_BYTES",
-    "MOST_JOURNAL_BYTES",
-    "MOST_KEY_PARTS",
-    "MOST_METADATA_BYTES",
-    "MOST_NAME_BYTES",
-    "MOST_PLAN_BYTES",
-    "MOST_SECRET_BYTES",
-    "MOST_SETTINGS_BYTES",
-    "PATTERN_STEPS",
-    "PLANNING_REQUESTS",
-    "PayloadBounds",
-    "REFERENCES",
-    "REGISTRY_READ_SECONDS",
-    "SCHEMA_CACHE",
-    "UnknownIdBounds",
-    "as_markdown",
-    "bound_payloads",
-    "payload_bounds",
-    "remember",
-]
+from srfix.serde.errors import UsageError
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
-
-_ASSIGN: Final = "assign before import"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """One row of the table in SECURITY.md."""
-
-    name: str
-    """The constant of this module."""
-    unit: str
-    """What it counts, such as `bytes`."""
-    protects_from: str
-    """What happens without it."""
-    how_to_change: str = _ASSIGN
-    """An option or an argument where there is one."""
-
-    @property
-    def default(self) -> float:
-        """The constant's value."""
-        owner, _, field = self.name.partition(".")
-        value: float = getattr(globals()[owner](), field) if field else globals()[owner]
-        return value
-
 
 # --- schemas
 AVRO_SCHEMA_LEVELS: Final = 400
@@ -122,12 +52,6 @@ DIGITS: Final = 100_000
 """Of a value, whatever its column allows: a number of 2³¹ digits takes gigabytes, and its bound hours."""
 
 # --- messages
-MESSAGE: Final = 16_000
-"""Characters of a message or a sentence of a report; the middle of a longer one is left out. It protects from a subject's name
-or a registry's answer of a megabyte on the terminal and in the log."""
-FOREIGN_TEXT: Final = 600
-"""Characters of somebody else's words in a message (a registry's, a proxy's, ksqlDB's); the rest is counted. It protects from
-messages in which nobody finds what to do next: a 409 quotes whole schemas."""
 COMMAND_WORD: Final = 8_000
 """Characters of one argument in a printed command; a longer one is asked for by a variable. It protects from commands that no
 terminal takes, and that would be cut."""
@@ -258,8 +182,6 @@ class AnswerBounds:
     """`http.listing.deadline.ms`: seconds spent waiting for the pages of one listing."""
 
     def __post_init__(self) -> None:
-        from srfix.serde.errors import UsageError  # which shows text by the bounds of this module
-
         for name in self.__slots__:
             if not getattr(self, name) > 0:
                 raise UsageError(f"A bound must be more than 0; {name} is {getattr(self, name)}.")
@@ -282,28 +204,10 @@ class UnknownIdBounds:
     """`missing.cache.size`: ids; beyond it the oldest is forgotten."""
 
     def __post_init__(self) -> None:
-        from srfix.serde.errors import UsageError  # which shows text by the bounds of this module
-
         if self.remember_s < 0 or self.most < 0:
             raise UsageError(
                 f"Unknown ids are remembered for 0 s or longer, and 0 or more of them; not {self.remember_s} s and {self.most}."
             )
-
-
-def _payload(name: str, unit: str, protects_from: str) -> Bound:
-    return Bound(name=f"PayloadBounds.{name}", unit=unit, protects_from=protects_from, how_to_change="`bound_payloads`")
-
-
-def _answer(name: str, unit: str, protects_from: str, of_client: str) -> Bound:
-    return Bound(
-        name=f"AnswerBounds.{name}", unit=unit, protects_from=protects_from, how_to_change=f"`-R {of_client}=…`"
-    )
-
-
-def _unknown(name: str, unit: str, protects_from: str, of_client: str) -> Bound:
-    return Bound(
-        name=f"UnknownIdBounds.{name}", unit=unit, protects_from=protects_from, how_to_change=f"`-R {of_client}=…`"
-    )
 
 
 # --- what a person hands over, and servers
@@ -327,135 +231,6 @@ AVRO_JVM_ITEMS: Final = 10_000_000
 """Items of one array or map that Java's Avro believes in, in sessions of `start_session`."""
 AVRO_JVM_TEXT_BYTES: Final = 67_108_864
 """Bytes of one string, and of one field of bytes, that Java's Avro believes in, in sessions of `start_session`."""
-
-BOUNDS: Final = (
-    Bound(name="AVRO_SCHEMA_LEVELS", unit="levels", protects_from="the stack's end in schemas that nest"),
-    Bound(name="JSON_SCHEMA_LEVELS", unit="levels", protects_from="the stack's end in schemas that nest or refer"),
-    Bound(name="JSON_SCHEMA_NODES", unit="schemas", protects_from="schemas that double at each reference"),
-    Bound(name="COLUMN_LEVELS", unit="levels", protects_from="the stack's end in columns that nest"),
-    Bound(name="CONNECT_COLUMNS", unit="columns", protects_from="tables that nothing can show"),
-    Bound(
-        name="COMPATIBILITY_PAIRS",
-        unit="pairs of types",
-        protects_from="unions of thousands against unions of thousands, in a comparison before a repair",
-    ),
-    Bound(name="COMPATIBILITY_REASONS", unit="reasons", protects_from="messages of megabytes"),
-    Bound(name="REFERENCES", unit="versions", protects_from="references without end, a request each"),
-    Bound(
-        name="SCHEMA_CACHE",
-        unit="schemas",
-        protects_from="memory for every id that a topic of garbage names",
-        how_to_change="`cache_capacity` of `RegistryClient`",
-    ),
-    Bound(name="JSON_LEVELS", unit="levels", protects_from="the stack's end in the validation of a body"),
-    Bound(name="JSON_TEXT_LEVELS", unit="levels", protects_from="the stack's end in the validation of a row"),
-    Bound(name="PATTERN_STEPS", unit="steps", protects_from="patterns that take exponential time"),
-    Bound(name="DIGITS", unit="digits", protects_from="numbers that take hours, a few bytes of exponent long"),
-    Bound(name="MESSAGE", unit="characters", protects_from="a message of a megabyte; the middle is left out"),
-    Bound(name="FOREIGN_TEXT", unit="characters", protects_from="messages in which nobody finds what to do next"),
-    Bound(name="COMMAND_WORD", unit="characters", protects_from="printed commands that no terminal takes"),
-    Bound(
-        name="MOST_PLAN_BYTES",
-        unit="bytes",
-        protects_from="a foreign file that is named as a plan and fills the memory",
-    ),
-    Bound(name="MOST_JOURNAL_BYTES", unit="bytes", protects_from="the same of a journal"),
-    Bound(name="MOST_SETTINGS_BYTES", unit="bytes", protects_from="the same of a configuration, a signature, a key"),
-    Bound(name="MOST_SECRET_BYTES", unit="bytes", protects_from="the same of what `file:PATH` names"),
-    Bound(name="MOST_EVIDENCE_BYTES", unit="bytes", protects_from="the same of a topology, a schema, a `.checkpoint`"),
-    Bound(name="MOST_METADATA_BYTES", unit="bytes", protects_from="the same of `kafka-streams-process-metadata`"),
-    Bound(name="MOST_NAME_BYTES", unit="bytes", protects_from="the same of a RocksDB's `CURRENT`"),
-    Bound(name="MOST_COPIED_BYTES", unit="bytes", protects_from="a disk that is filled by what is copied of a RocksDB"),
-    Bound(name="DEEPEST_DOCUMENT", unit="levels", protects_from="the stack's end in plans, journals and metadata"),
-    Bound(name="MOST_KEY_PARTS", unit="dots", protects_from="quadratic time for a key of TOML"),
-    _payload("values", "values", "items that take no bytes, and short payloads for wide columns"),
-    _payload("values_per_byte", "values a byte", "arrays whose items make many values of few bytes"),
-    _payload("empty_items", "items", "counts that nothing stands behind"),
-    _payload("levels", "levels", "the stack's end in recursive bodies; not beyond 2,000"),
-    _payload("shown_levels", "levels", "the stack's end in rows that are shown as JSON; at most 400"),
-    _payload("schema_parts", "types", "schemas that double at each name, up to 2⁴⁰ types"),
-    _payload("decimal_bytes", "bytes", "the quadratic conversion of decimals"),
-    _payload("number_characters", "characters", "the quadratic conversion of JSON's numbers"),
-    _payload("text_number_characters", "characters", "the same of texts that numbers are made of"),
-    _payload("batch_bytes", "bytes", "a thousand payloads that each take what they may"),
-    _payload("shapes", "sets of keys", "payloads that all have other JSON keys"),
-    _payload("shape_bytes", "bytes", "the same of few and long ones"),
-    _payload("plans", "schemas", "a registry that knows every id"),
-    _payload("refusals", "ids", "a topic of ids that nobody knows"),
-    _answer("body_bytes", "bytes", "bodies without end, compressed bombs", "http.answer.max.bytes"),
-    _answer("head_bytes", "bytes", "heads without end, endless `100 Continue`", "http.answer.max.head.bytes"),
-    _answer("json_parts", "parts", "bodies whose values take twenty times their text", "http.answer.max.parts"),
-    _answer("deadline_s", "seconds", "answers that drip", "http.answer.deadline.ms"),
-    _answer("pages", "pages", "listings without end", "http.listing.max.pages"),
-    _answer("listing_deadline_s", "seconds", "listings that drip", "http.listing.deadline.ms"),
-    _unknown("remember_s", "seconds", "a question for each record of an unknown id", "missing.id.cache.ttl.sec"),
-    _unknown("most", "ids", "memory for each of them", "missing.cache.size"),
-    Bound(name="LOG_CHARACTERS", unit="characters", protects_from="hours over a log of gigabytes"),
-    Bound(
-        name="KSQLDB_BODY_BYTES",
-        unit="bytes",
-        protects_from="bodies of a ksqlDB server without end, compressed bombs",
-        how_to_change="`--ksqldb-config http.answer.max.bytes=…`",
-    ),
-    Bound(
-        name="KSQLDB_JSON_PARTS",
-        unit="parts",
-        protects_from="bodies of a ksqlDB server whose values take twenty times their text",
-        how_to_change="`--ksqldb-config http.answer.max.parts=…`",
-    ),
-    Bound(
-        name="KSQLDB_SECONDS",
-        unit="s",
-        protects_from="a server with thousands of queries, or one that is slow at each",
-        how_to_change="`deadline_s` of `KsqldbClient`",
-    ),
-    Bound(
-        name="CONNECT_SECONDS",
-        unit="s",
-        protects_from="addresses that swallow what is sent to them",
-        how_to_change="`-R http.connect.timeout.ms=…`, `connect_timeout_s`",
-    ),
-    Bound(
-        name="REGISTRY_READ_SECONDS",
-        unit="s",
-        protects_from="registries that take a request and say nothing",
-        how_to_change="`-R http.read.timeout.ms=…`, `read_timeout_s`",
-    ),
-    Bound(
-        name="PLANNING_REQUESTS",
-        unit="requests",
-        protects_from="a registry that is sent thousands of requests at once, since a topic has as many versions",
-    ),
-    Bound(
-        name="BROKER_SECONDS",
-        unit="s",
-        protects_from="brokers that are silent, for which Spark waits three times a minute",
-        how_to_change="`kafka.default.api.timeout.ms` and `kafka.request.timeout.ms` of `options`",
-    ),
-    Bound(
-        name="AVRO_JVM_ITEMS",
-        unit="items",
-        protects_from="arrays that claim 2³⁰ items in a few bytes, for which the jvm engine on Spark takes the memory",
-        how_to_change="`-Dorg.apache.avro.limits.collectionItems.maxLength` of Spark's JVMs",
-    ),
-    Bound(
-        name="AVRO_JVM_TEXT_BYTES",
-        unit="bytes",
-        protects_from="the same of strings and bytes",
-        how_to_change="`-Dorg.apache.avro.limits.string.maxLength` and `….bytes.maxLength`",
-    ),
-)
-"""The table's rows, in its order."""
-
-
-def as_markdown() -> str:
-    """The table, as SECURITY.md shows it."""
-    rows = [
-        f"| `{bound.name}` | {bound.default:,.0f} {bound.unit} | {bound.protects_from} | {bound.how_to_change} |"
-        for bound in BOUNDS
-    ]
-    return "\n".join(["| bound | default | protects from | how to change it |", "|---|---|---|---|", *rows])
-
 
 _payload_bounds = PayloadBounds()
 

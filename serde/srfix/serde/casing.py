@@ -26,12 +26,10 @@ of i; and a JVM of older Unicode tables (Java 11 and Georgian, for one) leaves a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from srfix.serde.errors import AmbiguousFieldError
-
-__all__ = ["CaseRule", "are_distinct", "declared_name", "match_fields", "match_keys", "placements"]
 
 
 class CaseRule(Enum):
@@ -48,13 +46,28 @@ class CaseRule(Enum):
 
 
 def declared_name(identifier: str) -> str:
-    """The column name that an unquoted identifier declares: upper case, as ksqlDB's
-    `ParserUtil.getIdentifierText`."""
+    """The column name that an unquoted identifier declares: upper case, as ksqlDB's `ParserUtil.getIdentifierText`."""
     return identifier.upper()
 
 
+def is_same(one: str, other: str) -> bool:
+    """True if two names are equal ignoring case."""
+    return _folded(one) == _folded(other)
+
+
+def is_among(name: str, names: Iterable[str]) -> bool:
+    """True if one of the names is equal, ignoring case."""
+    return any(is_same(name, other) for other in names)
+
+
+def upper_camel(name: str) -> str:
+    """MY_TABLE as MyTable: Guava's `UPPER_UNDERSCORE.to(UPPER_CAMEL, …)`, which changes the letters of ASCII alone."""
+    words = (word.encode() for word in name.split("_"))
+    return b"".join(word[:1].upper() + word[1:].lower() for word in words).decode()
+
+
 def are_distinct(names: Sequence[str]) -> bool:
-    """True if no two names are equal ignoring case: who ignores it can tell them apart."""
+    """True if no two names are equal ignoring case."""
     return len({_folded(name) for name in names}) == len(names)
 
 

@@ -1,8 +1,8 @@
 """Whether one Avro schema may follow another, by a registry's compatibility level.
 
 The rules are Apache Avro's (`avro.compatibility`, the twin of Java's `SchemaCompatibility`, which Confluent's
-registry asks), over its parsed schemas (`_avro_reading`). Where the Python library differs from the Java one, the
-schemas are put so that the answer is Java's:
+registry asks), over its parsed schemas (`formats.avro.compatibility`). Where the Python library differs from the Java one, the
+schemas are changed first, so that the answer is Java's:
 
 - aliases of named types count by their full name in the reader's namespace (Java: `Schema.getAliases`);
   Python compares the alias as it is written;
@@ -22,14 +22,12 @@ from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
-from srfix.serde._avro_reading import Reading
 from srfix.serde.bounds import SCHEMA_CACHE
 from srfix.serde.errors import SchemaError, UsageError
+from srfix.serde.formats.avro import CompatibilityChecker
 
 if TYPE_CHECKING:
     from avro.schema import NamedSchema, RecordSchema, Schema
-
-__all__ = ["CompatibilityLevel", "incompatibilities"]
 
 _NAME = re.compile(r"[^\W\d]\w*")
 """Letters of any script, digits and underscores, no digit first (Java's `Schema.validateName`)."""
@@ -142,8 +140,8 @@ def _first_line(error: Exception) -> str:
 
 
 def _cannot_read(reader: Schema, writer: Schema) -> list[str]:
-    verdict = Reading().verdict(reader, writer)
+    result = CompatibilityChecker().check(reader, writer)
     # Reasons and places are two sets: only where each has one do they belong together.
-    places = verdict.places - {"/"} or {"/"}
-    where = f" at {min(places)}" if len(verdict.reasons) == 1 == len(places) else ""
-    return sorted(f"{reason}{where}." for reason in verdict.reasons)
+    places = result.places - {"/"} or {"/"}
+    where = f" at {min(places)}" if len(result.reasons) == 1 == len(places) else ""
+    return sorted(f"{reason}{where}." for reason in result.reasons)

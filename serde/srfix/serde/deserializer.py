@@ -24,41 +24,25 @@ Columns that are marked as KEY make the keys, the others the values (by `ctx.fie
 
 from __future__ import annotations
 
-from srfix.serde._framed_deserializer import FramedDeserializer
-from srfix.serde._given_columns import GivenColumns
-from srfix.serde._locating import read_from
-from srfix.serde._schemaless import SchemalessDeserializer
 from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import GivenColumns
 from srfix.serde.errors import DecodeError, UsageError
-from srfix.serde.formats._avro_resolution import ReaderSchema
+from srfix.serde.formats.avro.read import ReaderSchema
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, Deserializer, Value
 from srfix.serde.resolve import Resolver
+from srfix.serde.serdes import FramedDeserializer, SchemalessDeserializer, read_from
 from srfix.serde.windowed import Window, WindowedKey, WindowKind, split
-
-__all__ = [
-    "AvroDeserializer",
-    "JsonDeserializer",
-    "JsonSchemaDeserializer",
-    "KafkaDeserializer",
-    "ReaderSchema",
-    "SchemaDeserializer",
-    "WindowedDeserializer",
-]
 
 
 class AvroDeserializer(FramedDeserializer):
     """Reads Avro payloads in the registry's framing.
 
-    `AvroDeserializer(ById(registry))` gives records as the writer has them. With `columns` a row has exactly
-    those, in their order, fed by the writer's fields under the case rule; a column that no field feeds is
-    None, and arrays of map entries are dicts. Thread-safe; picklable if its resolver is (the plans are made
-    anew).
+    `AvroDeserializer(ById(registry))` gives records as the writer has them. With `columns` a row has exactly those, in
+    their order, fed by the writer's fields under the case rule; a column that no field feeds is None, and arrays of map
+    entries are dicts. Thread-safe; picklable if its resolver is (the plans are made anew).
 
-    >>> from srfix.serde.columns import parse_columns
-    >>> from srfix.serde.interface import SerdeContext
-    >>> from srfix.serde.resolve import ById
-    >>> from srfix.serde.serializer import AvroSerializer
+    >>> from srfix.serde import AvroSerializer, ById, SerdeContext, parse_columns
     >>> users, columns = SerdeContext("users"), parse_columns("ID BIGINT, NAME STRING")
     >>> payload = AvroSerializer(registry, columns)({"ID": 7}, users)
     >>> AvroDeserializer(ById(registry), columns=parse_columns("id STRING"))(payload, users)
@@ -74,10 +58,7 @@ class JsonSchemaDeserializer(FramedDeserializer):
     `JsonSchemaDeserializer(ById(registry))` gives documents as they are; with `columns` rows, as `AvroDeserializer`.
     Thread-safe; picklable if its resolver is.
 
-    >>> from srfix.serde.columns import parse_columns
-    >>> from srfix.serde.interface import SerdeContext
-    >>> from srfix.serde.resolve import ById
-    >>> from srfix.serde.serializer import JsonSchemaSerializer
+    >>> from srfix.serde import ById, JsonSchemaSerializer, SerdeContext, parse_columns
     >>> prices, columns = SerdeContext("json-prices"), parse_columns("ID BIGINT, SEEN TIMESTAMP")
     >>> payload = JsonSchemaSerializer(registry, columns)({"ID": 7}, prices)
     >>> JsonSchemaDeserializer(ById(registry), columns=columns)(payload, prices)
@@ -110,9 +91,7 @@ class SchemaDeserializer(FramedDeserializer):
 
     For topics that hold both, or of which one does not know. Thread-safe; picklable if its resolver is.
 
-    >>> from srfix.serde.interface import SerdeContext
-    >>> from srfix.serde.resolve import ById
-    >>> from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
+    >>> from srfix.serde import AvroSerializer, ById, JsonSchemaSerializer, SerdeContext
     >>> mixed, deserialize = SerdeContext("mixed"), SchemaDeserializer(ById(registry))
     >>> deserialize(AvroSerializer.for_schema(registry, '"string"')("a", mixed), mixed)
     'a'
@@ -153,8 +132,7 @@ class JsonDeserializer(SchemalessDeserializer):
     `JsonDeserializer()` gives documents as they are; `JsonDeserializer(columns)` rows, as ksqlDB reads them. Thread-safe
     and picklable.
 
-    >>> from srfix.serde.columns import parse_columns
-    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde import SerdeContext, parse_columns
     >>> deserialize = JsonDeserializer(parse_columns("ID BIGINT, PRICE DECIMAL(6, 2)"))
     >>> deserialize(b'{"id": "7", "price": 12.3}', SerdeContext("prices"))
     {'ID': 7, 'PRICE': Decimal('12.30')}
@@ -168,9 +146,7 @@ class KafkaDeserializer(SchemalessDeserializer):
 
     The row is `{column: value}`. Thread-safe and picklable.
 
-    >>> from srfix.serde.columns import parse_columns
-    >>> from srfix.serde.interface import SerdeContext
-    >>> from srfix.serde.subjects import Role
+    >>> from srfix.serde import Role, SerdeContext, parse_columns
     >>> KafkaDeserializer(parse_columns("ID INT KEY"))(bytes.fromhex("00000007"), SerdeContext("users", Role.KEY))
     {'ID': 7}
     """
@@ -190,9 +166,7 @@ class WindowedDeserializer:
 
     An empty key is None, as for Kafka's `TimeWindowedDeserializer`. Thread-safe and picklable if the other is.
 
-    >>> from srfix.serde.columns import parse_columns
-    >>> from srfix.serde.interface import SerdeContext
-    >>> from srfix.serde.subjects import Role
+    >>> from srfix.serde import Role, SerdeContext, parse_columns
     >>> deserialize = WindowedDeserializer(KafkaDeserializer(parse_columns("ID INT KEY")), WindowKind.TIME, size_ms=500)
     >>> deserialize(bytes.fromhex("0000000700000000000003e8"), SerdeContext("counts", Role.KEY))
     WindowedKey(key={'ID': 7}, window=Window(start_ms=1000, end_ms=1500, sequence_number=None))

@@ -1,6 +1,6 @@
 """What a codec owes its callers: the seam behind which a compiled one can stand.
 
-Formats plan (names, guards, coercions) and give these callables. Today fastavro (`formats._avro_engine`), msgspec and orjson
+Formats plan (names, guards, coercions) and give these callables. Today fastavro (`formats.avro.engine`), msgspec and orjson
 run the plans.
 """
 
@@ -14,9 +14,7 @@ from srfix.serde.interface import Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from srfix.serde._batch_rows import BadRow, Contexts, Payloads
-
-__all__ = ["BatchDecode", "Decode", "DecodedBatch", "Encode"]
+    from srfix.serde.batches import BadRow, Contexts, Payloads
 
 
 class Decode(Protocol):

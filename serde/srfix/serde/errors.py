@@ -1,4 +1,4 @@
-"""Every error that srfix raises, one tree.
+"""The errors of the serde, and the root of all that srfix raises (recovery's are in `srfix.recovery.errors`).
 
     SrfixError
     ├── WireError                     a payload's framing
@@ -29,18 +29,8 @@
     │   ├── RegistryUnreachableError  no URL of the list answered
     │   ├── RegistryProtocolError     an answer that no schema registry gives (a proxy's page, say)
     │   └── RegistryAnswerError       an error answer: status, error_code, message (leaves in registry.errors)
-    ├── ClusterError                  (recovery) the Kafka cluster could not be asked
+    ├── ClusterError                  the Kafka cluster could not be asked
     │   └── AccessDeniedError         this user may not ask; names the ACL to ask for
-    ├── PlanError                     (recovery) a plan or journal that cannot be used
-    │   ├── AppliedInPartError        a repair that stopped after its first write
-    │   └── RolledBackInPartError     a rollback that stopped after its first write
-    ├── StateDirectoryError           (recovery) a file of a state directory that is not what Kafka Streams writes
-    │   └── LibraryMissingError       rocksdict is not installed
-    ├── TopologyError                 (recovery) a text that is not a printed topology
-    ├── KsqldbError                   (recovery) ksqlDB could not be asked, or answered something else
-    ├── FetchError                    (fixtures) the jars of a real part could not be had
-    ├── EngineError                   (fixtures) there is no Docker engine, or it did not do what was asked
-    ├── StreamsError                  (fixtures) a real Kafka Streams application failed
     ├── SparkError                    (spark) what a plan, a cluster or a worker cannot do as it stands
     │   ├── BadRowError               a row that could not be read, and fails the job
     │   ├── DataLossError             records were gone before they were read
@@ -65,49 +55,6 @@ from srfix.serde import printable
 
 if TYPE_CHECKING:
     from srfix.serde.batches import Reason
-
-__all__ = [
-    "AccessDeniedError",
-    "AmbiguousFieldError",
-    "BadRowError",
-    "CasingError",
-    "ClusterError",
-    "CoercionError",
-    "ColumnError",
-    "ColumnNotFedError",
-    "DataLossError",
-    "DecodeError",
-    "DualSubjectError",
-    "EncodeError",
-    "EngineRefusedError",
-    "ImpossibleSchemaIdError",
-    "IncompatibleTypeError",
-    "JarMissingError",
-    "KsqldbError",
-    "MalformedHeaderError",
-    "NoSubjectError",
-    "NothingFedError",
-    "OutOfRangeError",
-    "PayloadBoundError",
-    "PayloadTooShortError",
-    "PlanError",
-    "RegistryError",
-    "ResolveError",
-    "SchemaError",
-    "SecretError",
-    "SparkError",
-    "SrfixError",
-    "StateDirectoryError",
-    "SubjectVersionError",
-    "TimeUnitError",
-    "TopologyError",
-    "TrailingBytesError",
-    "TruncatedBodyError",
-    "UnknownMagicByteError",
-    "UsageError",
-    "WireError",
-    "WorkerPackageError",
-]
 
 
 class SrfixError(Exception):
@@ -223,14 +170,8 @@ class IncompatibleTypeError(DecodeError):
 
 
 class TimeUnitError(IncompatibleTypeError):
-    """The writer's numbers are none of the days, times of day or instants that the column holds."""
-
-    path: str
-    """Where, from the root: `->A->ARRAY->B`."""
-    writer_type: str
-    """The writer's type, with what it says of its numbers."""
-    column_type: str
-    """The column's type."""
+    """The writer's numbers are none of the days, times of day or instants that the column holds; `writer_type` has what it
+    says of its numbers, too."""
 
 
 class CoercionError(DecodeError):
@@ -305,22 +246,6 @@ class AccessDeniedError(ClusterError):
 
     acl: str
     """The permission to ask for: operation and resource, as `kafka-acls` names them."""
-
-
-class PlanError(SrfixError):
-    """A plan or a journal that cannot be used as it is."""
-
-
-class StateDirectoryError(SrfixError, ValueError):
-    """A file of a state directory that cannot be read as Kafka Streams writes it."""
-
-
-class TopologyError(SrfixError, ValueError):
-    """A text that is not the printed topology of Kafka Streams."""
-
-
-class KsqldbError(SrfixError):
-    """ksqlDB could not be asked, said no, or what was saved of it is not its answer."""
 
 
 class SparkError(SrfixError):

@@ -17,8 +17,6 @@ from typing import BinaryIO, Final, cast
 
 from srfix.serde import bounds
 
-__all__ = ["is_there", "open_file", "parse_json", "read_file", "refuse_what_is_no_file", "write_whole"]
-
 _CHUNK: Final = 1 << 20
 _KINDS: Final = {
     stat.S_IFIFO: "it is a named pipe, not a file; write what it gives to a file first, or pipe it in where - stands for "
@@ -35,7 +33,9 @@ def open_file(path: str | Path) -> BinaryIO:
 
     :raises OSError: if there is none, it is something else, it may not be read, or no file can have that name.
     """
-    descriptor = _opened(path)
+    # What is no file is not opened at all: opening a device may do something.
+    _refuse_special(_status(path))
+    descriptor = os.open(path, _FLAGS)
     try:
         _refuse_special(os.fstat(descriptor))
         return os.fdopen(descriptor, "rb")
@@ -52,7 +52,8 @@ def read_file(path: str | Path, *, most_bytes: int) -> bytes:
     """
     with open_file(path) as file:
         content = bytearray()
-        while chunk := _some(file):
+        # None: a file of the kernel's, such as /proc/kmsg, that has nothing to give now.
+        while chunk := file.read(_CHUNK) or b"":
             content += chunk
             if len(content) > most_bytes:
                 raise OSError(errno.EFBIG, f"it is longer than {_in_words(most_bytes)}, more than srfix reads of such")
@@ -138,12 +139,6 @@ def _refuse_surrogates(text: str) -> None:
             raise ValueError("a text in it holds half a surrogate pair") from None
 
 
-def _opened(path: str | Path) -> int:
-    # What is no file is not opened at all: opening a device may do something.
-    _refuse_special(_status(path))
-    return os.open(path, _FLAGS)
-
-
 def _status(path: str | Path) -> os.stat_result:
     try:
         return os.stat(path)
@@ -156,11 +151,6 @@ def _refuse_special(status: os.stat_result) -> None:
         raise IsADirectoryError(errno.EISDIR, "it is a directory")
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, _KINDS.get(stat.S_IFMT(status.st_mode), "it is not a file"))
-
-
-def _some(file: BinaryIO) -> bytes:
-    # None: a file of the kernel's, such as /proc/kmsg, that has nothing to give now.
-    return file.read(_CHUNK) or b""
 
 
 def _in_words(most_bytes: int) -> str:

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Generic, TypeVar
 
-__all__ = ["ForkLock", "PerProcess"]
-
 T = TypeVar("T")
 
 

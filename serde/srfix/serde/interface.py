@@ -6,40 +6,29 @@ import datetime
 import decimal
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
-from srfix.serde.registry.models import RegisteredSchema, Registration, Schema, SchemaVersion
+from srfix.serde.errors import CasingError, DecodeError, EncodeError, SchemaError, WireError
+from srfix.serde.registry import RegisteredSchema, Registration, Schema, SchemaVersion
 from srfix.serde.subjects import Role
 from srfix.serde.wire import Headers, SchemaId
-
-__all__ = [
-    "Context",
-    "Deserializer",
-    "GuidSource",
-    "Row",
-    "SchemaLookup",
-    "SchemaPublisher",
-    "SchemaRegistrar",
-    "SchemaSource",
-    "SerdeContext",
-    "SerdeRegistry",
-    "Serializer",
-    "Value",
-]
 
 Value: TypeAlias = (
     "bool | int | float | str | bytes | decimal.Decimal | datetime.date | datetime.time | datetime.datetime"
     " | uuid.UUID | list[Value] | dict[str, Value] | None"
 )
-"""A decoded value. TIMESTAMP is an aware datetime in UTC with milliseconds, DATE a date, TIME a time without
-zone."""
+"""A decoded value. TIMESTAMP is an aware datetime in UTC with milliseconds, DATE a date, TIME a time without zone."""
 Row: TypeAlias = dict[str, Value]
 """A decoded record: its fields, or the columns that were asked for, in order."""
 
+ABOUT_A_PAYLOAD: Final = (WireError, SchemaError, CasingError, DecodeError)
+"""What a deserializer raises about one payload, but for a schema that the policy does not accept (`ResolveError`)."""
+ABOUT_A_ROW: Final = (EncodeError, SchemaError, CasingError)
+"""What a serializer raises about one row."""
+
 
 class Context(Protocol):
-    """What a serde is called with beside the data: confluent_kafka's SerializationContext, or
-    `SerdeContext`."""
+    """What a serde is called with beside the data: confluent_kafka's SerializationContext, or `SerdeContext`."""
 
     @property
     def topic(self) -> str:
@@ -91,7 +80,7 @@ class SchemaSource(Protocol):
     """A registry that gives schemas by id, and those that they refer to. `srfix.serde.registry.RegistryClient` is one."""
 
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
-        """The schema behind an id. `subject` picks the context, and nothing else: who holds the id is no matter."""
+        """The schema behind an id. `subject` only picks the context; whether it holds the id does not matter."""
 
     def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
         """A version of a subject: asked only for schemas with references."""
@@ -132,4 +121,4 @@ class SchemaRegistrar(Protocol):
 
 
 class SerdeRegistry(SchemaLookup, SchemaRegistrar, Protocol):
-    """All of it."""
+    """A registry that both answers for schemas and takes them."""

@@ -28,9 +28,7 @@ from typing import Final, assert_never
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.errors import PayloadBoundError
 from srfix.serde.interface import Value
-from srfix.serde.registry.models import Json
-
-__all__ = ["from_json", "to_json"]
+from srfix.serde.registry import Json
 
 _MARK: Final = "$"
 _OBJECT: Final = "$object"

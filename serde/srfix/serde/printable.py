@@ -13,18 +13,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from srfix.serde import bounds
-
-__all__ = [
-    "COMMAND_IN_TEXT",
-    "bounded",
-    "foreign",
-    "is_printable",
-    "message",
-    "one_line",
-    "printable",
-    "printable_json",
-]
+MESSAGE: Final = 16_000
+"""Characters of a message or a sentence of a report; the middle of a longer one is left out. It protects from a subject's name
+or a registry's answer of a megabyte on the terminal and in the log."""
+FOREIGN_TEXT: Final = 600
+"""Characters of others' words in a message (a registry's, a proxy's, ksqlDB's); the rest is counted. It protects from
+messages in which nobody finds what to do next: a 409 quotes whole schemas."""
 
 _BLANK_LETTERS: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
@@ -53,19 +47,24 @@ def one_line(text: str) -> str:
 
 
 def foreign(text: str, limit: int | None = None) -> str:
-    """Somebody else's words for a message: printable, on one line, cut at `limit` (`bounds.FOREIGN_TEXT`) characters."""
-    limit = bounds.FOREIGN_TEXT if limit is None else limit
+    """Others' words for a message: printable, on one line, cut at `limit` (`FOREIGN_TEXT`) characters."""
+    limit = FOREIGN_TEXT if limit is None else limit
     if len(text) <= limit:
         return one_line(text)
     return f"{one_line(text[:limit])}... ({len(text) - limit:,} more characters)"
 
 
+def shortened(text: str, limit: int = 300) -> str:
+    """A library's words for a message: cut at `limit` characters."""
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
 def bounded(text: str, limit: int | None = None) -> str:
-    """The text, without its middle where it has more than `limit` (`bounds.MESSAGE`) characters.
+    """The text, without its middle where it has more than `limit` (`MESSAGE`) characters.
 
     Its end stays, for it says what to do. A command that the cut would go through is left out whole.
     """
-    limit = bounds.MESSAGE if limit is None else limit
+    limit = MESSAGE if limit is None else limit
     if len(text) <= limit:
         return text
     head, tail = limit * 2 // 3, limit - limit * 2 // 3
@@ -77,6 +76,11 @@ def bounded(text: str, limit: int | None = None) -> str:
         closed = end.find("`")
         end = end[closed + 1 :] if closed >= 0 else end
     return f"{beginning}... ({len(text) - len(beginning) - len(end):,} more characters) ...{end}"
+
+
+def capitalized(text: str) -> str:
+    """The text as a sentence begins: its first letter in upper case, the rest as it is."""
+    return text[0].upper() + text[1:]
 
 
 def message(text: str) -> str:

@@ -6,12 +6,11 @@ So a message shows a name that is somewhere in the manuals and no other; of anot
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["NOT_SHOWN", "is_known", "is_plain", "names_servers", "pieces", "shown"]
+from srfix.serde.hints import nearest
 
 _LIBRDKAFKA: Final = """
     acks allow.auto.create.topics api.version.fallback.ms api.version.request api.version.request.timeout.ms
@@ -109,8 +108,8 @@ def shown(name: str) -> str:
     """The name, if it is known, or what some begin with; otherwise that it is not shown, and which known one it is like."""
     if is_known(name) or any(known.startswith(f"{name}.") for known in _KNOWN):
         return name
-    near = difflib.get_close_matches(name[:100], sorted(_KNOWN), n=1, cutoff=0.75)
-    return f"{NOT_SHOWN[:-1]}; did you mean {near[0]}?)" if near else NOT_SHOWN
+    near = nearest(name[:100], sorted(_KNOWN), cutoff=0.75)
+    return f"{NOT_SHOWN[:-1]}; did you mean {near}?)" if near else NOT_SHOWN
 
 
 def is_plain(value: str) -> bool:

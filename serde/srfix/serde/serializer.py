@@ -21,21 +21,17 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal, Self
 
-from srfix.serde._framed_serializer import TOPIC_SUBJECT, FramedSerializer, OwnOptions
-from srfix.serde._given_columns import GivenColumns
-from srfix.serde._locating import written_to
-from srfix.serde._schemaless import SchemalessSerializer
 from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import GivenColumns
+from srfix.serde.connect import Generation, WrittenBy
 from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.formats.table import Format
-from srfix.serde.generations import Generation, WrittenBy
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar, Serializer
-from srfix.serde.registry.models import Schema
+from srfix.serde.registry import Schema
+from srfix.serde.serdes import TOPIC_SUBJECT, FramedSerializer, OwnOptions, SchemalessSerializer, written_to
 from srfix.serde.subjects import SubjectStrategy
 from srfix.serde.windowed import WindowedKey, WindowKind, join
 from srfix.serde.wire import Framing
-
-__all__ = ["AvroSerializer", "JsonSchemaSerializer", "JsonSerializer", "KafkaSerializer", "WindowedSerializer"]
 
 
 class AvroSerializer(FramedSerializer):
@@ -52,8 +48,7 @@ class AvroSerializer(FramedSerializer):
     kind: a time finer than the milliseconds that are written of a TIME or TIMESTAMP is refused, unless `cut_times`.
     Thread-safe; picklable if its registry is.
 
-    >>> from srfix.serde.columns import parse_columns
-    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde import SerdeContext, parse_columns
     >>> serialize = AvroSerializer(registry, parse_columns("ID BIGINT, NAME STRING"))
     >>> serialize({"id": 7, "Name": "Ada"}, SerdeContext("users"))[5:]
     b'\\x02\\x0e\\x02\\x06Ada'
@@ -84,7 +79,7 @@ class AvroSerializer(FramedSerializer):
         :param full_name: the internal schema's record name with its namespace; None is ksqlDB's.
         :param cut_times: True to cut times that are finer than the schema's; refused otherwise.
         :raises ColumnError: if the columns cannot be used, or Avro does not allow their names.
-        :raises UsageError: if it is not told what to write under, or told twice.
+        :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
         """
         self._own_options = OwnOptions(full_name=full_name, cut_times=cut_times)
         super().__init__(
@@ -110,8 +105,7 @@ class JsonSchemaSerializer(FramedSerializer):
     exactly a given one, `schema_id` and `version` under one that exists. Registration, threads and pickles as
     `AvroSerializer`.
 
-    >>> from srfix.serde.columns import parse_columns
-    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde import SerdeContext, parse_columns
     >>> serialize = JsonSchemaSerializer(registry, parse_columns("ID BIGINT, PRICE DECIMAL(6, 2)"))
     >>> serialize({"ID": 7}, SerdeContext("prices"))[5:]
     b'{"ID":7,"PRICE":null}'
@@ -142,7 +136,7 @@ class JsonSchemaSerializer(FramedSerializer):
         :param validate: True to check every body against the schema (needs jsonschema-rs, the extra json-schema).
         :param cut_times: True to cut times to milliseconds; finer ones are refused otherwise.
         :raises ColumnError: if the columns cannot be used.
-        :raises UsageError: if it is not told what to write under, or told twice.
+        :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
         """
         self._own_options = OwnOptions(validate=validate, cut_times=cut_times)
         super().__init__(
@@ -178,15 +172,9 @@ class JsonSchemaSerializer(FramedSerializer):
 
         :raises SchemaError: if `validate`, and the text is not a JSON Schema.
         """
-        return cls._for_schema(
-            registry,
-            schema,
-            subjects=subjects,
-            register=register,
-            normalize=normalize,
-            schema_id_framing=schema_id_framing,
-            own=OwnOptions(validate=validate, cut_times=cut_times),
-        )
+        own = OwnOptions(validate=validate, cut_times=cut_times)
+        options = {"subjects": subjects, "register": register, "normalize": normalize}
+        return cls._for_schema(registry, schema, own, schema_id_framing, options)
 
 
 class JsonSerializer(SchemalessSerializer):
@@ -195,8 +183,7 @@ class JsonSerializer(SchemalessSerializer):
     `JsonSerializer()` writes documents as they are; `JsonSerializer(columns)` rows, as ksqlDB writes them. Thread-safe
     and picklable.
 
-    >>> from srfix.serde.columns import parse_columns
-    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde import SerdeContext, parse_columns
     >>> serialize = JsonSerializer(parse_columns("ID INT, TAGS MAP<STRING, DOUBLE>"))
     >>> serialize({"id": 7, "tags": {"a": 1.0}}, SerdeContext("users"))
     b'{"ID":7,"TAGS":{"a":1.0}}'
@@ -210,9 +197,7 @@ class KafkaSerializer(SchemalessSerializer):
 
     The row is `{column: value}`. Thread-safe and picklable.
 
-    >>> from srfix.serde.columns import parse_columns
-    >>> from srfix.serde.interface import SerdeContext
-    >>> from srfix.serde.subjects import Role
+    >>> from srfix.serde import Role, SerdeContext, parse_columns
     >>> KafkaSerializer(parse_columns("ID INT KEY"))({"ID": 7}, SerdeContext("users", Role.KEY))
     b'\\x00\\x00\\x00\\x07'
     """
@@ -232,10 +217,7 @@ class WindowedSerializer:
 
     Thread-safe and picklable if the other is.
 
-    >>> from srfix.serde.columns import parse_columns
-    >>> from srfix.serde.interface import SerdeContext
-    >>> from srfix.serde.subjects import Role
-    >>> from srfix.serde.windowed import Window
+    >>> from srfix.serde import Role, SerdeContext, Window, parse_columns
     >>> serialize = WindowedSerializer(KafkaSerializer(parse_columns("ID INT KEY")), WindowKind.TIME)
     >>> serialize(WindowedKey({"ID": 7}, Window(1000)), SerdeContext("counts", Role.KEY)).hex()
     '0000000700000000000003e8'

@@ -20,13 +20,11 @@ from enum import Enum
 from typing import Final, Generic, TypeVar
 
 from srfix.serde.errors import DecodeError, TruncatedBodyError, UsageError
-
-__all__ = ["Window", "WindowKind", "WindowedKey", "join", "split"]
+from srfix.serde.java_ints import INT_MAX
 
 K = TypeVar("K")
 
 _MAX_TIME: Final = 2**63 - 1
-_MAX_SEQUENCE_NUMBER: Final = 2**31 - 1
 _TIME: Final = struct.Struct(">q")
 _TIMES: Final = struct.Struct(">qq")
 _STORED: Final = struct.Struct(">qi")
@@ -65,7 +63,7 @@ class Window:
             if self.end_ms < self.start_ms:
                 raise UsageError(f"A window cannot end ({self.end_ms}) before it starts ({self.start_ms}).")
         if self.sequence_number is not None:
-            _require(self.sequence_number, _MAX_SEQUENCE_NUMBER, "sequence number")
+            _require(self.sequence_number, INT_MAX, "sequence number")
 
     def with_size(self, size_ms: int) -> Window:
         """The same window with its end, where the size is known (`TimeWindowedDeserializer`'s `window.size.ms`). The end

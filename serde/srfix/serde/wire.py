@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from operator import itemgetter
-from typing import Final, NewType, TypeAlias
+from typing import Final, NewType, TypeAlias, cast
 from uuid import UUID
 
 from srfix.serde.errors import (
@@ -26,29 +26,8 @@ from srfix.serde.errors import (
     UnknownMagicByteError,
     UsageError,
 )
+from srfix.serde.java_ints import INT_MAX
 from srfix.serde.subjects import Role
-
-__all__ = [
-    "Frame",
-    "Framing",
-    "Headers",
-    "MAX_SCHEMA_ID",
-    "MIN_SCHEMA_ID",
-    "PREFIX_GUID_SIZE",
-    "PREFIX_ID_SIZE",
-    "SchemaId",
-    "frame_guid",
-    "frame_id",
-    "given_schema_id",
-    "header_guid",
-    "is_schema_id",
-    "parse",
-    "prefix_id_bytes",
-    "prefix_of",
-    "schema_id_header",
-    "schema_id_of",
-    "set_header_guid",
-]
 
 SchemaId = NewType("SchemaId", int)
 Headers: TypeAlias = "Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]] | None"
@@ -57,9 +36,9 @@ PREFIX_ID_SIZE: Final = 5
 """Bytes before the body in the `PREFIX_ID` framing."""
 PREFIX_GUID_SIZE: Final = 17
 """Bytes before the body in the `PREFIX_GUID` framing, and in the header of `HEADER_GUID`."""
-MAX_SCHEMA_ID: Final = 2**31 - 1
+MAX_SCHEMA_ID: Final = INT_MAX
 """Schema ids are Java ints; a negative one is never given out. Four bytes beyond this are a negative id to Java, and a
-registry asked for them answers 404 with the error code 404, no 40403: nobody asks."""
+registry asked for them answers 404 with the error code 404, no 40403: srfix does not ask."""
 MIN_SCHEMA_ID: Final = 1
 """Registries count from 1. What looks framed with id 0 is something else: an 8-byte big-endian integer below 2^24, say,
 as a BIGINT key is written without a registry. `parse` refuses it; `wire_peek` counts it as unframed."""
@@ -94,6 +73,11 @@ class Frame:
     """The whole payload, framing included."""
     body_offset: int
     """Where the body starts in `payload`: 5, 17 or 0."""
+
+    @property
+    def identity(self) -> SchemaId | UUID:
+        """What names the schema: the id, or the GUID."""
+        return cast("UUID", self.guid) if self.schema_id is None else self.schema_id
 
     @property
     def body(self) -> bytes:
@@ -167,8 +151,7 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
         return Frame(framing=Framing.HEADER_GUID, schema_id=None, guid=guid, payload=payload, body_offset=0)
     if not payload:
         raise PayloadTooShortError(
-            "The payload is empty (0 bytes), which is not a tombstone: a framed payload starts with a magic "
-            "byte. "
+            "The payload is empty (0 bytes), which is not a tombstone: a framed payload starts with a magic byte. "
             "Its producer uses no schema registry serializer."
         )
     magic = payload[0]
@@ -176,8 +159,7 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
         if len(payload) < PREFIX_ID_SIZE:
             raise PayloadTooShortError(
                 f"The payload has {len(payload)} bytes; the byte 00 announces a 4-byte schema id, so it "
-                "needs at least 5. "
-                "It was cut off, or its producer uses no schema registry serializer."
+                "needs at least 5. It was cut off, or its producer uses no schema registry serializer."
             )
         schema_id = schema_id_of(payload)
         if not is_schema_id(schema_id):
@@ -198,8 +180,7 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
         if len(payload) < PREFIX_GUID_SIZE:
             raise PayloadTooShortError(
                 f"The payload has {len(payload)} bytes; the byte 01 announces a 16-byte schema GUID, so it "
-                "needs at least "
-                "17. It was cut off, or its producer uses no schema registry serializer."
+                "needs at least 17. It was cut off, or its producer uses no schema registry serializer."
             )
         return Frame(
             framing=Framing.PREFIX_GUID,
@@ -210,15 +191,13 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
         )
     looks = " It looks like plain JSON." if payload[:1] in b'{["' else ""
     raise UnknownMagicByteError(
-        f"The payload starts with the byte {magic:02x}; a framed one starts with 00 (schema id) or 01 "
-        "(schema GUID)."
+        f"The payload starts with the byte {magic:02x}; a framed one starts with 00 (schema id) or 01 (schema GUID)."
         f"{looks} Its producer uses no schema registry serializer."
     )
 
 
 def schema_id_of(payload: bytes) -> SchemaId:
-    """The schema id of a payload that is known to be in the `PREFIX_ID` framing. It checks nothing, `parse`
-    does."""
+    """The schema id of a payload that is known to be in the `PREFIX_ID` framing. It checks nothing, `parse` does."""
     return SchemaId(int.from_bytes(payload[1:PREFIX_ID_SIZE], "big"))
 
 
@@ -228,7 +207,7 @@ def is_schema_id(schema_id: int) -> bool:
 
 
 def given_schema_id(schema_id: int) -> SchemaId:
-    """An id that somebody names: an argument, a document.
+    """An id out of an argument or a document.
 
     :raises ImpossibleSchemaIdError: if no registry gives such an id.
     """

@@ -13,8 +13,6 @@ from srfix.serde.errors import PayloadTooShortError, WireError
 from srfix.serde.subjects import Role
 from srfix.serde.wire import PREFIX_ID_SIZE, Frame, Headers, SchemaId, header_guid, parse
 
-__all__ = ["BY_GUID", "NO_PAYLOAD", "PeekedId", "SchemaIdPeek", "UNFRAMED", "peek_headers"]
-
 PeekedId = SchemaId
 """A schema id that a registry can have given (`wire.is_schema_id`), or one of the three marks below."""
 

@@ -14,7 +14,7 @@ from srfix.recovery.census.columns import ColumnReader
 from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
 from srfix.serde.errors import WireError
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId, frame_guid, frame_id, parse, schema_id_header
 
 GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest
 from srfix.recovery.census.local import LocalCensus
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import frame_id
 
 TOPIC = Topic("orders")
@@ -99,7 +100,7 @@ class TestDeadline:
             broker.produce([ProducedRecord(topic=TOPIC, partition=0, key=b"a", value=frame_id(1, b"row"))])
             engine = LocalCensus({"bootstrap.servers": broker.bootstrap_servers, "reconnect.backoff.max.ms": "100"})
             monkeypatch.setattr(
-                "srfix.recovery.cluster.Cluster.watermarks", lambda _self, _topic, partitions: {0: (0, 5)}
+                "srfix.recovery.cluster.cluster.Cluster.watermarks", lambda _self, _topic, partitions: {0: (0, 5)}
             )
             census = engine.count(CensusRequest(topic=TOPIC, partitions=(0,), committed=None, deadline_s=0.5))
         assert census.partitions[0].stopped_early == (

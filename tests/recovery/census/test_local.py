@@ -10,19 +10,14 @@ from uuid import UUID
 
 import pytest
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
-from srfix.recovery.census.interface import (
-    Census,
-    CensusProgress,
-    CensusRequest,
-    IdCount,
-    Isolation,
-    RoleCensus,
-)
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, IdCount, RoleCensus
 from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.cluster import Cluster
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import ClusterError, UsageError
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import SchemaId, frame_guid, frame_id, schema_id_header
 
 GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from srfix.recovery.checks import Reader, StreamsVersion
+from srfix.recovery.facts.reader import Reader, StreamsVersion
 from srfix.recovery.findings import Finding, Severity
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Role, subject_for
+from srfix.serde.subjects.names import Role, subject_for
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of

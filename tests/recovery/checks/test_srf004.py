@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.actions import Register
-from srfix.recovery.checks import Reader
+from srfix.recovery.actions.actions import Register
+from srfix.recovery.facts.reader import Reader
 from srfix.recovery.findings import Severity
-from srfix.recovery.plan_file import Plan
-from srfix.recovery.repairs import Keep
-from srfix.serde.registry import Schema
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.planning.repairs import Keep
+from srfix.serde.registry.models import Schema
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import World, value, world_of
 

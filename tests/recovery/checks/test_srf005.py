@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.checks.srf005 import asymmetry_of
 from srfix.recovery.findings import Finding, Severity
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import PHANTOM, W1
 from tests.recovery.world import World, value
@@ -134,5 +133,5 @@ class TestWhatIsNone:
 
     def test_an_undecided_source(self, world: World, reader: int) -> None:
         (facts,) = world.examine().facts
-        assert asymmetry_of(facts) is not None
-        assert asymmetry_of(replace(facts, source=None)) is None
+        assert facts.key_asymmetry is not None
+        assert replace(facts, source=None).key_asymmetry is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from srfix.recovery.actions import Register
+from srfix.recovery.actions.actions import Register
 from srfix.recovery.findings import Severity
 from tests.recovery.staging import SOURCE_SUBJECT
 from tests.recovery.world import World, value

@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from srfix.recovery.findings import Severity
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from tests.recovery.staging import PHANTOM, W1, W2
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from srfix.recovery.checks import Reader
+from srfix.recovery.facts.reader import Reader
 from srfix.recovery.findings import Finding, Severity
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1
 from tests.recovery.world import World, value

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.cluster_answers import TopicConfigs
+from srfix.recovery.cluster.answers import TopicConfigs
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.findings import Diagnosis, Severity, Skipped
-from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.subjects.names import Role, Subject, Topic
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1
 from tests.recovery.world import World, value
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from srfix.recovery.evidence import committed_offsets
+from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.findings import Evidence, Weight
-from srfix.recovery.stores import SuspectStore
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 from tests.recovery.world import World
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from srfix.recovery.evidence import explicit
+from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.findings import Weight
-from srfix.recovery.stores import SuspectStore
 from srfix.serde.errors import UsageError
 from tests.recovery.world import World
 

@@ -16,8 +16,8 @@ import json
 
 import pytest
 
-from srfix.recovery.evidence._field_types import can_feed, field_types
-from srfix.serde.registry import Schema
+from srfix.recovery.evidence.field_types import can_feed, field_types
+from srfix.serde.registry.models import Schema
 
 
 def types(of_field: object) -> frozenset[str]:

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from srfix.recovery.evidence import schema_similarity
+from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.findings import Evidence
-from srfix.recovery.stores import SuspectStore
 from tests.recovery.world import World, value
 
 PHANTOM = "shop-users-store-changelog-value"

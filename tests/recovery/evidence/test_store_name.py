@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from srfix.recovery.evidence import store_name
+from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.findings import Weight
-from srfix.recovery.stores import SuspectStore
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 from tests.recovery.world import World
 
 

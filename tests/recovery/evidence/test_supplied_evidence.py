@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.acknowledged import acknowledge
-from srfix.recovery.diagnosis import Examination
+from srfix.recovery.diagnosis.acknowledged import acknowledge
+from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.supplied import GivenTopology, Supplied
 from srfix.recovery.findings import Finding, Severity, Weight
-from srfix.recovery.ksqldb import KsqldbClient, ServerInfo
-from srfix.recovery.ksqldb.models import KsqldbAnswers
+from srfix.recovery.ksqldb.client import KsqldbClient
+from srfix.recovery.ksqldb.models import KsqldbAnswers, ServerInfo
 from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.stores import SuspectStore
-from srfix.recovery.supplied import GivenTopology, Supplied
 from srfix.recovery.topology import parse_topologies
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 from tests.recovery.ksqldb.server import APPLICATION as QUERY
 from tests.recovery.ksqldb.server import ERROR, TOPOLOGY, ksqldb_server
 from tests.recovery.ksqldb.server import STORE as TABLE

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 import pytest
 
-from srfix.recovery.cluster import Cluster
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.commands import Given
+from srfix.recovery.diagnosis.weighing import weigh
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.unseen_source import unseen_source
+from srfix.recovery.facts.stores import Suspect, SuspectStore
 from srfix.recovery.findings import Skipped
-from srfix.recovery.stores import Suspect, SuspectStore
-from srfix.recovery.weighing import weigh
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 from tests.recovery.world import World
 
 PHANTOM = "shop-users-store-changelog-value"

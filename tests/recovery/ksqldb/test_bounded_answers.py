@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-from srfix.recovery.ksqldb import KsqldbClient, ksqldb_bounds
+from srfix.recovery.errors import KsqldbError
 from srfix.recovery.ksqldb.answers import read_answer
+from srfix.recovery.ksqldb.client import KsqldbClient, ksqldb_bounds
 from srfix.serde.bounds import AnswerBounds
-from srfix.serde.errors import KsqldbError, UsageError
+from srfix.serde.errors import UsageError
 from tests.recovery.ksqldb.server import ksqldb_server
 from tests.serde.registry.hostile import answer, hostile_server, without_end
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from srfix.recovery.ksqldb import KsqldbClient, ServerInfo
-from srfix.serde.errors import KsqldbError, UsageError
-from srfix.serde.registry import BasicAuth
-from srfix.serde.subjects import Topic
-from tests.recovery.ksqldb.server import APPLICATION, ERROR, STORE, KsqldbServer, ksqldb_server, query
+from srfix.recovery.errors import KsqldbError
+from srfix.recovery.ksqldb.client import KsqldbClient
+from srfix.recovery.ksqldb.models import ServerInfo
+from srfix.serde.errors import UsageError
+from srfix.serde.registry.http.auth import BasicAuth
+from srfix.serde.subjects.names import Topic
+from tests.recovery.ksqldb.server import APPLICATION, STORE, KsqldbServer, ksqldb_server, query
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ class TestSurvey:
         answers = client.survey()
         assert answers.server == ServerInfo(version="0.10.1", service_id="default_")
         (found,) = answers.queries
-        assert (found.query_id, found.state, found.errors, found.sources) == ("CSAS_J_0", "ERROR", (ERROR,), ("S", "T"))
+        assert (found.query_id, found.state, found.sources) == ("CSAS_J_0", "ERROR", ("S", "T"))
         assert found.topology is not None
         assert found.topology.stores == (STORE,)
         assert answers.application_of(found) == APPLICATION

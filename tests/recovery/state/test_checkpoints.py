@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state.checkpoints import (
     Checkpoint,
     CheckpointEntry,
@@ -15,8 +16,7 @@ from srfix.recovery.state.checkpoints import (
     parse_checkpoint,
     read_checkpoint,
 )
-from srfix.serde.errors import StateDirectoryError
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 DATA = Path(__file__).parent / "data"
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from srfix.cli.main import main
+from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state import views
 from srfix.recovery.state.rocksdb import linked_view
 from srfix.recovery.state.views import sweep_views, view_directory
-from srfix.serde.errors import StateDirectoryError
 
 TABLES = ("000004.sst", "000007.sst")
 MAKES_ONE = """

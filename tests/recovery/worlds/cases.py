@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from srfix.fixtures.broker import STREAMS_METADATA
+from srfix.fixtures.broker.client import STREAMS_METADATA
 from tests.recovery.worlds.world import (
     Group,
     Key,

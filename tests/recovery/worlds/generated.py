@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from srfix.fixtures.broker import STREAMS_METADATA
+from srfix.fixtures.broker.client import STREAMS_METADATA
 from tests.recovery.worlds.schemas import LOST, record_name
 from tests.recovery.worlds.world import (
     CUT,

@@ -9,17 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.recovery.apply import AppliedInPartError, apply_plan
-from srfix.recovery.diagnosis import Examination
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.errors import AppliedInPartError, PlanError
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Weight
 from srfix.recovery.internal_topics import parse
-from srfix.recovery.plan import make_plan
-from srfix.recovery.plan_file import Plan
-from srfix.recovery.rollback import Left, roll_back
-from srfix.recovery.survey import Survey
-from srfix.recovery.verify import Confirmed, Problem, verify
-from srfix.serde.errors import PlanError, UsageError
+from srfix.recovery.repair.apply import apply_plan
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.planning.plan import make_plan
+from srfix.recovery.repair.rollback import Left, roll_back
+from srfix.recovery.repair.verify.events import Confirmed, Problem
+from srfix.recovery.repair.verify.verify import verify
+from srfix.serde.errors import UsageError
 from tests.recovery.worlds.expected import differences, expectations
 from tests.recovery.worlds.person import decides
 from tests.recovery.worlds.restoring import failures, live_rows
@@ -102,7 +104,7 @@ def judge_staged(staged: StagedWorld) -> Judgement:
 
 def _planned(examination: Examination, survey: Survey, out: Judgement) -> Plan | None:
     try:
-        return make_plan(examination, survey, created_at=clock(), srfix_version="0")
+        return make_plan(examination, survey, clock=clock)
     except PlanError:
         out.reached.append("no plan")
         return None

@@ -8,26 +8,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.census.columns import ColumnReader
 from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
-from srfix.recovery.checks import CheckContext, Reader, StreamsVersion
-from srfix.recovery.cluster import Cluster, GroupListing, RawRecord
-from srfix.recovery.cluster_answers import Commit, GroupState, TopicConfigs
-from srfix.recovery.diagnosis import Examination, diagnose
+from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
+from srfix.recovery.cluster.cluster import Cluster, GroupListing
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.diagnosis.diagnose import Examination, diagnose
+from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
+from srfix.recovery.facts.supplied import GivenTopology, Supplied
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.state.checkpoints import Checkpoint, CheckpointEntry
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
-from srfix.recovery.supplied import GivenTopology, Supplied
-from srfix.recovery.survey import Survey
 from srfix.recovery.topology import parse_topologies
-from srfix.serde.registry import RegistryClient
-from srfix.serde.registry._answer import Answer
-from srfix.serde.registry._transport import Transport
-from srfix.serde.registry._urls import request_url
-from srfix.serde.registry.auth import NO_CREDENTIALS
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.answer import Answer
+from srfix.serde.registry.http.auth import NO_CREDENTIALS
+from srfix.serde.registry.http.transport import Transport
+from srfix.serde.registry.http.urls import request_url
 from srfix.serde.registry.models import Json
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 from srfix.serde.wire import frame_guid, frame_id
 from tests.recovery.worlds.schemas import LOST, body, text
 from tests.recovery.worlds.world import (

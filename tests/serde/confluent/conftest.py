@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.registry import RegistryClient
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.registry.client import RegistryClient
 
 
 @pytest.fixture

@@ -15,11 +15,12 @@ from confluent_kafka.serialization import MessageField
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
-from srfix.serde.confluent._deserializer import ConfluentDeserializer
-from srfix.serde.confluent._registry import AnyClient
-from srfix.serde.confluent._serializer import ConfluentSerializer
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
+from srfix.serde.confluent.deserializer import ConfluentDeserializer
+from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
+from srfix.serde.confluent.registry import AnyClient
+from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.errors import (
     DecodeError,
     EncodeError,
@@ -31,9 +32,9 @@ from srfix.serde.errors import (
     WireError,
 )
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import IncompatibleSchemaError, RegistryUnreachableError, SubjectNotFoundError
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing, frame_guid, frame_id, header_guid
 from tests.serde.confluent import peers
 from tests.serde.confluent.strategies import AvroCase, avro_cases

@@ -12,9 +12,10 @@ from confluent_kafka.schema_registry import json_schema as confluent_json
 from confluent_kafka.schema_registry.rule_registry import RuleRegistry
 from confluent_kafka.schema_registry.serde import ValidationRulesExecution
 
-from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
-from srfix.serde.confluent._config import _KEYS, Kind, settings
-from srfix.serde.confluent._known import AnySchema
+from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
+from srfix.serde.confluent.config import _KEYS, SerdeClass, settings
+from srfix.serde.confluent.confluent_client import AnySchema
+from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.interface import SchemaLookup
 from tests.serde.fakes import MemoryRegistry
@@ -23,31 +24,31 @@ AVRO = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
 JSON = '{"title":"R","type":"object"}'
 REGISTRY = cast("SchemaLookup", MemoryRegistry())
 THEIRS = {
-    Kind.AVRO_SERIALIZER: confluent_avro.AvroSerializer,
-    Kind.AVRO_DESERIALIZER: confluent_avro.AvroDeserializer,
-    Kind.JSON_SERIALIZER: confluent_json.JSONSerializer,
-    Kind.JSON_DESERIALIZER: confluent_json.JSONDeserializer,
+    SerdeClass.AVRO_SERIALIZER: confluent_avro.AvroSerializer,
+    SerdeClass.AVRO_DESERIALIZER: confluent_avro.AvroDeserializer,
+    SerdeClass.JSON_SERIALIZER: confluent_json.JSONSerializer,
+    SerdeClass.JSON_DESERIALIZER: confluent_json.JSONDeserializer,
 }
-OURS: dict[Kind, Callable[[dict[str, object]], object]] = {
-    Kind.AVRO_SERIALIZER: lambda conf: AvroSerializer(REGISTRY, AVRO, conf=conf),
-    Kind.AVRO_DESERIALIZER: lambda conf: AvroDeserializer(REGISTRY, conf=conf),
-    Kind.JSON_SERIALIZER: lambda conf: JSONSerializer(JSON, REGISTRY, conf=conf),
-    Kind.JSON_DESERIALIZER: lambda conf: JSONDeserializer(None, schema_registry_client=REGISTRY, conf=conf),
+OURS: dict[SerdeClass, Callable[[dict[str, object]], object]] = {
+    SerdeClass.AVRO_SERIALIZER: lambda conf: AvroSerializer(REGISTRY, AVRO, conf=conf),
+    SerdeClass.AVRO_DESERIALIZER: lambda conf: AvroDeserializer(REGISTRY, conf=conf),
+    SerdeClass.JSON_SERIALIZER: lambda conf: JSONSerializer(JSON, REGISTRY, conf=conf),
+    SerdeClass.JSON_DESERIALIZER: lambda conf: JSONDeserializer(None, schema_registry_client=REGISTRY, conf=conf),
 }
 
 
 class TestKnownKeys:
-    @pytest.mark.parametrize("kind", Kind)
-    def test_they_are_confluents(self, kind: Kind) -> None:
+    @pytest.mark.parametrize("kind", SerdeClass)
+    def test_they_are_confluents(self, kind: SerdeClass) -> None:
         theirs = set(THEIRS[kind]._default_conf)
         assert {name for name, key in _KEYS.items() if kind in key.of} == theirs
 
-    @pytest.mark.parametrize("kind", Kind)
-    def test_their_defaults_are_taken_as_they_are(self, kind: Kind) -> None:
+    @pytest.mark.parametrize("kind", SerdeClass)
+    def test_their_defaults_are_taken_as_they_are(self, kind: SerdeClass) -> None:
         OURS[kind](dict(THEIRS[kind]._default_conf))
 
-    @pytest.mark.parametrize("kind", Kind)
-    def test_their_defaults_are_ours(self, kind: Kind) -> None:
+    @pytest.mark.parametrize("kind", SerdeClass)
+    def test_their_defaults_are_ours(self, kind: SerdeClass) -> None:
         theirs = {name: value for name, value in THEIRS[kind]._default_conf.items() if not callable(value)}
         ours = {name: _KEYS[name].default for name in theirs}
         assert ours == theirs
@@ -55,8 +56,8 @@ class TestKnownKeys:
 
 
 class TestUnknownKeys:
-    @pytest.mark.parametrize("kind", Kind)
-    def test_the_nearest_is_suggested(self, kind: Kind) -> None:
+    @pytest.mark.parametrize("kind", SerdeClass)
+    def test_the_nearest_is_suggested(self, kind: SerdeClass) -> None:
         with pytest.raises(UsageError, match=r"no configuration key 'use\.lates\.version'.* 'use\.latest\.version'\?$"):
             OURS[kind]({"use.lates.version": True})
 
@@ -76,38 +77,46 @@ class TestUnknownKeys:
             AvroSerializer(REGISTRY, AVRO, conf=cast("dict[str, object]", ["validate"]))
 
 
-WRONG: list[tuple[Kind, dict[str, object], str]] = [
-    (Kind.AVRO_SERIALIZER, {"auto.register.schemas": "yes"}, r"^auto\.register\.schemas is of the type str"),
-    (Kind.AVRO_SERIALIZER, {"normalize.schemas": 1}, r"^normalize\.schemas is of the type int"),
-    (Kind.AVRO_SERIALIZER, {"use.schema.id": "7"}, r"^use\.schema\.id is of the type str"),
-    (Kind.AVRO_SERIALIZER, {"use.schema.id": True}, r"^use\.schema\.id is of the type bool"),
-    (Kind.AVRO_SERIALIZER, {"use.schema.id": 2**31}, r"^use\.schema\.id is 2147483648; registries give"),
+WRONG: list[tuple[SerdeClass, dict[str, object], str]] = [
+    (SerdeClass.AVRO_SERIALIZER, {"auto.register.schemas": "yes"}, r"^auto\.register\.schemas is of the type str"),
+    (SerdeClass.AVRO_SERIALIZER, {"normalize.schemas": 1}, r"^normalize\.schemas is of the type int"),
+    (SerdeClass.AVRO_SERIALIZER, {"use.schema.id": "7"}, r"^use\.schema\.id is of the type str"),
+    (SerdeClass.AVRO_SERIALIZER, {"use.schema.id": True}, r"^use\.schema\.id is of the type bool"),
+    (SerdeClass.AVRO_SERIALIZER, {"use.schema.id": 2**31}, r"^use\.schema\.id is 2147483648; registries give"),
     (
-        Kind.AVRO_SERIALIZER,
+        SerdeClass.AVRO_SERIALIZER,
         {"use.latest.version": True},
         r"^use\.latest\.version and auto\.register\.schemas .* exclude",
     ),
-    (Kind.JSON_SERIALIZER, {"use.latest.version": None}, r"^use\.latest\.version is None; it must be"),
-    (Kind.AVRO_DESERIALIZER, {"use.latest.with.metadata": "a=b"}, r"^use\.latest\.with\.metadata is of the type str"),
+    (SerdeClass.JSON_SERIALIZER, {"use.latest.version": None}, r"^use\.latest\.version is None; it must be"),
     (
-        Kind.AVRO_DESERIALIZER,
+        SerdeClass.AVRO_DESERIALIZER,
+        {"use.latest.with.metadata": "a=b"},
+        r"^use\.latest\.with\.metadata is of the type str",
+    ),
+    (
+        SerdeClass.AVRO_DESERIALIZER,
         {"use.latest.with.metadata": {"a": 1}},
         r"^use\.latest\.with\.metadata must be a dict of texts",
     ),
     (
-        Kind.AVRO_SERIALIZER,
+        SerdeClass.AVRO_SERIALIZER,
         {"subject.name.strategy": "TOPIC"},
         r"^subject\.name\.strategy is of the type str.*\.type\.$",
     ),
     (
-        Kind.AVRO_SERIALIZER,
+        SerdeClass.AVRO_SERIALIZER,
         {"subject.name.strategy.type": "TPIC"},
         r"^subject\.name\.strategy\.type is 'TPIC'\. Use one of",
     ),
-    (Kind.AVRO_SERIALIZER, {"subject.name.strategy.type": "NONE"}, r"is NONE, which is a fallback's only"),
-    (Kind.AVRO_SERIALIZER, {"subject.name.strategy.conf": "x"}, r"^subject\.name\.strategy\.conf is of the type str"),
+    (SerdeClass.AVRO_SERIALIZER, {"subject.name.strategy.type": "NONE"}, r"is NONE, which is a fallback's only"),
     (
-        Kind.AVRO_SERIALIZER,
+        SerdeClass.AVRO_SERIALIZER,
+        {"subject.name.strategy.conf": "x"},
+        r"^subject\.name\.strategy\.conf is of the type str",
+    ),
+    (
+        SerdeClass.AVRO_SERIALIZER,
         {
             "subject.name.strategy.type": "ASSOCIATED",
             "subject.name.strategy.conf": {"subject.name.strategy.fallback": "TOPIC"},
@@ -115,36 +124,40 @@ WRONG: list[tuple[Kind, dict[str, object], str]] = [
         r"has no key 'subject\.name\.strategy\.fallback'\. Do you mean 'subject\.name\.strategy\.fallback\.type'\?$",
     ),
     (
-        Kind.AVRO_SERIALIZER,
+        SerdeClass.AVRO_SERIALIZER,
         {
             "subject.name.strategy.type": "ASSOCIATED",
             "subject.name.strategy.conf": {"subject.name.strategy.fallback.type": "ASSOCIATED"},
         },
         r"is ASSOCIATED, which is what has failed then",
     ),
-    (Kind.AVRO_SERIALIZER, {"schema.id.serializer": "header"}, r"^schema\.id\.serializer is of the type str"),
-    (Kind.AVRO_DESERIALIZER, {"schema.id.deserializer": 1}, r"^schema\.id\.deserializer is of the type int"),
-    (Kind.AVRO_SERIALIZER, {"validate.strict": "no"}, r"^validate\.strict is of the type str"),
+    (SerdeClass.AVRO_SERIALIZER, {"schema.id.serializer": "header"}, r"^schema\.id\.serializer is of the type str"),
+    (SerdeClass.AVRO_DESERIALIZER, {"schema.id.deserializer": 1}, r"^schema\.id\.deserializer is of the type int"),
+    (SerdeClass.AVRO_SERIALIZER, {"validate.strict": "no"}, r"^validate\.strict is of the type str"),
     (
-        Kind.AVRO_SERIALIZER,
+        SerdeClass.AVRO_SERIALIZER,
         {"validate.strict.allow.default": 0},
         r"^validate\.strict\.allow\.default is of the type int",
     ),
-    (Kind.JSON_SERIALIZER, {"validate": "yes"}, r"^validate is of the type str"),
-    (Kind.JSON_DESERIALIZER, {"validate": 1}, r"^validate is of the type int"),
+    (SerdeClass.JSON_SERIALIZER, {"validate": "yes"}, r"^validate is of the type str"),
+    (SerdeClass.JSON_DESERIALIZER, {"validate": 1}, r"^validate is of the type int"),
     (
-        Kind.AVRO_SERIALIZER,
+        SerdeClass.AVRO_SERIALIZER,
         {"validation.rules.execution": "SOMETIMES"},
         r"^validation\.rules\.execution is 'SOMETIMES'",
     ),
     (
-        Kind.JSON_SERIALIZER,
+        SerdeClass.JSON_SERIALIZER,
         {"validation.rules.execution": ValidationRulesExecution.AFTER_DOMAIN_RULES},
         r"^validation\.rules\.execution is AFTER_DOMAIN_RULES, but no rules are executed here",
     ),
-    (Kind.AVRO_SERIALIZER, {"validation.rules.fail.fast": "x"}, r"^validation\.rules\.fail\.fast is of the type str"),
     (
-        Kind.AVRO_SERIALIZER,
+        SerdeClass.AVRO_SERIALIZER,
+        {"validation.rules.fail.fast": "x"},
+        r"^validation\.rules\.fail\.fast is of the type str",
+    ),
+    (
+        SerdeClass.AVRO_SERIALIZER,
         {"validation.rules.executor": object()},
         r"^validation\.rules\.executor is given, but no rules",
     ),
@@ -152,7 +165,7 @@ WRONG: list[tuple[Kind, dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "conf", "message"), WRONG, ids=[str(next(iter(conf))) for _, conf, _ in WRONG])
-def test_a_wrong_value_is_refused_by_name(kind: Kind, conf: dict[str, object], message: str) -> None:
+def test_a_wrong_value_is_refused_by_name(kind: SerdeClass, conf: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         OURS[kind](conf)
 

@@ -11,11 +11,12 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry import avro as confluent_avro
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
+from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError, SubjectVersionError, TrailingBytesError
-from srfix.serde.registry import RegistryClient
-from srfix.serde.registry import Schema as OurSchema
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.models import Schema as OurSchema
 from srfix.serde.wire import frame_guid, frame_id
 from tests.serde.confluent import peers
 

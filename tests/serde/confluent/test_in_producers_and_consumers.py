@@ -9,14 +9,10 @@ import pytest
 from confluent_kafka import DeserializingConsumer, Message, Producer, SerializingProducer
 from confluent_kafka.error import ValueDeserializationError, ValueSerializationError
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde.confluent import (
-    AvroDeserializer,
-    AvroSerializer,
-    JSONDeserializer,
-    JSONSerializer,
-    header_schema_id_serializer,
-)
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
+from srfix.serde.confluent.framing import header_schema_id_serializer
+from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
 from srfix.serde.errors import EncodeError, TrailingBytesError
 
 RECORD = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'

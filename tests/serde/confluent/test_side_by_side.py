@@ -15,14 +15,15 @@ from confluent_kafka.schema_registry.common.serde import SubjectNameStrategyType
 from confluent_kafka.schema_registry.serde import AssociatedNameStrategy
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.fixtures.registry.intercept import Answer, Fault
-from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
-from srfix.serde.confluent import topic_record_subject_name_strategy as our_topic_record_strategy
-from srfix.serde.registry import RegistryClient
-from srfix.serde.registry import Schema as OurSchema
-from srfix.serde.registry import SchemaReference as OurReference
-from srfix.serde.subjects import TopicRecordSubject
+from srfix.fixtures.registry.http.intercept import Answer, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
+from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
+from srfix.serde.confluent.strategies import topic_record_subject_name_strategy as our_topic_record_strategy
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.models import Schema as OurSchema
+from srfix.serde.registry.models import SchemaReference as OurReference
+from srfix.serde.subjects.strategies import TopicRecordSubject
 from tests.serde.confluent import peers
 
 Client: TypeAlias = RegistryClient | SchemaRegistryClient

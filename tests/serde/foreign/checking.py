@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from random import Random, SystemRandom
 from typing import Any, Final
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Array, ColumnType, Decimal, Map, Struct
+from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, Struct
 from srfix.serde.errors import ColumnError, SrfixError
-from srfix.serde.registry import RegistryClient
-from srfix.serde.spark import NEWEST, ReadPlan, plan_read
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.planning import NEWEST, plan_read
 from srfix.serde.wire import frame_id
 from tests.serde.foreign.model import Bad, row_of
 from tests.serde.foreign.planning import columns_of, refusals

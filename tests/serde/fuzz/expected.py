@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.columns.types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from tests.serde.fuzz.same import same
 
 __all__ = ["UNKNOWN", "Unfit", "agrees", "avro_row", "is_known", "json_value", "must_feed"]

@@ -19,10 +19,10 @@ from typing import Final, Protocol, cast
 
 from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.value_wise import ValueWise
-from srfix.serde.batches import deserialize_many
+from srfix.serde.batches.batches import deserialize_many
 from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import (
     AvroDeserializer,
     JsonDeserializer,
@@ -34,10 +34,10 @@ from srfix.serde.deserializer import (
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Deserializer, SerdeContext
 from srfix.serde.json_values import to_json
-from srfix.serde.resolve import ById
-from srfix.serde.spark._worker import PlanDecoder
-from srfix.serde.spark.plan import ReadPlan
-from srfix.serde.subjects import Role
+from srfix.serde.resolve.policies import ById
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.worker.decode import PlanDecoder
+from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import frame_id
 from tests.serde.fakes import MemoryRegistry

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Final
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SrfixError
 from srfix.serde.formats import avro, json_schema

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Array, Column, Columns, ColumnType, Map, ScalarType, Struct
+from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Map, ScalarType, Struct
 from tests.strategies import column_types, values_of
 
 __all__ = ["KAFKA_TYPES", "RowsCase", "rows_cases"]

@@ -13,7 +13,7 @@ from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError
 from srfix.serde.formats import avro
-from srfix.serde.resolve import ById
+from srfix.serde.resolve.policies import ById
 from tests.serde.confluent.strategies import AvroCase, avro_cases
 from tests.serde.fuzz.avro_reference import AvroReference, Beyond, Loose, Refused
 from tests.serde.fuzz.expected import Unfit, avro_row, must_feed

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Struct, print_columns
+from srfix.serde.columns.text import print_columns
+from srfix.serde.columns.types import Struct
 from srfix.serde.deserializer import JsonDeserializer, JsonSchemaDeserializer, SchemaDeserializer
 from srfix.serde.engine import Encode
 from srfix.serde.formats import json, json_schema
 from srfix.serde.interface import Deserializer, SerdeContext
-from srfix.serde.resolve import ById
+from srfix.serde.resolve.policies import ById
 from tests.serde.fuzz import json_reference
 from tests.serde.fuzz.expected import Unfit, is_known, json_value, must_feed
 from tests.serde.fuzz.harness import Fuzz, fuzzed, seeds

@@ -9,7 +9,8 @@ from typing import Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.columns import ColumnType, ScalarType, parse_columns
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.columns.types import ColumnType, ScalarType
 from srfix.serde.deserializer import (
     AvroDeserializer,
     JsonDeserializer,
@@ -20,8 +21,8 @@ from srfix.serde.deserializer import (
 from srfix.serde.errors import SrfixError
 from srfix.serde.formats import kafka
 from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
-from srfix.serde.resolve import ById
-from srfix.serde.subjects import Role
+from srfix.serde.resolve.policies import ById
+from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import frame_id
 from tests.serde.fuzz.expected import Unfit

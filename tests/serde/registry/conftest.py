@@ -18,7 +18,9 @@ from typing import Any, Literal
 import pytest
 import trustme
 
-from srfix.serde.registry import Auth, RegistryClient, RetryPolicy
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.auth import Auth
+from srfix.serde.registry.http.retry import RetryPolicy
 
 REGISTRY_JSON = "application/vnd.schemaregistry.v1+json"
 

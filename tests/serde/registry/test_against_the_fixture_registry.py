@@ -6,17 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from srfix.fixtures.registry import CutAfter, CutBefore, Fault, FixtureRegistry
-from srfix.serde.registry import (
+from srfix.fixtures.registry.http.intercept import CutAfter, CutBefore, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import (
     IncompatibleSchemaError,
-    RegistryClient,
-    RetryPolicy,
-    Schema,
     SchemaNotFoundError,
     SubjectNotFoundError,
     VersionNotSoftDeletedError,
     VersionSoftDeletedError,
 )
+from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.models import Schema
 
 WRITER = Schema(
     text='{"type":"record","name":"Order","fields":[{"name":"orderId","type":"string"},{"name":"amount","type":"double"}]}'

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.registry import BasicAuth, BearerAuth, RegistryClient, Secret
-from srfix.serde.registry.auth import Credentials
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.auth import BasicAuth, BearerAuth, Credentials
+from srfix.serde.registry.secret import Secret
 from tests.serde.registry.conftest import everything_shown_of
 
 if TYPE_CHECKING:

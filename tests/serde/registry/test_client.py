@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING
 import pytest
 
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import (
-    CompatibilityCheck,
-    Json,
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import (
     NoSubjectCompatibilityError,
-    RegisteredSchema,
-    RegistryClient,
     RegistryProtocolError,
-    Schema,
     SchemaNotFoundError,
-    SchemaReference,
-    SchemaVersion,
-    SubjectConfig,
     SubjectNotFoundError,
     VersionNotFoundError,
 )
-from srfix.serde.subjects import Subject
+from srfix.serde.registry.models import (
+    CompatibilityCheck,
+    Json,
+    RegisteredSchema,
+    Schema,
+    SchemaReference,
+    SchemaVersion,
+    SubjectConfig,
+)
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:

@@ -12,8 +12,10 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 
 from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.registry import ClientCertificate, RegistryClient, RegistryUnreachableError, Secret
-from srfix.serde.registry.tls import client_context
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.registry.http.tls import ClientCertificate, client_context
+from srfix.serde.registry.secret import Secret
 from tests.serde.registry.conftest import everything_shown_of
 
 if TYPE_CHECKING:

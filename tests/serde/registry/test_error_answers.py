@@ -11,19 +11,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.serde.registry import (
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import (
     ERRORS_BY_CODE,
     ForbiddenError,
     IncompatibleSchemaError,
     RegistryAnswerError,
-    RegistryClient,
     RegistryProtocolError,
-    Schema,
     SubjectNotFoundError,
     SubjectNotSoftDeletedError,
     UnauthorizedError,
+    answer_error_class,
 )
-from srfix.serde.registry.errors import answer_error_class
+from srfix.serde.registry.models import Schema
 
 if TYPE_CHECKING:
     from tests.serde.registry.conftest import MakeClient, ScriptedRegistry

@@ -15,19 +15,21 @@ from dataclasses import dataclass
 
 import pytest
 
-from srfix.fixtures.registry import APICURIO, AXONOPS, KARAPACE, FixtureRegistry, Habits, Release
-from srfix.serde.registry import (
+from srfix.fixtures.registry.emulation import Release
+from srfix.fixtures.registry.habits import Habits
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.fixtures.registry.others.known import APICURIO, AXONOPS, KARAPACE
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import (
     EndpointNotSupportedError,
     IncompatibleSchemaError,
     OperationNotPermittedError,
-    RegistryClient,
-    RetryPolicy,
-    Schema,
     SchemaNotFoundError,
     SubjectNotFoundError,
     SubjectSoftDeletedError,
-    answered_elsewhere,
 )
+from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.models import Schema, answered_elsewhere
 
 WRITER = (
     '{"type":"record","name":"Order","fields":[{"name":"orderId","type":"string"},{"name":"amount","type":"double"}]}'

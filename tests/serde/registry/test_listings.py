@@ -9,20 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.registry import (
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import (
     EndpointNotSupportedError,
     RegistryAnswerError,
-    RegistryClient,
     RegistryProtocolError,
-    Schema,
     SchemaNotFoundError,
-    SchemaVersion,
-    SubjectVersion,
     UnauthorizedError,
-    answered_elsewhere,
 )
-from srfix.serde.registry._paging import paged
-from srfix.serde.subjects import Subject
+from srfix.serde.registry.models import Schema, SchemaVersion, SubjectVersion, answered_elsewhere
+from srfix.serde.registry.paging import paged
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from srfix.serde.errors import SrfixError
-from srfix.serde.registry import BasicAuth, BearerAuth, RegistryClient, RegistryUnreachableError, Schema, Secret
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.registry.http.auth import BasicAuth, BearerAuth
+from srfix.serde.registry.models import Schema
+from srfix.serde.registry.secret import Secret
 from tests.serde.registry.conftest import everything_shown_of
 
 if TYPE_CHECKING:

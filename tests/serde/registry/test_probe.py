@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.fixtures.registry.intercept import Answer, Fault
-from srfix.serde.registry import RegistryClient, UnauthorizedError
-from srfix.serde.registry.errors import RegistryProtocolError, RegistryUnreachableError
+from srfix.fixtures.registry.http.intercept import Answer, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import RegistryProtocolError, RegistryUnreachableError, UnauthorizedError
 from srfix.serde.registry.probe import probe
 
 

@@ -18,7 +18,8 @@ import pytest
 import trustme
 
 from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.registry import RegistryClient, RegistryProtocolError, RegistryUnreachableError
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import RegistryProtocolError, RegistryUnreachableError
 from tests.serde.registry.conftest import everything_shown_of
 
 if TYPE_CHECKING:

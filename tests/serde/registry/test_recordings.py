@@ -18,19 +18,16 @@ from urllib.parse import parse_qsl, unquote
 
 import pytest
 
-from srfix.serde.registry import (
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import (
     ERRORS_BY_CODE,
     EndpointNotSupportedError,
-    Json,
     RegistryAnswerError,
-    RegistryClient,
     RegistryProtocolError,
-    Schema,
-    SchemaReference,
-    SchemaVersion,
+    SchemaNotFoundError,
 )
-from srfix.serde.registry.errors import SchemaNotFoundError
-from srfix.serde.subjects import split_context
+from srfix.serde.registry.models import Json, Schema, SchemaReference, SchemaVersion
+from srfix.serde.subjects.names import split_context
 
 if TYPE_CHECKING:
     from tests.serde.registry.conftest import MakeClient, ScriptedRegistry

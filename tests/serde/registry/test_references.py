@@ -9,22 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import bounds
 from srfix.serde.errors import SchemaError
-from srfix.serde.registry import (
-    RegistryClient,
-    RetryPolicy,
-    Schema,
-    SchemaReference,
-    SchemaVersion,
-    VersionNotFoundError,
-    reference_texts,
-    schema_references,
-)
-from srfix.serde.registry._schema_reads import SchemaReads
-from srfix.serde.registry.references import named_references
-from srfix.serde.subjects import Subject
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import VersionNotFoundError
+from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.models import Schema, SchemaReference, SchemaVersion
+from srfix.serde.registry.references import named_references, reference_texts, schema_references
+from srfix.serde.registry.schema_reads import SchemaReads
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 

@@ -11,20 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import (
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import (
     ForwardingError,
     OperationNotPermittedError,
     RegistryAnswerError,
-    RegistryClient,
     RegistryProtocolError,
     RegistryUnreachableError,
-    RetryPolicy,
-    Schema,
     StoreError,
     SubjectNotFoundError,
     UnknownLeaderError,
 )
-from srfix.serde.registry.retry import retry_after_s
+from srfix.serde.registry.http.retry import RetryPolicy, retry_after_s
+from srfix.serde.registry.models import Schema
 
 if TYPE_CHECKING:
     from pathlib import Path

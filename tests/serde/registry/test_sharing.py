@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from srfix.serde.registry import BasicAuth, RegistryClient, RetryPolicy
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.auth import BasicAuth
+from srfix.serde.registry.http.retry import RetryPolicy
 
 if TYPE_CHECKING:
     from tests.serde.registry.conftest import MakeClient, ScriptedRegistry

@@ -9,15 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.bounds import UnknownIdBounds
 from srfix.serde.confluent.avro import AvroDeserializer as DropInDeserializer
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import ResolveError, UsageError
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient, RetryPolicy, Schema, SchemaNotFoundError
-from srfix.serde.registry.errors import RegistryUnreachableError
-from srfix.serde.resolve import ById, UnderOneSubject
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import RegistryUnreachableError, SchemaNotFoundError
+from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.models import Schema
+from srfix.serde.resolve.policies import ById, UnderOneSubject
 from srfix.serde.wire import frame_id
 
 TEXT = '{"type":"record","name":"R","fields":[{"name":"A","type":"long"}]}'

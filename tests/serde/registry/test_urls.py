@@ -11,15 +11,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import (
-    BasicAuth,
-    RegistryClient,
-    Schema,
-    Secret,
-    SubjectVersion,
-    answered_elsewhere,
-)
-from srfix.serde.subjects import Subject
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.auth import BasicAuth
+from srfix.serde.registry.models import Schema, SubjectVersion, answered_elsewhere
+from srfix.serde.registry.secret import Secret
+from srfix.serde.subjects.names import Subject
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from srfix.serde.registry import (
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import (
     EndpointNotSupportedError,
-    Json,
-    Registration,
     RegistryAnswerError,
-    RegistryClient,
-    Schema,
     VersionNotSoftDeletedError,
     VersionSoftDeletedError,
 )
+from srfix.serde.registry.models import Json, Registration, Schema
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:

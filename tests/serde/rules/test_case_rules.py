@@ -21,11 +21,11 @@ from typing import Final, TypeAlias
 import pytest
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import JsonDeserializer, SchemaDeserializer
 from srfix.serde.errors import NothingFedError
 from srfix.serde.interface import Deserializer, SerdeContext
-from srfix.serde.resolve import ById
+from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
 from tests.serde.fakes import MemoryRegistry
 

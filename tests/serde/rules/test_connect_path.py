@@ -26,11 +26,11 @@ from typing import Final, Literal, TypeAlias
 import pytest
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import CoercionError, IncompatibleTypeError
 from srfix.serde.interface import SerdeContext
-from srfix.serde.resolve import ById
+from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
 from tests.serde.fakes import MemoryRegistry
 

@@ -24,11 +24,11 @@ from typing import Final
 import pytest
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import JsonDeserializer, JsonSchemaDeserializer
 from srfix.serde.errors import CoercionError, IncompatibleTypeError, NothingFedError
 from srfix.serde.interface import SerdeContext
-from srfix.serde.resolve import ById
+from srfix.serde.resolve.policies import ById
 from srfix.serde.wire import SchemaId, frame_id
 from tests.serde.fakes import MemoryRegistry
 

@@ -19,13 +19,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.columns import Columns, infer_avro, infer_json_schema, parse_columns
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.columns.types import Columns
+from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.formats import avro, json_schema
+from srfix.serde.formats.avro.infer import infer_avro
 from srfix.serde.formats.interface import SchemaFormatModule
-from srfix.serde.generations import Generation, WrittenBy
+from srfix.serde.formats.json_schema.infer import infer_json_schema
 from srfix.serde.interface import SerdeContext
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from tests.serde.fakes import MemoryRegistry
 from tests.strategies import avro_columns
 

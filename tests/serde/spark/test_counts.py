@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from srfix.serde.batches import Reason
+from srfix.serde.batches.rows import Reason
 from srfix.serde.errors import UsageError
 from srfix.serde.spark.counts import ReadCounts, counts_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from srfix.fixtures.jars import spark_jars
 from srfix.serde.errors import UsageError
-from srfix.serde.spark._missing_jars import missing_jar
+from srfix.serde.spark.errors.missing_jars import missing_jar
 from srfix.serde.spark.packages import RELEASES, packages
 
 

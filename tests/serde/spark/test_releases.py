@@ -8,9 +8,29 @@ from pathlib import Path
 import pytest
 
 from srfix.serde.spark.packages import RELEASES
-from srfix.serde.spark.releases import ABILITIES, abilities_in_words, arrow_or, as_markdown, lacks_arrow, lacks_source
+from srfix.serde.spark.releases import ABILITIES, Abilities, abilities_in_words, arrow_or, lacks_arrow, lacks_source
 
 README = Path(__file__).parents[3] / "README.md"
+
+
+def as_markdown() -> str:
+    """The table, as README shows it."""
+    rows = [
+        f"| {line} | {jars.avro}, {jars.kafka} | yes | {_word(ABILITIES[line].arrow)} | {_source(ABILITIES[line])} |"
+        for line, jars in RELEASES.items()
+    ]
+    head = '| Spark | jars of Avro and Kafka | jvm engine | arrow engine, and beside jvm | `format("srfix")` |'
+    return "\n".join((head, "|---|---|---|---|---|", *rows)) + "\n"
+
+
+def _word(is_there: bool) -> str:
+    return "yes" if is_there else "no"
+
+
+def _source(found: Abilities) -> str:
+    if found.source and not found.source_stream_writer:
+        return "yes; streams are written by `foreachBatch`"
+    return _word(found.source)
 
 
 def test_the_table_is_readmes() -> None:

@@ -3,55 +3,53 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
-from srfix.cli.commands._advice import secrets_to_add
-from srfix.cli.commands._plan_report import plan_report
-from srfix.cli.commands._plan_target import complain, connection_of_plan, now
-from srfix.cli.commands._sign_off import expect_digest_option
+from srfix.cli.commands.shared import complain, connection_of_plan, plan_report, secrets_to_add
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.given import given_options
-from srfix.cli.options import connection_options, output_option, yes_option
-from srfix.cli.output.interface import (
+from srfix.cli.options import connection_options, expect_digest_option, given_options, output_option, yes_option
+from srfix.cli.output import (
     Block,
     Commands,
-    Fields,
+    FieldList,
     Heading,
-    Items,
+    ItemList,
     OutputFormat,
     Paragraph,
     Report,
+    confirm,
+    say,
+    say_on_the_way,
+    write_report,
 )
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import confirm, say, say_on_the_way
-from srfix.recovery.action_document import action_document, describe
-from srfix.recovery.actions import Action, Register
-from srfix.recovery.apply import (
+from srfix.recovery.actions import Action, action_document, describe
+from srfix.recovery.advice import afterwards
+from srfix.recovery.commands import Given, positional
+from srfix.recovery.errors import AppliedInPartError
+from srfix.recovery.repair import (
+    NAMESPACE,
     AlreadyApplied,
-    AppliedInPartError,
     JournalSetAside,
+    Plan,
     Reopened,
     StepDone,
     StepFound,
     apply_plan,
+    default_journal_path,
+    denied_permissions,
+    load_plan,
+    load_signed_plan,
+    preflight,
+    require_digest,
 )
-from srfix.recovery.commands import Given, positional
-from srfix.recovery.journal import default_journal_path
-from srfix.recovery.plan_file import Plan, load_plan
-from srfix.recovery.playbook import afterwards
-from srfix.recovery.preflight import denied_permissions, preflight
-from srfix.recovery.sign_off import NAMESPACE, load_signed_plan, require_digest
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
-from srfix.serde.registry import RegistryClient
-from srfix.serde.registry.models import Json
-
-__all__ = ["apply"]
+from srfix.serde.registry import Json, RegistryClient
 
 
 @click.command()
@@ -125,7 +123,7 @@ def apply(
         with connection_of_plan(connection, plan).registry_client() as registry:
             if not is_there(journal_path):
                 _refuse_if_obstructed(plan, registry, journal_path, probe_permissions=probe_permissions)
-            for event in apply_plan(plan, registry, journal_path, clock=now):
+            for event in apply_plan(plan, registry, journal_path):
                 match event:
                     case StepDone(action=action):
                         done.append((action, "done"))
@@ -134,9 +132,10 @@ def apply(
                         done.append((action, "found done"))
                         say_on_the_way(f"Step {action.step} was found done: {describe(action)}.")
                     case Reopened(missing=missing):
+                        gone = ", ".join(f"schema id {each.schema_id} under {each.subject}" for each in missing)
                         say_on_the_way(
-                            "This plan was carried out before, and somebody has deleted for good since: "
-                            f"{_listed(missing)}. It is registered again."
+                            f"This plan was carried out before, and somebody has deleted for good since: {gone}. It is "
+                            "registered again."
                         )
                     case AlreadyApplied():
                         title = "Applied before; nothing was written now"
@@ -162,10 +161,6 @@ def apply(
     )
     write_report(report, output)
     return code
-
-
-def _listed(registrations: Iterable[Register]) -> str:
-    return ", ".join(f"schema id {action.schema_id} under {action.subject}" for action in registrations)
 
 
 def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Path, *, probe_permissions: bool) -> None:
@@ -196,7 +191,7 @@ def _blocks(
 ) -> Iterator[Block]:
     file = positional(str(path))
     yield Heading(title)
-    yield Fields(
+    yield FieldList(
         (
             ("registry", plan.registry),
             *(("subject", subject) for subject in sorted(plan.expects)),
@@ -206,12 +201,12 @@ def _blocks(
     yield Heading("Next", level=2)
     if code is ExitCode.OK:
         yield Commands((given.command("verify", *file),))
-        yield Items(following)
+        yield ItemList(following)
         yield Paragraph("To undo it:")
     else:
         yield Paragraph("Mend the cause, then go on:")
         yield Commands((given.command("apply", *again, *file),))
-        yield Items(following)
+        yield ItemList(following)
         yield Paragraph("Or undo what was done:")
     yield Commands((given.command("rollback", *positional(str(journal_path))),))
     yield from secrets_to_add(given, "verify", "apply", "rollback")

@@ -10,21 +10,38 @@ from typing import Final
 
 import click
 
-from srfix.cli.commands._half import case_rule_option, schema_text
-from srfix.cli.commands._payloads import payload_bytes, write_decoded
-from srfix.cli.commands._policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, PolicyChoice
-from srfix.cli.commands._reading import NoRegistry, Reading
-from srfix.cli.commands._session import patience_s
+from srfix.cli.commands.shared import (
+    BY_ID,
+    DUAL_SUBJECT,
+    ONE_SUBJECT,
+    DecodeOptions,
+    NoRegistry,
+    PolicyChoice,
+    case_rule_option,
+    patience_s,
+    payload_bytes,
+    schema_text,
+    write_decoded,
+)
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import connection_options, output_option
-from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say, show_json
-from srfix.recovery.decoding import DecodedPart, DecodedRecord, RecordDecoder, iso_time, record_document, shown
-from srfix.recovery.records import RecordRange, read_records
+from srfix.cli.options import choice_of, connection_options, option, output_option
+from srfix.cli.output import (
+    Block,
+    Heading,
+    ItemList,
+    OutputFormat,
+    Paragraph,
+    Report,
+    Table,
+    say,
+    show_json,
+    write_report,
+)
+from srfix.recovery.cluster import RecordRange, read_records
+from srfix.recovery.facts import DecodedPart, DecodedRecord, RecordDecoder, iso_time, record_document, shown
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import given_columns
+from srfix.serde.column_sources import given_columns
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
@@ -32,8 +49,6 @@ from srfix.serde.json_values import to_json
 from srfix.serde.resolve import Resolver
 from srfix.serde.subjects import Role
 from srfix.serde.windowed import WindowKind
-
-__all__ = ["decode"]
 
 _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
 
@@ -70,16 +85,12 @@ _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, 
 )
 @click.option("--subject", help="The subject to ask; default: that of the topic, or of the store.")
 @click.option("--second-subject", help="The subject to fall back to; default: that of the topic.")
-@click.option(
-    "--application", envvar="SRFIX_APPLICATION", show_envvar=True, metavar="ID", help="With --store: its subject."
-)
-@click.option(
-    "--store", envvar="SRFIX_STORE", show_envvar=True, metavar="NAME", help="The state store, phantom or not."
-)
+@option("--application", envvar="APPLICATION", metavar="ID", help="With --store: its subject.")
+@option("--store", envvar="STORE", metavar="NAME", help="The state store, phantom or not.")
 @click.option(
     "--format",
     "format_",
-    type=click.Choice([known.value for known in Format]),
+    type=choice_of(Format),
     help="The format. Default: what the schema behind the id says; with --schema, avro.",
 )
 @click.option("--columns", metavar='"NAME TYPE, …"', help="Read into these columns, as ksqlDB declares them.")
@@ -95,7 +106,7 @@ _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, 
 @click.option("--framed", is_flag=True, help="With --schema: five bytes with a schema id stand before the body.")
 @click.option(
     "--window",
-    type=click.Choice([kind.value for kind in WindowKind]),
+    type=choice_of(WindowKind),
     help="Keys are windowed: what stands around them.",
 )
 @connection_options
@@ -138,7 +149,7 @@ def decode(
         raise UsageError("Name a TOPIC to read records of, or give bytes with --payload.")
     if last and from_offset is not None:
         raise UsageError("--last and --from-offset exclude each other: give one of them.")
-    reading = Reading(
+    reading = DecodeOptions(
         roles=_ROLES[role],
         format=None if format_ is None else Format(format_),
         columns=None if columns is None else given_columns(columns),
@@ -172,7 +183,9 @@ def decode(
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
 
-def _of_payloads(topic: str | None, payloads: tuple[str, ...], reading: Reading, resolver: Resolver) -> tuple[int, int]:
+def _of_payloads(
+    topic: str | None, payloads: tuple[str, ...], reading: DecodeOptions, resolver: Resolver
+) -> tuple[int, int]:
     (role,) = reading.roles
     read = reading.deserializer(resolver, role)
     ctx = SerdeContext(topic or "(none)", role)
@@ -220,7 +233,7 @@ def _blocks(topic: str, records: list[DecodedRecord]) -> Iterator[Block]:
                 errors.setdefault(part.error.message, []).append(f"{record.partition}/{record.offset}")
     if errors:
         yield Heading("Not decoded (partition/offset)", level=2)
-        yield Items(tuple(f"{', '.join(where)}: {message}" for message, where in errors.items()))
+        yield ItemList(tuple(f"{', '.join(where)}: {message}" for message, where in errors.items()))
 
 
 def _shown(part: DecodedPart) -> str:

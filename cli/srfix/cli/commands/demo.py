@@ -13,25 +13,21 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands._story import Story
+from srfix.cli.commands.shared import Story
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output.speaking import say
+from srfix.cli.output import say
 from srfix.fixtures.broker import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http import FixtureRegistry
 from srfix.recovery.commands import shell_words
 from srfix.serde.errors import UsageError
 from srfix.serde.files import write_whole
 from srfix.serde.registry import RegistryClient
 
-__all__ = ["demo"]
-
 
 @click.command()
 @click.option(
-    "--keep",
-    is_flag=True,
-    help="Leave broker and registry running with the damage in place, until interrupted.",
+    "--keep", is_flag=True, help="Leave broker and registry running with the damage in place, until interrupted."
 )
 @click.option(
     "--ready-file",

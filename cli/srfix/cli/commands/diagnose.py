@@ -8,57 +8,48 @@ from typing import Final
 
 import click
 
-from srfix.cli.commands._advice import advice_blocks, ignored_line, secrets_to_add
-from srfix.cli.commands._session import now, open_session
+from srfix.cli.commands.shared import advice_blocks, ignored_line, open_session, secrets_to_add
 from srfix.cli.connection import Connection
-from srfix.cli.engine_options import EngineChoice, engine_options
-from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.given import given_options
 from srfix.cli.options import (
+    CensusEngineChoice,
+    EvidenceOptions,
     Hurry,
     Selection,
     connection_options,
     decode_values_option,
+    engine_options,
+    evidence_options,
+    given_options,
     hurry_options,
     output_option,
     selection_options,
 )
-from srfix.cli.output.interface import (
+from srfix.cli.output import (
     Block,
     Commands,
-    Fields,
+    FieldList,
     Heading,
-    Items,
+    ItemList,
     OutputFormat,
     Paragraph,
     Report,
     Table,
+    say,
+    write_report,
 )
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
+from srfix.recovery.checks import BY_CODE
+from srfix.recovery.clock import now
 from srfix.recovery.commands import Given
-from srfix.recovery.findings import (
-    Diagnosis,
-    Evidence,
-    Finding,
-    IdAtFault,
-    Severity,
-    Skipped,
-    diagnosis_document,
-)
+from srfix.recovery.findings import Diagnosis, Evidence, Finding, IdAtFault, Severity, Skipped, diagnosis_document
 from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.repair.planning import ONLY_ON_REQUEST
 from srfix.serde.subjects import Role
-
-__all__ = ["diagnose"]
-
 
 _MOST_NAMES: Final = 5
 """Names in one line, and possible sources that are told in full."""
 _FEW_TOPICS: Final = 2
 """Topics besides the source whose evidence is told in full."""
-_NOT_TO_ITS_END = "At least, for the topic was not read to its end"
-_AT_LEAST = {"SRF013": "At least, for not every row was decoded"}
 
 
 @click.command()
@@ -74,7 +65,7 @@ def diagnose(
     selection: Selection,
     evidence: EvidenceOptions,
     hurry: Hurry,
-    engine: EngineChoice,
+    engine: CensusEngineChoice,
     decode_values: bool,
     output: OutputFormat,
 ) -> ExitCode:
@@ -98,17 +89,18 @@ def _blocks(diagnosis: Diagnosis, given: Given) -> list[Block]:
         blocks.append(Paragraph(_nothing_found(diagnosis)))
     elif len(diagnosis.findings) > 1:
         # No table: an application and a store of usual length leave no room for other columns.
-        blocks.append(Items(tuple(f"{_title(finding)}{_keys(finding)}" for finding in diagnosis.findings)))
+        blocks.append(ItemList(tuple(f"{_title(finding)}{_keys(finding)}" for finding in diagnosis.findings)))
     for finding in diagnosis.findings:
         blocks.extend(_finding_blocks(finding))
     if diagnosis.skipped:
-        blocks += [Heading("Not looked at", level=2), Items(tuple(_skipped(diagnosis.skipped)))]
+        blocks += [Heading("Not looked at", level=2), ItemList(tuple(_skipped(diagnosis.skipped)))]
     if diagnosis.ignored:
         blocks.append(Paragraph(ignored_line(diagnosis)))
     blocks.extend(advice_blocks(diagnosis.applications))
     to_repair = {f.code for f in diagnosis.findings if f.repairable and f.severity is not Severity.NOTE}
     if to_repair:
-        also = ("--also", "SRF004") if to_repair == {"SRF004"} else ()  # not planned unless asked for
+        unasked = sorted(to_repair) if to_repair <= ONLY_ON_REQUEST else ()  # not planned unless asked for
+        also = [word for code in unasked for word in ("--also", code)]
         blocks += [
             Heading("To repair it", level=2),
             Commands(
@@ -165,7 +157,7 @@ def _finding_blocks(finding: Finding) -> list[Block]:
     blocks: list[Block] = [
         Heading(_title(finding)),
         Paragraph(finding.explanation),
-        Fields(
+        FieldList(
             (
                 ("subject", finding.subject),
                 ("schema ids there", registered),
@@ -182,17 +174,17 @@ def _finding_blocks(finding: Finding) -> list[Block]:
                 Table(
                     ("schema id", "partition", "live keys", "pending keys", "offsets"),
                     tuple(row for fault in finding.schema_ids for row in _places(fault)),
-                    title=_AT_LEAST.get(finding.code, _NOT_TO_ITS_END) if is_partial else None,
+                    title=BY_CODE[finding.code].partial if is_partial else None,
                 )
             )
         if evidence := tuple(_evidence(finding)):
-            blocks += [Heading("Evidence", level=2), Items(evidence)]
+            blocks += [Heading("Evidence", level=2), ItemList(evidence)]
         if finding.considered:
-            blocks += [Heading("Possible sources", level=2), Items(tuple(_possible(finding)))]
+            blocks += [Heading("Possible sources", level=2), ItemList(tuple(_possible(finding)))]
         if finding.observations:
             blocks += [
                 Heading("Seen of the application", level=2),
-                Items(tuple(f"{o.kind} {o.says}: {o.detail} ({o.weight.value})" for o in finding.observations)),
+                ItemList(tuple(f"{o.kind} {o.says}: {o.detail} ({o.weight.value})" for o in finding.observations)),
             ]
     blocks.append(Paragraph(f"Next: {finding.next}"))
     return blocks

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import platform
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 import click
 
-from srfix.cli.commands._plan_target import now
-from srfix.cli.commands._session import patience_s
+from srfix.cli.commands.shared import patience_s
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import connection_options, output_option
-from srfix.cli.output.interface import Block, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
-from srfix.recovery.checkup import (
-    Check,
+from srfix.cli.options import connection_options, option, output_option
+from srfix.cli.output import (
+    Block,
+    FieldList,
+    Heading,
+    ItemList,
+    OutputFormat,
+    Paragraph,
+    Report,
+    Table,
+    say,
+    write_report,
+)
+from srfix.recovery.clock import now
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.inspect import (
+    ConnectionCheck,
     Outcome,
     check_cluster,
     check_registry,
@@ -27,21 +36,17 @@ from srfix.recovery.checkup import (
     check_servers,
     not_named,
 )
-from srfix.recovery.cluster import Cluster
-from srfix.serde.registry.models import Json
+from srfix.serde.registry import Json, probe
 from srfix.serde.spark.releases import abilities_in_words
-
-__all__ = ["doctor"]
 
 _PATIENCE_S = 5.0
 """How long one question may take: a doctor's visit is short."""
 
 
 @click.command()
-@click.option(
+@option(
     "--application",
-    envvar="SRFIX_APPLICATION",
-    show_envvar=True,
+    envvar="APPLICATION",
     metavar="ID",
     help="Ask whether this group's committed offsets may be read.",
 )
@@ -89,7 +94,7 @@ def _spark() -> Iterator[tuple[str, str]]:
         return
 
 
-def _kafka(connection: Connection, application: str | None) -> Iterator[Check]:
+def _kafka(connection: Connection, application: str | None) -> Iterator[ConnectionCheck]:
     if not connection.kafka.get("bootstrap.servers"):
         yield not_named("kafka", "reach a Kafka cluster", "Give --bootstrap-servers HOST:9092.")
         return
@@ -104,7 +109,7 @@ def _kafka(connection: Connection, application: str | None) -> Iterator[Check]:
         yield from check_cluster(cluster, application=application)
 
 
-def _registry(connection: Connection) -> Iterator[Check]:
+def _registry(connection: Connection) -> Iterator[ConnectionCheck]:
     if not connection.registry.urls:
         yield not_named("registry", "reach a schema registry", "Give --registry http://HOST:8081.")
         return
@@ -116,7 +121,7 @@ def _registry(connection: Connection) -> Iterator[Check]:
         max_retries=0,
     )
     with replace(connection, registry=impatient).registry_client() as client:
-        urls = list(check_registry_urls(client, timeout_s=_PATIENCE_S, clock=time.time))
+        urls = list(check_registry_urls(probe(client, timeout_s=_PATIENCE_S)))
         yield from urls
         if all(url.outcome is Outcome.FAILED for url in urls):
             yield _not_reached("registry", "list the subjects", "no registry URL answers")
@@ -124,11 +129,13 @@ def _registry(connection: Connection) -> Iterator[Check]:
         yield from check_registry(client)
 
 
-def _not_reached(part: str, what: str, detail: str) -> Check:
-    return Check(part=part, what=what, outcome=Outcome.NOT_ASKED, detail=detail, needed=True)
+def _not_reached(part: str, what: str, detail: str) -> ConnectionCheck:
+    return ConnectionCheck(part=part, what=what, outcome=Outcome.NOT_ASKED, detail=detail, needed=True)
 
 
-def _document(versions: tuple[tuple[str, str], ...], checks: list[Check], *, healthy: bool) -> dict[str, Json]:
+def _document(
+    versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck], *, healthy: bool
+) -> dict[str, Json]:
     return {
         "schema": "srfix.doctor/1",
         "srfix": version("srfix"),
@@ -150,8 +157,8 @@ def _document(versions: tuple[tuple[str, str], ...], checks: list[Check], *, hea
     }
 
 
-def _blocks(versions: tuple[tuple[str, str], ...], checks: list[Check]) -> Iterator[Block]:
-    yield Fields(versions)
+def _blocks(versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck]) -> Iterator[Block]:
+    yield FieldList(versions)
     for part, title in (("kafka", "Kafka"), ("registry", "Schema registry")):
         yield Table(
             ("what", "result", "time", "detail"),
@@ -171,10 +178,10 @@ def _blocks(versions: tuple[tuple[str, str], ...], checks: list[Check]) -> Itera
     failed = tuple(f"{check.what}: {check.detail}" for check in checks if check.outcome is Outcome.FAILED)
     if failed:
         yield Heading("What failed", level=2)
-        yield Items(failed)
+        yield ItemList(failed)
     advice = tuple(f"{check.what}: {check.advice}" for check in checks if check.advice is not None)
     if advice:
         yield Heading("What to do", level=2)
-        yield Items(advice)
+        yield ItemList(advice)
     if not failed and not advice:
         yield Paragraph("Everything that was asked is as it should be.")

@@ -9,11 +9,18 @@ from typing import Final
 
 import click
 
-from srfix.cli.commands._half import Half, SchemaChoice, case_rule_option, half_options, schema_options, schema_text
+from srfix.cli.commands.shared import (
+    InternalSchemaChoice,
+    RecordHalf,
+    case_rule_option,
+    half_options,
+    schema_options,
+    schema_text,
+)
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options
-from srfix.cli.output.speaking import say, show, show_json
+from srfix.cli.output import say, show, show_json
 from srfix.serde.casing import CaseRule
 from srfix.serde.engine import Encode
 from srfix.serde.errors import DecodeError, EncodeError, UsageError
@@ -21,12 +28,9 @@ from srfix.serde.formats.json import decoder as json_decoder
 from srfix.serde.formats.table import Format, check_schema_type, module_of, schema_module_of
 from srfix.serde.interface import Value
 from srfix.serde.json_values import from_json
-from srfix.serde.registry import reference_texts
-from srfix.serde.registry.models import Json, Schema
+from srfix.serde.registry import Json, Schema, reference_texts
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID, prefix_id_bytes
-
-__all__ = ["encode"]
 
 _TEXTS: Final = ("hex", "base64", "text")
 _SHOWN_CHARACTERS: Final = 200
@@ -55,11 +59,11 @@ _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 @connection_options
 def encode(
     rows: tuple[str, ...],
-    half: Half,
+    half: RecordHalf,
     case_rule: CaseRule,
     given: str | None,
     schema_id: int | None,
-    choice: SchemaChoice,
+    choice: InternalSchemaChoice,
     frame: int | None,
     window: int | None,
     window_end: int | None,
@@ -106,7 +110,11 @@ def encode(
 
 
 def _encoder(
-    half: Half, case_rule: CaseRule, choice: SchemaChoice, under: Schema | None, references: tuple[str, ...]
+    half: RecordHalf,
+    case_rule: CaseRule,
+    choice: InternalSchemaChoice,
+    under: Schema | None,
+    references: tuple[str, ...],
 ) -> Encode:
     module = module_of(half.format)
     if module.SCHEMA_TYPE is None:
@@ -124,7 +132,7 @@ def _encoder(
     return module.encoder(text, columns=half.columns, case_rule=case_rule, wrapped=half.wrapped)
 
 
-def _value(row: str, half: Half, case_rule: CaseRule) -> Value:
+def _value(row: str, half: RecordHalf, case_rule: CaseRule) -> Value:
     try:
         document: Json = json.loads(row)
     except ValueError as error:
@@ -151,7 +159,7 @@ def _short(row: str) -> str:
     return repr(row if len(row) <= _SHOWN_CHARACTERS else f"{row[:_SHOWN_CHARACTERS]}…")
 
 
-def _is_null(value: Value, half: Half) -> bool:
+def _is_null(value: Value, half: RecordHalf) -> bool:
     """A null row is a tombstone; so is a bare null, as in ksqlDB."""
     return value is None or (
         not half.wrapped and isinstance(value, dict) and not any(v is not None for v in value.values())

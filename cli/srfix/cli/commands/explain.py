@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -11,28 +12,26 @@ import click
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import output_option
-from srfix.cli.output.interface import (
+from srfix.cli.output import (
     Block,
     Commands,
-    Fields,
+    FieldList,
     Heading,
-    Items,
+    ItemList,
     OutputFormat,
     Paragraph,
     Report,
     Table,
+    say,
+    write_report,
 )
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
-from srfix.recovery.catalogue import CATALOGUE, CatalogueEntry, entry
-from srfix.recovery.stack_trace import StackTraceReading, read
+from srfix.recovery.checks import CatalogueEntry
+from srfix.recovery.explain import CATALOGUE, StackTraceReading, entry, read
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there, open_file
 
 if TYPE_CHECKING:
-    from srfix.serde.registry.models import Json
-
-__all__ = ["explain"]
+    from srfix.serde.registry import Json
 
 _LONGEST_INPUT: Final = 32 * 2**20
 """Bytes of a file or of standard input that are kept: the last ones."""
@@ -55,7 +54,8 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
         write_report(_code_report(known), output)
         return ExitCode.OK
     reading = read(_text_of(what))
-    write_report(_reading_report(reading), output)
+    report = Report(document=_reading_document(reading), blocks=tuple(_reading_blocks(reading)))
+    write_report(report, output)
     return ExitCode.OK if reading.is_recognised else ExitCode.REFUSED
 
 
@@ -104,7 +104,7 @@ def _list_of_codes() -> Report:
         document={
             "schema": "srfix.catalogue/1",
             "srfix": version("srfix"),
-            "codes": [_code_document(known) for known in CATALOGUE],
+            "codes": [asdict(known) for known in CATALOGUE],
         },
         blocks=(
             Table(("code", "severity", "checked since", "what"), rows),
@@ -129,30 +129,13 @@ def _code_report(known: CatalogueEntry) -> Report:
     for heading, text in parts:
         sections += [Heading(heading, level=2), Paragraph(text)]
     return Report(
-        document={"schema": "srfix.catalogue/1", "srfix": version("srfix"), "codes": [_code_document(known)]},
+        document={"schema": "srfix.catalogue/1", "srfix": version("srfix"), "codes": [asdict(known)]},
         blocks=(
             Heading(f"{known.code}: {known.title}"),
-            Fields((("severity", known.severity), ("checked", since))),
+            FieldList((("severity", known.severity), ("checked", since))),
             *sections,
         ),
     )
-
-
-def _code_document(known: CatalogueEntry) -> Json:
-    return {
-        "code": known.code,
-        "title": known.title,
-        "severity": known.severity,
-        "meaning": known.meaning,
-        "cause": known.cause,
-        "detection": known.detection,
-        "remedy": known.remedy,
-        "checked_since": known.checked_since,
-    }
-
-
-def _reading_report(reading: StackTraceReading) -> Report:
-    return Report(document=_reading_document(reading), blocks=tuple(_reading_blocks(reading)))
 
 
 def _reading_blocks(reading: StackTraceReading) -> list[Block]:
@@ -172,9 +155,9 @@ def _reading_blocks(reading: StackTraceReading) -> list[Block]:
     }
     pairs = tuple((name, str(value)) for name, value in facts.items() if value not in {None, ""})
     if pairs:
-        blocks.append(Fields(pairs))
+        blocks.append(FieldList(pairs))
     if reading.clues:
-        blocks += [Heading("What this rests on", level=2), Items(reading.clues)]
+        blocks += [Heading("What this rests on", level=2), ItemList(reading.clues)]
     if reading.is_cut:
         blocks.append(Paragraph("The text was very long; only its end was read."))
     blocks += [

@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from importlib.metadata import version
 from pathlib import Path
 
 import click
 
-from srfix.cli.commands._advice import ignored_line
-from srfix.cli.commands._plan_report import plan_report
-from srfix.cli.commands._session import now, open_session
+from srfix.cli.commands.shared import ignored_line, open_session, plan_report
 from srfix.cli.connection import Connection
-from srfix.cli.engine_options import EngineChoice, engine_options
-from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.given import given_options
 from srfix.cli.options import (
+    CensusEngineChoice,
+    EvidenceOptions,
     Hurry,
     Selection,
+    choice_of,
     connection_options,
+    engine_options,
+    evidence_options,
+    given_options,
     hurry_options,
     output_option,
     selection_options,
 )
-from srfix.cli.output.interface import OutputFormat
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say, show
-from srfix.recovery.census.uncounted import NOT_READ, NoCensus
+from srfix.cli.output import OutputFormat, say, show, write_report
+from srfix.recovery.census import NOT_READ, NoCensus
+from srfix.recovery.checks import Width
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Severity
-from srfix.recovery.journal import is_journal
-from srfix.recovery.plan import make_plan
-from srfix.recovery.plan_file import Plan, save_plan
-from srfix.recovery.repairs import Keep
-from srfix.recovery.shell_script import shell_script
-from srfix.recovery.wanted import ON_REQUEST, Width
+from srfix.recovery.repair import Plan, is_journal, save_plan, shell_script
+from srfix.recovery.repair.planning import ON_REQUEST, ONLY_ON_REQUEST, Keep, make_plan
 from srfix.serde.errors import UsageError
-
-__all__ = ["plan"]
 
 
 @click.command()
@@ -49,16 +42,11 @@ __all__ = ["plan"]
 @engine_options
 @output_option
 @click.option(
-    "-o",
-    "--out",
-    "path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the plan there.",
+    "-o", "--out", "path", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the plan there."
 )
 @click.option(
     "--keep",
-    type=click.Choice([keep.value for keep in Keep]),
+    type=choice_of(Keep),
     default=Keep.AUTO.value,
     show_default=True,
     help="Whether a registered version stays live or is soft-deleted at once; both satisfy the failing reader.",
@@ -71,11 +59,11 @@ __all__ = ["plan"]
 )
 @click.option(
     "--also",
-    type=click.Choice(ON_REQUEST),
+    type=click.Choice(tuple(ON_REQUEST)),
     multiple=True,
     metavar="CODE",
-    help="Repair this too, which need not be; repeatable. SRF004: rows kept over an upgrade, by a write to the source's own "
-    "subject. SRF001: ids that the reader does not ask for (a note), or not yet (SRF003).",
+    help="Repair this too, which need not be; repeatable. "
+    + " ".join(f"{code}: {what}." for code, what in reversed(ON_REQUEST.items())),
 )
 @click.option(
     "--exact-ids",
@@ -94,7 +82,7 @@ def plan(
     selection: Selection,
     evidence: EvidenceOptions,
     hurry: Hurry,
-    engine: EngineChoice,
+    engine: CensusEngineChoice,
     output: OutputFormat,
     path: Path | None,
     keep: str,
@@ -119,8 +107,6 @@ def plan(
             exact_ids=exact_ids,
             also=also,
             said=session.said,
-            created_at=now(),
-            srfix_version=version("srfix"),
             bootstrap_servers=connection.kafka.get("bootstrap.servers"),
         )
     if path is not None and made.actions:
@@ -155,7 +141,7 @@ def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list
         f"Not in the plan: {finding.code} {finding.application}/{finding.store}. {finding.next}"
         for finding in diagnosis.findings
         if finding.severity is not Severity.NOTE
-        and (not finding.repairable or (finding.code == "SRF004" and "SRF004" not in also))
+        and (not finding.repairable or finding.code in ONLY_ON_REQUEST - set(also))
     ]
     if diagnosis.is_inconclusive:
         wished = NOT_READ if plan.actions else None  # said in the plan's price then

@@ -8,21 +8,24 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands._plan_target import complain, connection_of_plan, now
-from srfix.cli.commands._sign_off import expect_digest_option
+from srfix.cli.commands.shared import complain, connection_of_plan
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import connection_options, output_option, yes_option
-from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import confirm, say_on_the_way
-from srfix.recovery.journal import journal_of, read_journal
-from srfix.recovery.rollback import AlreadyRolledBack, Left, RolledBackInPartError, Undone, roll_back
-from srfix.recovery.sign_off import require_digest
-from srfix.serde.registry.models import Json
-
-__all__ = ["rollback"]
-
+from srfix.cli.options import connection_options, expect_digest_option, output_option, yes_option
+from srfix.cli.output import (
+    Block,
+    Heading,
+    ItemList,
+    OutputFormat,
+    Paragraph,
+    Report,
+    confirm,
+    say_on_the_way,
+    write_report,
+)
+from srfix.recovery.errors import RolledBackInPartError
+from srfix.recovery.repair import AlreadyRolledBack, Left, Undone, journal_of, read_journal, require_digest, roll_back
+from srfix.serde.registry import Json
 
 _NOTHING_DONE = "No step had been carried out; there was nothing to undo."
 _NOTHING_LEFT = "Nothing stands any more of what the repair did: it had put that back itself, or it was undone before."
@@ -52,7 +55,7 @@ def rollback(
     already = stopped = False
     try:
         with connection_of_plan(connection, plan).registry_client() as registry:
-            for event in roll_back(journal_path, registry, clock=now):
+            for event in roll_back(journal_path, registry):
                 match event:
                     case Undone(action=action, what=what):
                         undone.append(f"step {action.step}: {what}")
@@ -71,9 +74,9 @@ def rollback(
     elif not undone and not left and not stopped:
         blocks.append(Paragraph(_NOTHING_LEFT if read_journal(journal_path).after else _NOTHING_DONE))
     if undone:
-        blocks += [Heading("Undone"), Items(tuple(undone))]
+        blocks += [Heading("Undone"), ItemList(tuple(undone))]
     if left:
-        blocks += [Heading("Left as it is"), Items(tuple(left))]
+        blocks += [Heading("Left as it is"), ItemList(tuple(left))]
     document: dict[str, Json] = {
         "schema": "srfix.rollback/1",
         "srfix": version("srfix"),

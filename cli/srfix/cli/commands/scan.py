@@ -9,32 +9,46 @@ from importlib.metadata import version
 import click
 from click.core import ParameterSource
 
-from srfix.cli.commands._plan_target import now
-from srfix.cli.commands._session import open_cluster, show_progress
+from srfix.cli.commands.shared import open_cluster, show_progress
 from srfix.cli.connection import Connection
-from srfix.cli.engine_options import EngineChoice, engine_options
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import Hurry, connection_options, hurry_options, output_option
-from srfix.cli.output.interface import Block, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
-from srfix.recovery.census.document import census_document
-from srfix.recovery.census.interface import Isolation, PartitionCensus
-from srfix.recovery.scan import Scan, scan_topic
+from srfix.cli.options import (
+    CensusEngineChoice,
+    Hurry,
+    connection_options,
+    engine_options,
+    hurry_options,
+    option,
+    output_option,
+)
+from srfix.cli.output import (
+    Block,
+    FieldList,
+    Heading,
+    ItemList,
+    OutputFormat,
+    Paragraph,
+    Report,
+    Table,
+    say,
+    write_report,
+)
+from srfix.recovery.census import PartitionCensus
+from srfix.recovery.checks import srf011
+from srfix.recovery.clock import now
+from srfix.recovery.inspect import Scan, census_document, scan_topic
 from srfix.serde.errors import UsageError
+from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role
-
-__all__ = ["scan"]
 
 _ROLES = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
 
 
 @click.command()
 @click.argument("topic")
-@click.option(
+@option(
     "--application",
-    envvar="SRFIX_APPLICATION",
-    show_envvar=True,
+    envvar="APPLICATION",
     metavar="GROUP",
     help="Count as live what a restore of this application loads: up to the group's committed offsets.",
 )
@@ -44,7 +58,7 @@ _ROLES = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VA
 )
 @click.option(
     "--isolation",
-    type=click.Choice([isolation.value for isolation in Isolation]),
+    type=click.Choice([isolation.value for isolation in reversed(Isolation)]),
     default=Isolation.READ_UNCOMMITTED.value,
     show_default=True,
     help="How the restore reads; exactly-once applications read read_committed.",
@@ -61,7 +75,7 @@ def scan(
     isolation: str,
     connection: Connection,
     hurry: Hurry,
-    engine: EngineChoice,
+    engine: CensusEngineChoice,
     output: OutputFormat,
 ) -> ExitCode:
     """Count which schema ids live where in TOPIC: the census of a topic. Reads only.
@@ -115,7 +129,7 @@ def _blocks(scan: Scan) -> Iterator[Block]:
         loads = "everything up to the end, as a global table does"
     else:
         loads = f"up to the committed offsets of {scan.application}"
-    yield Fields((("a restore loads", loads), ("read with", census.isolation.value)))
+    yield FieldList((("a restore loads", loads), ("read with", census.isolation.value)))
     if scan.application is not None and all(p.restore_limit is None for p in census.partitions):
         yield Paragraph(
             f"The group {scan.application} has no committed offset on this topic: a restore loads nothing, and all is "
@@ -153,7 +167,7 @@ def _blocks(scan: Scan) -> Iterator[Block]:
     stopped = tuple(f"partition {p.partition}: {p.stopped_early}" for p in census.partitions if p.stopped_early)
     if stopped:
         yield Heading("Not read to the end", level=2)
-        yield Items(stopped)
+        yield ItemList(stopped)
     if scan.holders is not None and scan.schema_ids:
         yield Table(
             ("schema id", "subject", "version", "state"),
@@ -167,14 +181,9 @@ def _holder_rows(scan: Scan) -> Iterator[tuple[str, ...]]:
     for schema_id in scan.schema_ids:
         holders = scan.holders.by_id.get(schema_id, ())
         if not holders:
-            yield (str(schema_id), "none", "-", "srfix explain SRF011")
+            yield (str(schema_id), "none", "-", f"srfix explain {srf011.CODE}")
         for holder in holders:
-            yield (
-                str(schema_id),
-                holder.subject,
-                str(holder.version),
-                "soft-deleted" if holder.deleted else "live",
-            )
+            yield (str(schema_id), holder.subject, str(holder.version), "soft-deleted" if holder.deleted else "live")
 
 
 def _rest(scan: Scan, role: Role) -> str:

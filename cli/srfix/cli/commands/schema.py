@@ -8,22 +8,30 @@ from typing import Literal
 
 import click
 
-from srfix.cli.commands._half import Half, SchemaChoice, half_options, schema_options
+from srfix.cli.commands.shared import InternalSchemaChoice, RecordHalf, half_options, schema_options
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
-from srfix.cli.output.interface import Block, Commands, Fields, Heading, Items, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import show_json
-from srfix.recovery.standing import Acceptance, Standing, acceptance_of, standing_of
-from srfix.serde.columns import BOOLEAN, Column, Columns, Inferred, infer_avro, infer_json_schema, print_columns
+from srfix.cli.output import (
+    Block,
+    Commands,
+    FieldList,
+    Heading,
+    ItemList,
+    OutputFormat,
+    Paragraph,
+    Report,
+    Table,
+    show_json,
+    write_report,
+)
+from srfix.recovery.inspect import Acceptance, Standing, acceptance_of, standing_of
+from srfix.serde.columns import BOOLEAN, Column, Columns, print_columns
+from srfix.serde.connect import Inferred
 from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.formats import avro
 from srfix.serde.formats.table import Format, format_of, schema_module_of
-from srfix.serde.registry import RegistryClient, reference_texts
-from srfix.serde.registry.models import Json, Schema
-
-__all__ = ["schema"]
+from srfix.serde.registry import Json, RegistryClient, Schema, reference_texts
 
 
 @click.command()
@@ -36,8 +44,8 @@ __all__ = ["schema"]
 @connection_options
 @output_option
 def schema(
-    half: Half,
-    choice: SchemaChoice,
+    half: RecordHalf,
+    choice: InternalSchemaChoice,
     from_subject: str | None,
     version: int | None,
     subject: str | None,
@@ -74,7 +82,7 @@ def schema(
     return ExitCode.OK if acceptance is None or acceptance.is_accepted else ExitCode.FINDINGS
 
 
-def _check_full_name(choice: SchemaChoice) -> None:
+def _check_full_name(choice: InternalSchemaChoice) -> None:
     if choice.full_name is None:
         return
     try:
@@ -83,22 +91,20 @@ def _check_full_name(choice: SchemaChoice) -> None:
         raise UsageError(f"--full-name {choice.full_name!r} is no Avro name: {error.message}") from error
 
 
-def _schema(half: Half, choice: SchemaChoice, columns: Columns) -> Schema:
-    module = schema_module_of(half.format)
-    assert module.SCHEMA_TYPE is not None
-    return Schema(text=choice.text(half, columns), schema_type=module.SCHEMA_TYPE)
+def _schema(half: RecordHalf, choice: InternalSchemaChoice, columns: Columns) -> Schema:
+    return Schema(text=choice.text(half, columns), schema_type=schema_module_of(half.format).SCHEMA_TYPE)
 
 
-def _inferred(registry: RegistryClient, subject: str, version: int | Literal["latest"], half: Half) -> Inferred:
+def _inferred(registry: RegistryClient, subject: str, version: int | Literal["latest"], half: RecordHalf) -> Inferred:
     """The columns of a subject's schema, by the schema's own type: the format is that of what is printed."""
     found = registry.version(subject, version).schema
     references = reference_texts(registry, found, subject=subject)
-    infer = infer_json_schema if format_of(found.schema_type) is Format.JSON_SR else infer_avro
+    infer = schema_module_of(format_of(found.schema_type)).infer_columns
     return infer(found.text, references=references, role=half.role, wrapped=half.wrapped)
 
 
 def _document(
-    half: Half, inferred: Inferred, wanted: Schema, standing: Standing | None, acceptance: Acceptance | None
+    half: RecordHalf, inferred: Inferred, wanted: Schema, standing: Standing | None, acceptance: Acceptance | None
 ) -> dict[str, Json]:
     accepted: Json = None
     if acceptance is not None:
@@ -139,10 +145,10 @@ def _document(
 def _blocks(inferred: Inferred, text: str, standing: Standing | None, acceptance: Acceptance | None) -> Iterator[Block]:
     # As a command: whole on one line on any terminal, and unescaped in Markdown, so that it can be copied.
     yield Commands((text,))
-    yield Fields((("columns", print_columns(inferred.columns)),))
+    yield FieldList((("columns", print_columns(inferred.columns)),))
     if inferred.dropped:
         yield Paragraph("Fields that no column holds are left out, as ksqlDB leaves them out:")
-        yield Items(tuple(f"{part.path}: {part.reason}" for part in inferred.dropped))
+        yield ItemList(tuple(f"{part.path}: {part.reason}" for part in inferred.dropped))
     if standing is not None:
         if standing.holders:
             yield Table(
@@ -164,5 +170,5 @@ def _blocks(inferred: Inferred, text: str, standing: Standing | None, acceptance
             yield Paragraph("Yes.")
         else:
             yield Paragraph("No:")
-            yield Items(acceptance.reasons)
-        yield Fields((("compatibility", acceptance.level), ("mode", acceptance.mode or "none")))
+            yield ItemList(acceptance.reasons)
+        yield FieldList((("compatibility", acceptance.level), ("mode", acceptance.mode or "none")))

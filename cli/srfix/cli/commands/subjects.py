@@ -8,28 +8,20 @@ from importlib.metadata import version
 
 import click
 
-from srfix.cli.commands._advice import secrets_to_add
-from srfix.cli.commands._plan_target import now
-from srfix.cli.commands._session import open_cluster
+from srfix.cli.commands.shared import open_cluster, secrets_to_add
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.given import given_options
-from srfix.cli.options import connection_options, output_option
-from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
+from srfix.cli.options import connection_options, given_options, option, output_option
+from srfix.cli.output import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table, say, write_report
+from srfix.recovery.clock import now
 from srfix.recovery.commands import Given
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.internal_subjects import InternalSubject, InternalSubjects, SubjectClass, list_internal_subjects
-from srfix.serde.registry.models import Json
-
-__all__ = ["subjects"]
+from srfix.recovery.inspect import InternalSubject, InternalSubjects, SubjectClass, list_internal_subjects
+from srfix.serde.registry import Json
 
 
 @click.command()
-@click.option(
-    "--application", envvar="SRFIX_APPLICATION", show_envvar=True, metavar="ID", help="Only this application's."
-)
+@option("--application", envvar="APPLICATION", metavar="ID", help="Only this application's.")
 @connection_options
 @output_option
 def subjects(application: str | None, connection: Connection, output: OutputFormat) -> ExitCode:
@@ -78,8 +70,8 @@ def _subject(found: InternalSubject) -> Json:
 def _blocks(found: InternalSubjects, given: Given, application: str | None) -> Iterator[Block]:
     if not found.subjects and application is not None:
         yield Paragraph(
-            f"No subject looks internal to the application {application!r}. Names are compared as they stand, letter case too; "
-            "without --application all are listed."
+            f"No subject looks internal to the application {application!r}. Names are compared as they stand, letter case "
+            "too; without --application all are listed."
         )
         return
     if not found.subjects:

@@ -8,30 +8,38 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands._advice import advice_blocks
-from srfix.cli.commands._plan_target import connection_of_plan
-from srfix.cli.commands._session import open_cluster, show_progress
-from srfix.cli.commands._sign_off import expect_digest_option
+from srfix.cli.commands.shared import advice_blocks, connection_of_plan, open_cluster, show_progress
 from srfix.cli.connection import Connection
-from srfix.cli.engine_options import EngineChoice, engine_options
-from srfix.cli.evidence_options import EvidenceOptions, evidence_options
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.given import given_options
-from srfix.cli.options import Hurry, connection_options, hurry_options, output_option
-from srfix.cli.output.interface import Block, Heading, Items, OutputFormat, Paragraph, Report
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
-from srfix.recovery.census.local import LocalCensus
+from srfix.cli.options import (
+    CensusEngineChoice,
+    EvidenceOptions,
+    Hurry,
+    connection_options,
+    engine_options,
+    evidence_options,
+    expect_digest_option,
+    given_options,
+    hurry_options,
+    output_option,
+)
+from srfix.cli.output import Block, Heading, ItemList, OutputFormat, Paragraph, Report, say, write_report
+from srfix.recovery.advice import upon_verification
+from srfix.recovery.census import LocalCensus
 from srfix.recovery.findings import ApplicationAdvice, advice_document
-from srfix.recovery.journal import read_plan_or_journal
-from srfix.recovery.plan_file import Plan
-from srfix.recovery.playbook import upon_verification
-from srfix.recovery.sign_off import require_digest
-from srfix.recovery.verify import Confirmed, Event, Looked, NotLookedAt, Problem, circumstances_now, outcome_of, tally
-from srfix.recovery.verify import verify as verify_plan
-from srfix.serde.registry.models import Json
-
-__all__ = ["verify"]
+from srfix.recovery.repair import Plan, read_plan_or_journal, require_digest
+from srfix.recovery.repair.verify import (
+    Confirmed,
+    Event,
+    Looked,
+    NotLookedAt,
+    Problem,
+    circumstances_now,
+    outcome_of,
+    tally,
+)
+from srfix.recovery.repair.verify import verify as verify_plan
+from srfix.serde.registry import Json
 
 
 @click.command()
@@ -48,7 +56,7 @@ def verify(
     connection: Connection,
     evidence: EvidenceOptions,
     hurry: Hurry,
-    engine: EngineChoice,
+    engine: CensusEngineChoice,
     output: OutputFormat,
 ) -> ExitCode:
     """Verify a repair: the ids again, looked up by content, and rows read as the failing reader reads them.
@@ -132,7 +140,7 @@ def _part(title: str, events: Sequence[Event]) -> Iterator[Block]:
         if not number:
             yield Heading(title)
         yield Paragraph(f"Subject {subject}")
-        yield Items(tuple(event.what for event in events if event.subject == subject))
+        yield ItemList(tuple(event.what for event in events if event.subject == subject))
 
 
 def _document(

@@ -8,20 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TextIO, TypeAlias
 
 if TYPE_CHECKING:
-    from srfix.serde.registry.models import Json
-
-__all__ = [
-    "Block",
-    "Commands",
-    "Fields",
-    "Heading",
-    "Items",
-    "OutputFormat",
-    "Paragraph",
-    "Renderer",
-    "Report",
-    "Table",
-]
+    from srfix.serde.registry import Json
 
 
 class OutputFormat(Enum):
@@ -51,21 +38,18 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class ItemList:
     """A list."""
 
     items: tuple[str, ...]
-    """One line each."""
     is_numbered: bool = False
-    """True if the order matters."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class FieldList:
     """Names and values, one pair a line."""
 
     pairs: tuple[tuple[str, str], ...]
-    """Name, value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +57,6 @@ class Commands:
     """Command lines to copy."""
 
     lines: tuple[str, ...]
-    """One command each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +68,9 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     """The cells, as many a row as there are headings."""
     title: str | None = None
-    """A line above it."""
 
 
-Block: TypeAlias = Heading | Paragraph | Items | Fields | Commands | Table
+Block: TypeAlias = Heading | Paragraph | ItemList | FieldList | Commands | Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +78,7 @@ class Report:
     """One report: what stands on standard output."""
 
     document: Mapping[str, Json]
-    """For `--output json`: one document, as architecture's documents are named in its `schema`."""
+    """For `--output json`; its key `schema` names the kind of document."""
     blocks: tuple[Block, ...]
     """For a person, in this order."""
 

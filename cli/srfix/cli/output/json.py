@@ -8,8 +8,6 @@ from typing import TextIO
 from srfix.cli.output.interface import Report
 from srfix.serde.printable import printable_json
 
-__all__ = ["render"]
-
 
 def render(report: Report, stream: TextIO) -> None:
     """Writes the document, indented, in the order of its keys. Only ASCII: it survives every pipe."""

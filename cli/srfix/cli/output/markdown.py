@@ -6,20 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TextIO, assert_never
 
-from srfix.cli.output.interface import (
-    Block,
-    Commands,
-    Fields,
-    Heading,
-    Items,
-    Paragraph,
-    Report,
-    Table,
-)
+from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
 from srfix.recovery.commands import in_pieces
 from srfix.serde.printable import bounded, printable
-
-__all__ = ["render"]
 
 _SPECIAL = re.compile(r"([\\`*_<>\[\]|#~])")
 
@@ -35,10 +24,10 @@ def _lines(block: Block) -> Iterator[str]:
             yield f"{'#' * (level + 1)} {_escape(bounded(text))}"
         case Paragraph(text):
             yield _with_code(text)
-        case Items(items, is_numbered):
+        case ItemList(items, is_numbered):
             for number, item in enumerate(items, start=1):
                 yield f"{f'{number}.' if is_numbered else '-'} {_with_code(item)}"
-        case Fields(pairs):
+        case FieldList(pairs):
             for name, value in pairs:
                 yield f"- **{_escape(name)}**: {_escape(bounded(value))}"
         case Commands(lines):

@@ -8,8 +8,6 @@ from typing import TextIO, cast
 
 from srfix.cli.output.interface import OutputFormat, Renderer, Report
 
-__all__ = ["write_report"]
-
 
 def write_report(report: Report, output: OutputFormat, stream: TextIO | None = None) -> None:
     """Writes to `stream`, or to standard output. Only the format's own module is imported.

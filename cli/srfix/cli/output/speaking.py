@@ -12,8 +12,6 @@ import click
 
 from srfix.serde.printable import message, printable, printable_json
 
-__all__ = ["PrintableFormatter", "confirm", "say", "say_on_the_way", "show", "show_json"]
-
 
 def say(text: str = "", *, err: bool = False) -> None:
     """A line for a person: printable, of bounded length."""
@@ -21,7 +19,7 @@ def say(text: str = "", *, err: bool = False) -> None:
 
 
 def say_on_the_way(text: str) -> None:
-    """A line on standard error that nobody need hear: where it is closed, what goes on goes on."""
+    """A line of progress on standard error; if that is closed, the command goes on."""
     with suppress(BrokenPipeError):
         say(text, err=True)
 
@@ -45,7 +43,7 @@ def confirm(question: str) -> None:
 
 
 class PrintableFormatter(logging.Formatter):
-    """Records of loggers that nobody set up, such as those of libraries, which quote what they read."""
+    """For the log records of libraries, which may quote what they read."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The record, printable and of bounded length."""

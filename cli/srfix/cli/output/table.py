@@ -11,20 +11,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from srfix.cli.output.interface import (
-    Block,
-    Commands,
-    Fields,
-    Heading,
-    Items,
-    Paragraph,
-    Report,
-    Table,
-)
+from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
 from srfix.recovery.commands import in_pieces
 from srfix.serde.printable import bounded, message, printable
-
-__all__ = ["render"]
 
 _UNLIMITED = 1_000_000
 """Columns of a pipe: a line is as long as it needs to be."""
@@ -55,7 +44,7 @@ def _print(console: Console, block: Block) -> None:
                     _print_command(console, piece)
                 else:
                     console.print(Text(printable(piece)))
-        case Items(items, is_numbered):
+        case ItemList(items, is_numbered):
             marks = [f"{number}." if is_numbered else "-" for number in range(1, len(items) + 1)]
             for mark, item in zip(marks, items, strict=True):
                 for number, (piece, is_command) in enumerate(_pieces(console, item)):
@@ -63,7 +52,7 @@ def _print(console: Console, block: Block) -> None:
                         _print_command(console, piece, indent=len(marks[-1]) + 3)
                     else:
                         console.print(_grid([(("" if number else mark).ljust(len(marks[-1])), piece)], style=None))
-        case Fields(pairs):
+        case FieldList(pairs):
             console.print(_grid(list(pairs), style="dim"))
         case Commands(lines):
             for line in lines:

@@ -13,8 +13,6 @@ from srfix.serde.subjects import Role
 from srfix.serde.wire import Headers
 from srfix.serde.wire_peek import NO_PAYLOAD, PeekedId, SchemaIdPeek, peek_headers
 
-__all__ = ["Alike", "ColumnReader", "Columns"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alike:
@@ -33,9 +31,7 @@ class Columns:
     """Records of one or more partitions, in the order of their offsets per partition; columns of one length."""
 
     offsets: Sequence[int]
-    """Their offsets."""
     keys: list[bytes | None]
-    """Their keys."""
     key_ids: list[PeekedId]
     """The id or mark of each key; empty where they are alike."""
     value_ids: list[PeekedId]

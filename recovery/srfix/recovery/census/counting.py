@@ -19,8 +19,6 @@ from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
 from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId
 
-__all__ = ["PartitionCounter"]
-
 _FEW_IDS: Final = 6
 """Up to here, going over a run once per distinct id is faster than a Counter and a dict."""
 _RUN: Final = 500
@@ -212,9 +210,7 @@ class _Stretch:
     """What stands from one offset to another, both inclusive."""
 
     first: int
-    """The first offset."""
     last: int
-    """The last offset."""
     only: PeekedId | None
     """The one id or mark there; None if there are several."""
     each: tuple[array[int], array[int]] | None = None
@@ -233,7 +229,6 @@ class _IdsByOffset:
         self._stretches: list[_Stretch] = []
 
     def add(self, distinct: set[PeekedId], ids: list[PeekedId], offsets: Sequence[int]) -> None:
-        """Remembers a run."""
         present = distinct - {NO_PAYLOAD}
         if len(present) > 1:
             each = array("q", offsets), array("q", ids)
@@ -242,7 +237,6 @@ class _IdsByOffset:
             self.add_alike(present.pop(), offsets)
 
     def add_alike(self, only: PeekedId, offsets: Sequence[int]) -> None:
-        """Remembers a run of one id or mark."""
         if self._stretches and self._stretches[-1].only == only:
             self._stretches[-1].last = offsets[-1]
         else:

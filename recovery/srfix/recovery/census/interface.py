@@ -10,29 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Protocol
 
+from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.wire import SchemaId
-
-__all__ = [
-    "Census",
-    "CensusEngine",
-    "CensusProgress",
-    "CensusRequest",
-    "IdCount",
-    "Isolation",
-    "PartitionCensus",
-    "RoleCensus",
-]
-
-
-class Isolation(Enum):
-    """What a read does with records of aborted or open transactions. Set on every consumer, never left to a default."""
-
-    READ_UNCOMMITTED = "read_uncommitted"
-    READ_COMMITTED = "read_committed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +22,6 @@ class CensusRequest:
     """One topic to count."""
 
     topic: Topic
-    """The topic."""
     partitions: tuple[int, ...]
     """Its partitions, all of them."""
     committed: Mapping[int, int | None] | None
@@ -69,7 +50,6 @@ class IdCount:
     """One schema id in the keys or the values of one partition."""
 
     schema_id: SchemaId
-    """The id."""
     records: int
     """Records that carry it, live or not."""
     live_keys: int | None
@@ -79,7 +59,6 @@ class IdCount:
     first_offset: int
     """Offset of the first record that carries it."""
     last_offset: int
-    """Offset of the last one."""
     live_offset: int | None
     """Offset of one live record that carries it (the last one seen), for a verify to decode; None if there is none."""
 
@@ -107,7 +86,6 @@ class PartitionCensus:
     """One partition."""
 
     partition: int
-    """Its number."""
     start_offset: int
     """First offset of the log when the read began, inclusive."""
     end_offset: int
@@ -119,9 +97,7 @@ class PartitionCensus:
     records: int
     """Records read."""
     keys: RoleCensus
-    """The keys."""
     values: RoleCensus
-    """The values."""
     stopped_early: str | None = None
     """Why the read stopped before the end; None if it did not. If it did, all counts are of what was read: more ids
     and more keys may follow, and a record that was not read may supersede one that counts as live here."""
@@ -130,7 +106,6 @@ class PartitionCensus:
     may be among what was counted. None if it had not, or the engine does not look."""
 
     def of(self, role: Role) -> RoleCensus:
-        """The keys or the values."""
         return self.keys if role is Role.KEY else self.values
 
 
@@ -139,9 +114,7 @@ class Census:
     """One topic, counted."""
 
     topic: Topic
-    """The topic."""
     isolation: Isolation
-    """How it was read."""
     partitions: tuple[PartitionCensus, ...]
     """By ascending number."""
 
@@ -154,25 +127,30 @@ class Census:
         """Every id still in the log, ascending."""
         return tuple(sorted({count.schema_id for p in self.partitions for count in p.of(role).ids}))
 
+    def restorable_ids(self, role: Role) -> tuple[SchemaId, ...]:
+        """The ids that a restore puts in the store, now or after the next commits; ascending.
+
+        An id whose records are all superseded is in the log, but never in the store. Where the group has no committed
+        offset, nothing is live and the latest record of each key is pending.
+        """
+        counts = (count for partition in self.partitions for count in partition.of(role).ids)
+        return tuple(sorted({count.schema_id for count in counts if count.live_keys or count.pending_keys}))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusProgress:
     """How far a census is."""
 
     topic: Topic
-    """The topic being read."""
     records_done: int
-    """Records read so far."""
     records_total: int
     """Offsets between start and end when the read began, or `CensusRequest.max_records` if less: an upper bound."""
     elapsed_s: float
     """Seconds since the read began."""
     deadline_s: float | None = None
-    """`CensusRequest.deadline_s`."""
 
     @property
     def records_per_s(self) -> float:
-        """The rate so far."""
         return self.records_done / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
     @property

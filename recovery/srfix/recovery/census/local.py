@@ -18,12 +18,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from srfix.recovery.census.columns import ColumnReader, Columns
 from srfix.recovery.census.counting import PartitionCounter
-from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, Isolation, PartitionCensus
+from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
 from srfix.recovery.cluster import Cluster
 from srfix.serde.errors import ClusterError
-from srfix.serde.kafka_client import ReadOnlyClient
-
-__all__ = ["LocalCensus"]
+from srfix.serde.properties import Isolation, ReadOnlyClient
 
 _BATCH: Final = 500
 """Where `consume` costs least per record (measured with librdkafka 2.16)."""
@@ -212,9 +210,8 @@ class _Read:
         first, last = records.offsets[start], records.offsets[stop - 1]
         if first < self._next[partition]:
             raise ClusterError(
-                f"The log of {self._request.topic}[{partition}] went back from offset "
-                f"{self._next[partition]} to {first} while it was read: recreated or truncated. "
-                "See what happened to it, and run again."
+                f"The log of {self._request.topic}[{partition}] went back from offset {self._next[partition]} to {first} "
+                "while it was read: recreated or truncated. See what happened to it, and run again."
             )
         if last >= end:
             stop = bisect_left(records.offsets, end, start, stop)
@@ -249,8 +246,7 @@ class _Read:
             partition = silent[0]
             raise self._client.failed(
                 f"reading {self._request.topic}[{partition}]",
-                f"no record for {self._stall_timeout_s:g} s at offset {self._next[partition]} of "
-                f"{self._unread[partition]}",
+                f"no record for {self._stall_timeout_s:g} s at offset {self._next[partition]} of {self._unread[partition]}",
             )
         for partition, position in self._waiting.items():
             if self._request.isolation is Isolation.READ_COMMITTED:

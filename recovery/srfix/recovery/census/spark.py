@@ -21,18 +21,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.census._spark_jobs import finished
-from srfix.recovery.census._spark_sql import Group, counting_sql, role_census
-from srfix.recovery.census._spark_topic import SparkTopics
-from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, Isolation, PartitionCensus
+from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
+from srfix.recovery.census.spark_jobs import finished
+from srfix.recovery.census.spark_sql import Group, counting_sql, role_census
+from srfix.recovery.census.spark_topic import SparkTopics
 from srfix.recovery.cluster import Cluster
 from srfix.serde.errors import ClusterError
+from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["SparkCensus"]
 
 _MOST_JOBS: Final = 16
 _ASK_AGAIN_S: Final = 0.2
@@ -43,9 +42,7 @@ class _Partition:
     """A partition, and how much of it is read."""
 
     start: int
-    """Where its log starts."""
     end: int
-    """Where it ends."""
     until: int
     """Where the read stops, exclusive."""
     stopped_early: str | None = None
@@ -208,7 +205,6 @@ class _Counting:
         partition.stopped_early = f"offsets {partition.until} to {partition.end - 1} were not read: {why}"
 
     def take(self, groups: list[Group]) -> None:
-        """What a job counted."""
         for group in groups:
             self._groups[group.partition].append(group)
 
@@ -228,7 +224,6 @@ class _Counting:
                 partition.start_moved_to = start
 
     def tell(self) -> None:
-        """Says how far it is."""
         if self._on_progress is None:
             return
         total = sum(partition.end - partition.start for partition in self.partitions.values())
@@ -244,7 +239,6 @@ class _Counting:
         )
 
     def result(self) -> Census:
-        """The census."""
         return Census(
             topic=self.request.topic,
             isolation=self.request.isolation,

@@ -1,18 +1,10 @@
-"""No census at all, for those who have no time for one: every partition is said to be unread, so nothing is healthy."""
+"""No census, for when there is no time: every partition counts as unread, so nothing is called healthy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from srfix.recovery.census.interface import (
-    Census,
-    CensusProgress,
-    CensusRequest,
-    PartitionCensus,
-    RoleCensus,
-)
-
-__all__ = ["NOT_READ", "NoCensus"]
+from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus, RoleCensus
 
 NOT_READ = "not read, as was wished (--all-versions)"
 """What stands in `PartitionCensus.stopped_early`."""

@@ -1,98 +1,192 @@
-"""Checks: from what was learned of a store to findings. One module per code; each exports `CODE` and `check`."""
+"""A check: one finding code, explained, looked for, and where that can be, repaired and advised on.
+
+One module per code; each exports `CODE` and `CHECK`, and stands in `checks.table`. `srfix explain` reads the table and loads
+neither a Kafka nor an HTTP client, so these modules import types of others for type checkers alone, and a function that needs
+more imports it when it runs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from srfix.recovery.commands import Given
-from srfix.recovery.findings import Finding, Severity
-from srfix.recovery.stores import StoreFacts
-from srfix.serde.errors import UsageError
-from srfix.serde.registry import RegistryClient
-from srfix.serde.subjects import DEFAULT_CONTEXT, Subject
-
-__all__ = ["Check", "CheckContext", "Reader", "StreamsVersion"]
-
-
-class Reader(Enum):
-    """What reads the store."""
-
-    CONNECT = "connect"
-    """Looks the version up under the subject: Connect's AvroConverter, ksqlDB."""
-    PLAIN = "plain"
-    """By id, with no look-up of the version: KafkaAvroDeserializer, SpecificAvroSerde. They name their subject when they
-    ask for the id, which matters in a named context."""
-    DUAL = "dual"
-    """With the dual-subject fallback: srfix, ksqlDB's StaticTopicSerde."""
-    UNKNOWN = "unknown"
-    """Nobody said."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class StreamsVersion:
-    """A Kafka Streams version, as far as it matters here."""
-
-    major: int
-    """2 in 2.6.3."""
-    minor: int
-    """6 in 2.6.3."""
-
-    @classmethod
-    def parse(cls, text: str) -> StreamsVersion:
-        """Reads `2.6` or `2.6.3`.
-
-        :raises UsageError: if the text is no version.
-        """
-        parts = text.split(".")
-        if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):
-            raise UsageError(f"--streams-version {text}: expected the Kafka Streams version, such as 2.6.3 or 2.7.")
-        return cls(int(parts[0]), int(parts[1]))
-
-    @property
-    def asks_the_source_subject(self) -> bool:
-        """True from 2.7.0 on, which has the fix of KAFKA-10179 (pull request 8902)."""
-        return self >= StreamsVersion(2, 7)
+if TYPE_CHECKING:
+    from srfix.recovery.commands import Given
+    from srfix.recovery.facts import CheckContext, Circumstances, Membership, RoleFacts, StoreFacts, Survey
+    from srfix.recovery.findings import Finding
+    from srfix.serde.subjects import Subject
+    from srfix.serde.wire import SchemaId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckContext:
-    """What the person said, and the registry for the questions that only some checks ask."""
+class CatalogueEntry:
+    """One finding code, explained."""
 
-    registry: RegistryClient
-    """Read-only use."""
-    reader: Reader = Reader.UNKNOWN
-    """What reads the store."""
-    streams_version: StreamsVersion | None = None
-    """Which Kafka Streams runs; None if nobody said."""
-    given: Given = field(default_factory=Given)
-    """What the person gave on the command line, for the commands that findings print."""
-
-    def does_without(self, subject: Subject) -> bool:
-        """True if this reader needs no version under the subject that it asks.
-
-        A plain deserializer does in the default context. In a named one the registry gives the schema of an id to nobody
-        but a subject that holds the id, and Confluent's deserializers name theirs (`getSchemaBySubjectAndId`; seen on
-        7.9.9 and 8.3.1).
-        """
-        if self.reader is Reader.PLAIN:
-            return self.registry.context_of(subject) == DEFAULT_CONTEXT
-        return self.reader is Reader.DUAL
-
-    def fails_by_id(self, subject: Subject) -> bool:
-        """True if a plain deserializer is what reads, and fails on the id under this subject."""
-        return self.reader is Reader.PLAIN and not self.does_without(subject)
-
-    def lookup_severity(self, subject: Subject) -> Severity:
-        """How bad a version that is missing under a phantom subject is for this reader."""
-        if self.does_without(subject):
-            return Severity.NOTE
-        if self.streams_version is not None and self.streams_version.asks_the_source_subject:
-            return Severity.NOTE
-        return Severity.BROKEN
+    code: str
+    """`SRF` and three digits."""
+    title: str
+    """What it is, in one line."""
+    severity: str
+    """How bad it usually is: a value of `srfix.recovery.findings.Severity`."""
+    meaning: str
+    """What is wrong, and what it does to the application."""
+    cause: str
+    detection: str
+    """How srfix tells."""
+    remedy: str
+    checked_since: str | None = None
+    """The first version of srfix that looks for it; None if none does yet."""
 
 
-Check: TypeAlias = Callable[[StoreFacts, CheckContext], Iterator[Finding]]
-"""Yields at most one finding per role."""
+class Width(Enum):
+    """Which ids are registered."""
+
+    ONLY_LIVE = "only-live"
+    """Those that are at fault now."""
+    WIDE = "wide"
+    """Every id still in the log of the source topic, and every undeleted version of the source subject."""
+    ALL_VERSIONS = "all-versions"
+    """Every version of the source subject, soft-deleted ones too, whatever the log holds: without a census."""
+
+
+class Owner(Enum):
+    """Whose subject a repair writes to: who registers the next schema there."""
+
+    APPLICATION = "application"
+    """The application's: a phantom subject."""
+    PRODUCERS = "producers"
+    """The source topic's producers'."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Want:
+    """One subject that lacks schemas."""
+
+    code: str
+    owner: Owner
+    facts: StoreFacts
+    role: RoleFacts
+    """The subject that lacks them, and what stands there: the phantom one, or the source's own."""
+    at_fault: tuple[SchemaId, ...]
+    """The ids that a reader fails on; none where no census tells, or nothing fails yet."""
+    missing: tuple[Membership, ...]
+    known_under: Subject
+    """The other of the store's two subjects, which should hold them."""
+    mirrors: tuple[Subject, ...] = ()
+    """Copies of the subject in other contexts that lack them too, and that the repair leaves alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassedOver:
+    """A repair that is not needed and was not asked for."""
+
+    code: str
+    subject: Subject
+    why: str
+    """Why it is not planned, and what plans it, in a sentence."""
+
+
+Wanted: TypeAlias = Iterator[Want | PassedOver]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairRequest:
+    """What a repair is asked to plan by."""
+
+    stores: tuple[StoreFacts, ...]
+    """Every store that was examined."""
+    survey: Survey
+    width: Width
+    also: frozenset[str]
+    """The codes whose repair was asked for though it need not be."""
+    given: Given
+
+    def facts_of(self, finding: Finding) -> StoreFacts | None:
+        """The store of a finding of a phantom subject; None if that is acknowledged."""
+        store = finding.application, finding.store
+        for facts in reversed(self.stores):
+            subjects = {role.subject for role in facts.roles.values()}
+            if (facts.store.application, facts.store.name) == store and finding.subject in subjects:
+                return facts
+        return None
+
+    def plan_with(self, application: str, store: str, code: str) -> str:
+        """The command that plans such a repair on request."""
+        of_it = ("--application", application, "--store", store)
+        return self.given.quoted("plan", *of_it, "--also", code, "-o", "plan.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """What `srfix plan` does about a finding."""
+
+    wants: Callable[[Finding, RepairRequest], Wanted]
+    """What a finding lacks."""
+    without_census: Callable[[StoreFacts, RoleFacts, CheckContext, RepairRequest], Wanted] | None = None
+    """What the keys or values of a store lack where no census was made, and so no finding tells; None if nothing does."""
+    also: str | None = None
+    """What `--also` with this code asks for, in a clause; None if it cannot be asked for."""
+    only_on_request: bool = False
+    """True if it is never planned unless it was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceRequest:
+    """What is known of an application with findings."""
+
+    known: Circumstances
+    findings: tuple[Finding, ...]
+    """Its findings of this code that are no notes."""
+    rules: Rules
+    """What its other findings forbid."""
+    given: Given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the findings of an application forbid, as parts of sentences: the first check in the table words each."""
+
+    wiping: str | None = None
+    """Why wiping the state does not help."""
+    upgrade: str | None = None
+    """Why not to upgrade to Kafka Streams 2.7 or later yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """What to do for an application with such a finding, and what not, in sentences."""
+
+    serious: Callable[[AdviceRequest], Iterator[str]] | None = None
+    """Around findings that are no notes; None if what helps stands at each finding alone."""
+    is_whole: bool = False
+    """True if `serious` says all there is to do, whatever else was found."""
+    note: Callable[[Circumstances], str] | None = None
+    """What to say where nothing is broken; None for nothing."""
+    recurs: bool = False
+    """True if how to prevent the next one is said too."""
+    rules: Rules | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One finding code."""
+
+    entry: CatalogueEntry
+    """What `srfix explain` says."""
+    find: Callable[[StoreFacts, CheckContext], Iterator[Finding]]
+    """From what was learned of a store to findings, at most one per role."""
+    without_source: Callable[[Finding, str], Finding] | None = None
+    """The finding as it is told of a store whose source is undecided, with the question which it is; None if this check
+    says nothing of such a store."""
+    repair: Repair | None = None
+    """What a plan does about it; None if no registration helps."""
+    advice: Advice = Advice()
+    """What to do around it."""
+    partial: str = "At least, for the topic was not read to its end"
+    """Why its numbers are the least that there is, where they are."""
+
+    @property
+    def code(self) -> str:
+        return self.entry.code

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks._counting import at_fault, in_words, restorable_ids
-from srfix.recovery.checks.interface import CheckContext, Reader
+from srfix.recovery.checks.counting import at_fault, in_words
+from srfix.recovery.checks.interface import (
+    Advice,
+    AdviceRequest,
+    CatalogueEntry,
+    Check,
+    Owner,
+    PassedOver,
+    Repair,
+    RepairRequest,
+    Want,
+    Wanted,
+    Width,
+)
 from srfix.recovery.checks.srf005 import stands_beside
-from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
+from srfix.recovery.commands import shell_words
+from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import listed
-from srfix.recovery.stores import RoleFacts, StoreFacts
-from srfix.recovery.subject_state import SubjectState
+from srfix.serde.printable import capitalized
 from srfix.serde.subjects import DEFAULT_CONTEXT
-from srfix.serde.wire import SchemaId
 
-__all__ = ["CODE", "check", "missing_ids"]
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, Circumstances, Membership, RoleFacts, StoreFacts, SubjectState
+    from srfix.serde.subjects import Subject
+    from srfix.serde.wire import SchemaId
 
 CODE = "SRF001"
 
@@ -31,9 +46,7 @@ def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
     """The restorable ids whose schema the registry knows, but not under the phantom subject; ascending."""
     if facts.census is None:
         return ()
-    return tuple(
-        schema_id for schema_id in restorable_ids(facts.census, role.role) if role.memberships[schema_id].is_missing
-    )
+    return tuple(i for i in facts.census.restorable_ids(role.role) if role.memberships[i].is_missing)
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
@@ -43,23 +56,14 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         if not missing or facts.census is None:
             continue
         faults = at_fault(facts.census, role.role, missing)
-        source = facts.source
-        yield Finding(
-            code=CODE,
+        yield facts.finding(
+            CODE,
+            role.role,
             severity=context.lookup_severity(role.subject),
-            application=facts.store.application,
-            store=facts.store.name,
-            role=role.role,
-            subject=role.subject,
-            source=None
-            if source is None
-            else Source(topic=source.topic, subject=facts.store.source_subject(source.topic, role.role)),
-            schema_ids=faults if source is not None else (),
-            registered_ids=role.state.schema_ids,
-            evidence=facts.evidence,
+            schema_ids=faults if facts.source is not None else (),
             explanation=_explanation(facts, role, faults, context),
-            next=_next(facts, role, context),
-            repairable=source is not None,
+            next_step=_next(facts, role, context),
+            repairable=facts.source is not None,
         )
 
 
@@ -78,8 +82,7 @@ def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ..
             f"them holds schema ids that are not registered under {role.subject}."
         )
     sentences = [
-        f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the "
-        "bytes of "
+        f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the bytes of "
         f"topic {facts.source.topic} as they are. They carry {in_words(faults)}.",
         _what_the_subject_lacks(role, faults),
         _what_happens(facts, role, faults, context),
@@ -141,7 +144,7 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
         "to no subject that does not hold it: "
         if fails_by_id
         else ""
-        if context.reader is Reader.CONNECT or named != DEFAULT_CONTEXT
+        if context.is_connect or named != DEFAULT_CONTEXT
         else "if the reader looks the version up under the subject, "
     )
     after = "those rows cannot be read" if any(fault.live_keys for fault in faults) else "its rows could not be read"
@@ -162,7 +165,7 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
         )
     else:
         when = "Whether a restore has happened yet cannot be told from cluster and registry alone; the next brings it about."
-    return f"{sentence[0].upper()}{sentence[1:]} {when}{unless}{_unless_without_logging(facts)}"
+    return f"{capitalized(sentence)} {when}{unless}{_unless_without_logging(facts)}"
 
 
 def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
@@ -180,3 +183,125 @@ def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
 
 def _candidates(facts: StoreFacts) -> list[str]:
     return sorted({piece.topic for piece in facts.evidence if piece.topic is not None and not piece.against})
+
+
+def want_of_phantom(facts: StoreFacts, role: RoleFacts, request: RepairRequest, finding: Finding | None = None) -> Want:
+    """What the phantom subject of a store lacks.
+
+    :param finding: what was found of it; None if nothing fails, or no census tells.
+    """
+    own = facts.source_of(role.role)
+    ids = () if finding is None else tuple(fault.schema_id for fault in finding.schema_ids)
+    return Want(
+        code=CODE,
+        owner=Owner.APPLICATION,
+        facts=facts,
+        role=role,
+        at_fault=ids,
+        missing=tuple(_missing(facts, role, ids, request)),
+        known_under=role.subject if own is None else own.subject,
+        mirrors=() if finding is None else finding.mirrors,
+    )
+
+
+def _missing(
+    facts: StoreFacts, role: RoleFacts, at_fault: Sequence[SchemaId], request: RepairRequest
+) -> Iterator[Membership]:
+    if request.width is Width.ONLY_LIVE:
+        yield from (role.memberships[schema_id] for schema_id in at_fault)
+        return
+    ids, own = set(role.memberships), facts.source_of(role.role)
+    if own is not None:
+        ids |= request.survey.ids_under(own.subject, deleted=request.width is Width.ALL_VERSIONS)
+    asked = (request.survey.membership(role.subject, schema_id) for schema_id in sorted(ids))
+    yield from (membership for membership in asked if membership.is_missing)
+
+
+def _wants(finding: Finding, request: RepairRequest) -> Wanted:
+    facts = request.facts_of(finding)
+    if not finding.repairable or facts is None or request.width is Width.ALL_VERSIONS:
+        return
+    if finding.severity is Severity.NOTE and CODE not in request.also:
+        yield _not_needed(facts, finding.subject, request)
+    else:
+        yield want_of_phantom(facts, facts.roles[finding.role], request, finding)
+
+
+def _without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
+    want = want_of_phantom(facts, role, request)
+    if context.lookup_severity(role.subject) is not Severity.NOTE or CODE in request.also:
+        yield want
+    elif want.missing:
+        yield _not_needed(facts, role.subject, request)
+
+
+def _not_needed(facts: StoreFacts, subject: Subject, request: RepairRequest) -> PassedOver:
+    return PassedOver(
+        code=CODE,
+        subject=subject,
+        why=f"Store {facts.store} lacks schema ids under {subject}, which is a note ({CODE}): as things stand its reader does "
+        "not ask for them there, so that nothing fails. To have them registered all the same: "
+        f"{request.plan_with(facts.store.application, facts.store.name, CODE)}.",
+    )
+
+
+def _advise(request: AdviceRequest) -> Iterator[str]:
+    from srfix.recovery.advice import after_repair, before_repair, prevention
+
+    known, given = request.known, request.given
+    yield from before_repair(known)
+    stores = {finding.store for finding in request.findings}
+    undecided = sorted({finding.store for finding in request.findings if not finding.repairable})
+    if undecided:
+        options = " and ".join(shell_words("--source", f"{known.application}/{store}=TOPIC") for store in undecided)
+        yield (
+            f"First say which topic is restored from, with {options} (the commands stand at the findings): until then no "
+            "repair can be planned there."
+        )
+    if len(undecided) < len(stores):
+        plan = given.quoted("plan", "--application", known.application, "-o", "plan.json")
+        apply, verify = given.quoted("apply", "plan.json"), given.quoted("verify", "plan.json")
+        yield f"Repair: {plan}, read the plan, {apply}, {verify}."
+    yield from after_repair(known, when="now")
+    yield from prevention(known, request.rules.upgrade)
+
+
+def _advise_of_note(known: Circumstances) -> str:
+    return f"Nothing to repair and nothing to restart: {known.why_nothing_fails}."
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="A restored store cannot be read: its schema ids are not registered under the phantom subject",
+        severity="broken",
+        meaning="A restore fills the store with records of the source topic, byte for byte, but the reader looks their "
+        "schemas up under the subject of a changelog that does not exist as a topic. That subject lacks them (40403) or does "
+        "not exist (40401), so every read of such a row fails with “Error retrieving Avro value schema version for id …”. An "
+        "interactive query fails alone; a join or a table update kills the stream thread, and again after each restart. From "
+        "cluster and registry alone it cannot be told whether a restore has happened yet; without one, this is what the next "
+        "one brings.",
+        cause="KAFKA-10179, Kafka Streams 2.0 to 2.6.3. With topology.optimization=all the source topic of a table serves as "
+        "its changelog, and a global table always does without one; yet the store's serdes are handed the name "
+        "<application>-<store>-changelog. While processing, rows are written again under the reader's own schema, which "
+        "is registered under that phantom subject. After a lost state directory, a rebalance to another instance or a "
+        "standby's take-over, the rows carry the source's schema ids instead. Readers that look a version up under the "
+        "subject (Connect's AvroConverter, hence ksqlDB) refuse them; plain Avro deserializers do not notice.",
+        detection="Subjects that look like a changelog's, whose topic is not in the full topic listing; the source topic by "
+        "evidence; a census of the ids that a restore would load (up to the committed offsets of the group); for each id a "
+        "look-up of its schema under the phantom subject, by content and with deleted versions, as the failing reader asks.",
+        remedy="srfix plan, srfix apply, srfix verify: the source's schemas are registered under the phantom "
+        "subject, where they keep their ids; a running application reads again at once. Do not wipe "
+        "the state directory on 2.6.3 or older: that is what brings the failure. Restart instances "
+        "whose thread died. A reader with the dual-subject fallback reads the rows without any repair.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+    without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
+    repair=Repair(
+        wants=_wants,
+        without_census=_without_census,
+        also="ids that the reader does not ask for (a note), or not yet (SRF003)",
+    ),
+    advice=Advice(serious=_advise, is_whole=True, note=_advise_of_note, recurs=True),
+)

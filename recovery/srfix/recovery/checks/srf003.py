@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.census.interface import Census
-from srfix.recovery.checks._counting import answered_through, at_fault, restorable_ids
-from srfix.recovery.checks.interface import CheckContext
-from srfix.recovery.checks.srf005 import asymmetry_of, stands_beside
-from srfix.recovery.findings import Finding, Severity, Source
+from srfix.recovery.checks import srf001
+from srfix.recovery.checks.counting import answered_through, at_fault
+from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Repair, RepairRequest, Wanted, Width
+from srfix.recovery.checks.srf005 import stands_beside
+from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import listed
-from srfix.recovery.stores import RoleFacts, StoreFacts
-from srfix.serde.subjects import Subject, Topic
-from srfix.serde.wire import SchemaId
 
-__all__ = ["CODE", "check"]
+if TYPE_CHECKING:
+    from srfix.recovery.census import Census
+    from srfix.recovery.facts import CheckContext, Circumstances, RoleFacts, StoreFacts
+    from srfix.serde.subjects import Subject, Topic
+    from srfix.serde.wire import SchemaId
 
 CODE = "SRF003"
 
@@ -25,30 +28,23 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         return
     beside = stands_beside(facts)
     for role in facts.roles.values():
-        ids = restorable_ids(facts.census, role.role)
+        ids = facts.census.restorable_ids(role.role)
         if not ids or any(role.memberships[i].error_code is not None for i in ids):
             continue
         if not all(role.memberships[i].is_known for i in ids):
-            continue  # SRF011 speaks of them
-        yield Finding(
-            code=CODE,
+            continue  # another check speaks of ids that nobody knows
+        yield facts.finding(
+            CODE,
+            role.role,
             severity=Severity.NOTE,
-            application=facts.store.application,
-            store=facts.store.name,
-            role=role.role,
-            subject=role.subject,
-            source=Source(topic=facts.source.topic, subject=facts.store.source_subject(facts.source.topic, role.role)),
             schema_ids=at_fault(facts.census, role.role, ids),
-            registered_ids=role.state.schema_ids,
-            evidence=facts.evidence,
             explanation=f"Store {facts.store.name} of application {facts.store.application} restores from topic "
             f"{facts.source.topic}, and its reader asks {role.subject}. "
             + " ".join(_standing(facts, role, ids, facts.source.topic, facts.census))
             + beside,
-            next=f"Run {context.given.quoted('diagnose', '--application', facts.store.application)} again after every new "
-            "schema of the source; to be rid of it, upgrade to Kafka Streams "
-            "2.7 or later, or give the store a changelog of its own.",
-            repairable=False,
+            next_step=f"Run {context.given.quoted('diagnose', '--application', facts.store.application)} again after every "
+            "new schema of the source; to be rid of it, upgrade to Kafka Streams 2.7 or later, or give the store a changelog "
+            "of its own.",
         )
 
 
@@ -68,10 +64,41 @@ def _standing(
             "the store can be read is not known."
         )
     else:
-        can = "it can be read" if asymmetry_of(facts) is None else "its rows can be decoded, not found by their keys"
+        can = "it can be read" if facts.key_asymmetry is None else "its rows can be decoded, not found by their keys"
         yield (
             f"All ids that a restore loads ({listed(ids)}) are {where}, by luck or by a repair, so {can}: until the next "
             f"schema of {source} is in the topic."
         )
     for subject, of_it in sorted(elsewhere.items()):
         yield f"The look-up of {listed(of_it)} is {answered_through(role.subject, subject)}."
+
+
+def _wants(finding: Finding, request: RepairRequest) -> Wanted:
+    """What else is in the log or under the source's subject, and will be missing; only where that was asked for."""
+    facts = request.facts_of(finding)
+    if srf001.CODE in request.also and facts is not None and request.width is Width.WIDE:
+        yield srf001.want_of_phantom(facts, facts.roles[finding.role], request, replace(finding, schema_ids=()))
+
+
+def _advise_of_note(known: Circumstances) -> str:
+    return "Nothing is broken at this time: no repair and no restart. Look again before a wipe, a move or an upgrade."
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="Masked: the phantom subject exists, and holds every schema that a restore would load",
+        severity="note",
+        meaning="The store depends on a phantom subject, and today that subject knows all live ids. This holds until the "
+        "source topic is written under its next schema: that one will not be registered there by anybody. Where an alias or "
+        "another context answers for the subject, it holds until that is removed.",
+        cause="A repair, or serdes that write the writer's own schema back (a generic Avro serde does).",
+        detection="The checks of SRF001; no id at fault is left.",
+        remedy="Nothing is broken. Run srfix diagnose again after each new schema of the source, or remove the cause: Kafka "
+        "Streams 2.7.0 or later (after SRF004, SRF016 and SRF017), or a real changelog.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+    repair=Repair(wants=_wants),
+    advice=Advice(note=_advise_of_note, recurs=True),
+)

@@ -8,18 +8,29 @@ be read by 2.7.0.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks._certainty import is_certain, make_certain
-from srfix.recovery.checks.interface import CheckContext, Reader
-from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
+from srfix.recovery.checks.certainty import is_certain, make_certain
+from srfix.recovery.checks.interface import (
+    Advice,
+    AdviceRequest,
+    CatalogueEntry,
+    Check,
+    Owner,
+    PassedOver,
+    Repair,
+    RepairRequest,
+    Want,
+    Wanted,
+)
+from srfix.recovery.findings import Finding, IdAtFault, Severity, is_conclusive
 from srfix.recovery.ids_in_words import listed
-from srfix.recovery.stores import RoleFacts, StoreFacts
-from srfix.recovery.subject_state import read_subject_state
-from srfix.recovery.survey import ask_membership
-from srfix.serde.subjects import DEFAULT_CONTEXT, Subject
-from srfix.serde.wire import SchemaId
+from srfix.serde.subjects import DEFAULT_CONTEXT
 
-__all__ = ["CODE", "check"]
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
+    from srfix.serde.subjects import Subject
+    from srfix.serde.wire import SchemaId
 
 CODE = "SRF004"
 
@@ -30,31 +41,22 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     Rows of the state directory are not read: what the phantom subject holds and the source's does not is what a row that
     2.6.3 or earlier has processed carries.
     """
-    version = context.streams_version
-    if facts.source is None or version is None or not version.asks_the_source_subject:
+    if facts.source is None or not context.asks_the_source_subject:
         return
     for role in facts.roles.values():
         subject = facts.store.source_subject(facts.source.topic, role.role)
-        absent = tuple(
-            schema_id
-            for schema_id in role.state.schema_ids
-            if ask_membership(context.registry, subject, schema_id).is_missing
-        )
+        absent = tuple(i for i in role.state.schema_ids if context.membership(subject, i).is_missing)
         if not absent:
             continue
-        yield Finding(
-            code=CODE,
+        yield facts.finding(
+            CODE,
+            role.role,
             severity=_severity(subject, context),
-            application=facts.store.application,
-            store=facts.store.name,
-            role=role.role,
             subject=subject,
-            source=Source(topic=facts.source.topic, subject=subject),
             schema_ids=tuple(_at_fault(schema_id) for schema_id in absent),
-            registered_ids=read_subject_state(context.registry, subject).schema_ids,
-            evidence=facts.evidence,
+            registered_ids=context.state_of(subject).schema_ids,
             explanation=_explanation(facts, role, subject, absent, context),
-            next=_next(facts, subject, context),
+            next_step=_next(facts, subject, context),
             repairable=True,
         )
 
@@ -74,19 +76,16 @@ def _explanation(
     store = facts.store
     ids = f"schema id{'s' if len(absent) > 1 else ''} {listed(absent)}"
     first = (
-        f"Under {role.subject}, the phantom subject of store {store.name} of application {store.application}, stands {ids}, "
-        f"and not under {subject}, which Kafka Streams 2.7 and later ask (40403). Rows that 2.6.3 or earlier has processed "
-        "carry such an id."
+        f"Under {role.subject}, the phantom subject of {store.in_words}, stands {ids}, and not under {subject}, which Kafka "
+        "Streams 2.7 and later ask (40403). Rows that 2.6.3 or earlier has processed carry such an id."
     )
-    if context.reader is Reader.PLAIN and context.does_without(subject):
-        return f"{first} A plain reader does not need that version, so nothing fails because of it."
-    if context.reader is Reader.DUAL:
+    if context.is_dual:
         return f"{first} A dual-subject reader finds it under the phantom subject, so nothing fails because of it."
+    if context.does_without(subject):
+        return f"{first} A plain reader does not need that version, so nothing fails because of it."
     named = context.registry.context_of(subject)
     condition = (
-        ""
-        if context.reader is Reader.CONNECT or named != DEFAULT_CONTEXT
-        else "and the reader looks versions up under the subject, "
+        "" if context.is_connect or named != DEFAULT_CONTEXT else "and the reader looks versions up under the subject, "
     )
     version = "version " if named == DEFAULT_CONTEXT else ""
     return (
@@ -100,7 +99,7 @@ def _next(facts: StoreFacts, subject: Subject, context: CheckContext) -> str:
     store, version = facts.store, context.streams_version
     said: tuple[str, ...] = ()
     if version is not None and not context.given.has("--streams-version"):
-        said = ("--streams-version", f"{version.major}.{version.minor}")
+        said = ("--streams-version", str(version))
     of_it = ("--application", store.application, "--store", store.name)
     plan = context.given.quoted("plan", *of_it, *said, "--also", CODE, "-o", "plan.json")
     if _severity(subject, context) is Severity.NOTE:
@@ -109,6 +108,94 @@ def _next(facts: StoreFacts, subject: Subject, context: CheckContext) -> str:
     if not is_certain(facts):
         return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"
     return (
-        "Either keep the state directory and register the ids: "
-        f"{register}. Or, where 2.7 or later runs on every instance and diagnose finds no SRF017, wipe it and let it restore."
+        f"Either keep the state directory and register the ids: {register}. Or, where 2.7 or later runs on every instance and "
+        "diagnose finds no SRF017, wipe it and let it restore."
     )
+
+
+def _wants(finding: Finding, request: RepairRequest) -> Wanted:
+    """What the phantom subject holds goes under the source's own; only where that was asked for."""
+    from srfix.recovery.facts import RoleFacts, read_subject_state
+
+    if not finding.repairable:
+        return
+    if CODE not in request.also:
+        yield _of_producers(finding, request)
+        return
+    subject, survey = finding.subject, request.survey
+    ids = tuple(fault.schema_id for fault in finding.schema_ids)
+    for facts in request.stores:
+        own = facts.source_of(finding.role)
+        store = (facts.store.application, facts.store.name)
+        if own is None or store != (finding.application, finding.store) or own.subject != subject:
+            continue
+        memberships = {schema_id: survey.membership(subject, schema_id) for schema_id in ids}
+        yield Want(
+            code=CODE,
+            owner=Owner.PRODUCERS,
+            facts=facts,
+            role=RoleFacts(
+                role=finding.role,
+                subject=subject,
+                state=read_subject_state(survey.registry, subject),
+                memberships=memberships,
+            ),
+            at_fault=ids,
+            missing=tuple(membership for membership in memberships.values() if membership.is_missing),
+            mirrors=finding.mirrors,
+            known_under=facts.store.subject(finding.role),
+        )
+
+
+def _of_producers(finding: Finding, request: RepairRequest) -> PassedOver:
+    return PassedOver(
+        code=CODE,
+        subject=finding.subject,
+        why=f"Rows of store {finding.store} of application {finding.application} that were kept over an upgrade need schema "
+        f"ids under {finding.subject} ({CODE}). That subject is its producers' own, so nothing is written there unless it is "
+        f"asked for: {request.plan_with(finding.application, finding.store, CODE)}.",
+    )
+
+
+def _advise(request: AdviceRequest) -> Iterator[str]:
+    """Rows that an older Kafka Streams wrote, before 2.7 or later reads them."""
+    from srfix.recovery.advice import restart
+
+    known, mirrored = request.known, request.findings
+    stores = ", ".join(sorted({finding.store for finding in mirrored}))
+    if request.rules.wiping is not None:
+        wipe = request.rules.wiping
+    elif not all(f.source is not None and is_conclusive(f.evidence, f.source.topic) for f in mirrored):
+        wipe = "do not wipe it while no evidence is conclusive about the topic that a restore would load"
+    else:
+        wipe = "or wipe the state once 2.7 or later runs everywhere: what it restores then carries the source's own ids"
+    yield (
+        f"Is the state of {stores} older than the upgrade of {known.application} to Kafka Streams 2.7? If not, nothing is "
+        f"to be done. If it is: plan the repair, apply and verify it, and keep the state; {wipe}."
+    )
+    yield f"After: {restart(known, 'now')}"
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="Upgrade mirror: rows in local state carry ids that only the phantom subject knows",
+        severity="breaks on upgrade",
+        meaning="From 2.7.0 on the store's serdes are handed the source topic. Rows that an older version "
+        "wrote carry the id of its internal schema, which is registered under the phantom subject and "
+        "not under the source's: after an upgrade in place they cannot be read.",
+        cause="An upgrade across 2.7.0 with the state directories kept.",
+        detection="Where Kafka Streams 2.7 or later runs, or is said to (--streams-version): the ids under the phantom "
+        "subject, looked up by content under the subject of the source topic. Rows of state directories are not read.",
+        remedy="Register the internal schema under the source subject (srfix plan with --streams-version 2.7 --also SRF004 "
+        "does, soft-deleted, for that subject is its producers'; mind SRF016). Or wipe the state when, and only when, the new "
+        "version starts: the restore then brings the source's ids. That needs proof from which topic the store restores (a "
+        "topology, a state directory, --source), and neither SRF017 nor SRF018 for it.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+    repair=Repair(
+        wants=_wants, also="rows kept over an upgrade, by a write to the source's own subject", only_on_request=True
+    ),
+    advice=Advice(serious=_advise),
+)

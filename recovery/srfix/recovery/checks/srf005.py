@@ -7,79 +7,60 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks._counting import at_fault, in_words, restorable_ids
-from srfix.recovery.checks.interface import CheckContext
-from srfix.recovery.findings import Finding, Severity, Source
+from srfix.recovery.checks.counting import at_fault, in_words
+from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import MOST_NAMED, listed
-from srfix.recovery.key_asymmetry import KeyAsymmetry, asymmetry
-from srfix.recovery.stores import RoleFacts, StoreFacts
-from srfix.serde.registry import RegistryClient
-from srfix.serde.registry.errors import SubjectNotFoundError, VersionNotFoundError
-from srfix.serde.registry.models import Json, Schema
 from srfix.serde.subjects import Role
-from srfix.serde.wire import SchemaId
 
-__all__ = ["CODE", "asymmetry_of", "check", "stands_beside"]
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, KeyAsymmetry, RoleFacts, StoreFacts
+    from srfix.recovery.registry import ReadableRegistry
+    from srfix.serde.registry import Json, Schema
+    from srfix.serde.wire import SchemaId
 
 CODE = "SRF005"
 
 
-def asymmetry_of(facts: StoreFacts) -> KeyAsymmetry | None:
-    """Whether the reader writes another key id than the topic's keys carry; None if not, or if nothing tells."""
-    role = facts.roles.get(Role.KEY)
-    if role is None or facts.source is None or facts.census is None or facts.keys is None:
-        return None
-    if not facts.keys.is_certain:
-        return None
-    carried = [i for i in restorable_ids(facts.census, Role.KEY) if role.memberships[i].is_known]
-    return asymmetry(carried, role.state, facts.keys.source.schema_ids)
-
-
 def stands_beside(facts: StoreFacts) -> str:
     """A sentence for the other findings of the store, with a blank before it; empty if there is no SRF005."""
-    found = asymmetry_of(facts)
+    found = facts.key_asymmetry
     if found is None:
         return ""
     if found.reader_id is None:
         return (
-            " SRF005 stands beside this: the reader writes keys under one schema id only, and the topic's keys carry "
+            f" {CODE} stands beside this: the reader writes keys under one schema id only, and the topic's keys carry "
             f"{listed(found.topic_ids)}, so some of its look-ups by key miss, and no registration cures that."
         )
     return (
-        f" SRF005 stands beside this: the reader writes keys under schema id {found.reader_id}, not "
+        f" {CODE} stands beside this: the reader writes keys under schema id {found.reader_id}, not "
         f"{listed(found.missed_ids)}, so its look-ups by key miss, and no registration cures that."
     )
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """At most one finding, of the keys."""
-    found = asymmetry_of(facts)
+    found = facts.key_asymmetry
     if found is None or facts.source is None or facts.census is None:
         return
     role, store, topic = facts.roles[Role.KEY], facts.store, facts.source.topic
     faults = at_fault(facts.census, Role.KEY, found.missed_ids)
     written = "; ".join(f"{i} is {_in_short(role.memberships[i].schema)}" for i in found.missed_ids[:MOST_NAMED])
     source_subject = store.source_subject(topic, Role.KEY)
-    yield Finding(
-        code=CODE,
+    such_a_key = "a key under another id than the reader's" if len(found.topic_ids) > 1 else "such a key"
+    yield facts.finding(
+        CODE,
+        Role.KEY,
         severity=Severity.SILENT,
-        application=store.application,
-        store=store.name,
-        role=Role.KEY,
-        subject=role.subject,
-        source=Source(topic=topic, subject=source_subject),
         schema_ids=faults,
-        registered_ids=role.state.schema_ids,
-        evidence=facts.evidence,
-        explanation=f"The keys of topic {topic} carry {in_words(faults)}; {written}. {_others(found)}"
-        f"The reader of store {store.name} of "
-        f"application {store.application} {_what_it_writes(found, role, context.registry)} A store compares keys byte for "
-        f"byte, and the schema id is part of the bytes. So after a restore a look-up of {_such_a_key(found)} finds nothing, "
-        "without any error: a join gives null, and the next update makes a second row for the same key. The two keys may "
-        "belong to different partitions too.",
-        next=_next(found, role, source_subject),
-        repairable=False,
+        explanation=f"The keys of topic {topic} carry {in_words(faults)}; {written}. {_others(found)}The reader of store "
+        f"{store.name} of application {store.application} {_what_it_writes(found, role, context.registry)} A store compares "
+        f"keys byte for byte, and the schema id is part of the bytes. So after a restore a look-up of {such_a_key} "
+        "finds nothing, without any error: a join gives null, and the next update makes a second row for the same key. The "
+        "two keys may belong to different partitions too.",
+        next_step=_next(found, role, source_subject),
     )
 
 
@@ -90,7 +71,7 @@ def _others(found: KeyAsymmetry) -> str:
     return f"Others carry schema id {found.reader_id}, as the reader writes it. "
 
 
-def _what_it_writes(found: KeyAsymmetry, role: RoleFacts, registry: RegistryClient) -> str:
+def _what_it_writes(found: KeyAsymmetry, role: RoleFacts, registry: ReadableRegistry) -> str:
     if found.reader_id is None:
         return (
             f"writes the keys that it looks up under one schema id only; which, {role.subject} does not tell, as it holds "
@@ -100,10 +81,6 @@ def _what_it_writes(found: KeyAsymmetry, role: RoleFacts, registry: RegistryClie
     return (
         f"writes the keys that it looks up under schema id {found.reader_id}, its own under {role.subject}: {reader}."
     )
-
-
-def _such_a_key(found: KeyAsymmetry) -> str:
-    return "a key under another id than the reader's" if len(found.topic_ids) > 1 else "such a key"
 
 
 def _next(found: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
@@ -124,7 +101,9 @@ def _next(found: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
     )
 
 
-def _text_of(registry: RegistryClient, role: RoleFacts, schema_id: SchemaId) -> Schema | None:
+def _text_of(registry: ReadableRegistry, role: RoleFacts, schema_id: SchemaId) -> Schema | None:
+    from srfix.serde.registry import SubjectNotFoundError, VersionNotFoundError
+
     version = role.state.version_of(schema_id)
     if version is None:
         return None
@@ -174,3 +153,24 @@ def _type(type_: Json) -> str:
             return name
         case _:
             return json.dumps(type_)
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="Keys carry schema ids that the reader would not write: look-ups miss without an error",
+        severity="silent wrong results",
+        meaning="A store compares keys byte for byte, and the schema id is part of the bytes. Restored keys carry the "
+        "producer's id, the reader serialises its look-up key under another one: joins find nothing, and the next update "
+        "makes a second row for the same key. The two may belong to different partitions too.",
+        cause="Keys in a registry format whose schema differs between producer and reader, on any Streams version.",
+        detection="The ids in the keys of the source topic, beside the latest version of the phantom key subject that is the "
+        "application's own: one that the topic's keys do not carry and the source's key subject does not have. Where the "
+        "keys carry several ids, some look-ups miss whichever of them the reader writes, as it writes one only. Without a "
+        "phantom key subject nothing tells what the reader writes, and nothing is claimed.",
+        remedy="No registration repairs it, and srfix plan leaves it alone. Let the reader write keys under the producer's "
+        "schema, or write the topic anew with keys under the reader's, and let the store be rebuilt.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks._counting import at_fault, in_words, restorable_ids
-from srfix.recovery.checks.interface import CheckContext
-from srfix.recovery.findings import Finding, Severity, Source
-from srfix.recovery.stores import RoleFacts, StoreFacts
+from srfix.recovery.checks.counting import at_fault, in_words
+from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.findings import Finding, Severity
 from srfix.serde.subjects import Role
 
-__all__ = ["CODE", "check"]
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
 
 CODE = "SRF011"
 
@@ -20,33 +21,22 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     if facts.source is None or facts.census is None:
         return
     for role in facts.roles.values():
-        unknown = tuple(
-            schema_id
-            for schema_id in restorable_ids(facts.census, role.role)
-            if not role.memberships[schema_id].is_known
-        )
+        unknown = tuple(i for i in facts.census.restorable_ids(role.role) if not role.memberships[i].is_known)
         if not unknown:
             continue
         faults = at_fault(facts.census, role.role, unknown)
-        source_subject = facts.store.source_subject(facts.source.topic, role.role)
-        yield Finding(
-            code=CODE,
+        yield facts.finding(
+            CODE,
+            role.role,
             severity=Severity.BROKEN,
-            application=facts.store.application,
-            store=facts.store.name,
-            role=role.role,
-            subject=source_subject,
-            source=Source(topic=facts.source.topic, subject=source_subject),
+            subject=facts.store.source_subject(facts.source.topic, role.role),
             schema_ids=faults,
-            registered_ids=role.state.schema_ids,
-            evidence=facts.evidence,
             explanation=f"Records of topic {facts.source.topic} carry schema ids that this registry does not know: "
             f"{in_words(faults)}. No reader can read them, whatever the subject. Either this is not the registry that their "
             "producer used, or the schemas were hard-deleted." + _doubt(facts, role),
-            next="Check --registry against the producer's configuration. If the schemas were hard-deleted, restore them from "
-            "a backup of the _schemas topic or of the producer's build with their old ids; srfix cannot register what it "
+            next_step="Check --registry against the producer's configuration. If the schemas were hard-deleted, restore them "
+            "from a backup of the _schemas topic or of the producer's build with their old ids; srfix cannot register what it "
             "cannot read.",
-            repairable=False,
         )
 
 
@@ -58,3 +48,21 @@ def _doubt(facts: StoreFacts, role: RoleFacts) -> str:
         f" A key subject stands, but the keys that were read do not show that a schema registry serializer wrote them: if "
         f"they are of another format, nothing is wrong with them, and {role.subject} is left over."
     )
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="Schema ids in the topic that the registry does not know at all",
+        severity="broken",
+        meaning="Records name a schema that cannot be fetched (40403 for the id itself). No reader can decode them, under "
+        "whatever subject, and no registration under another subject helps: there is no schema to register.",
+        cause="A hard delete of the last subject that held the id; a registry set up anew or restored from "
+        "an older backup; records mirrored from a cluster with another registry.",
+        detection="Each id of the census is fetched from the registry.",
+        remedy="Find the schema (a backup of the _schemas topic, the producer's code, another registry) and register it under "
+        "its old id in IMPORT mode. Check first that --registry is the one that the producers use.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+)

@@ -6,21 +6,20 @@ A repair that was interrupted leaves the subject's own compatibility at NONE, or
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.actions import level_of
-from srfix.recovery.checks._counting import at_fault
-from srfix.recovery.checks.interface import CheckContext
+from srfix.recovery.checks.counting import at_fault
+from srfix.recovery.checks.interface import CatalogueEntry, Check
 from srfix.recovery.checks.srf001 import missing_ids
-from srfix.recovery.findings import Finding, Severity, Source
+from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import listed
-from srfix.recovery.refusals import Refusal, foreseen_refusals
-from srfix.recovery.stores import RoleFacts, StoreFacts
-from srfix.recovery.subject_state import SubjectState
-from srfix.serde.registry import RegistryClient
-from srfix.serde.subjects import Subject
-from srfix.serde.wire import SchemaId
 
-__all__ = ["CODE", "check"]
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, RegistrationRefusal, RoleFacts, StoreFacts, SubjectState
+    from srfix.recovery.registry import ReadableRegistry
+    from srfix.serde.subjects import Subject
+    from srfix.serde.wire import SchemaId
 
 CODE = "SRF012"
 
@@ -29,41 +28,34 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One note per role whose repair would be refused as things stand, or on which an earlier one left its traces."""
     for role in facts.roles.values():
         missing = missing_ids(facts, role) if facts.source is not None else ()
-        refusals = foreseen_refusals(context.registry, role, [role.memberships[schema_id] for schema_id in missing])
+        refusals = context.refusals(role, [role.memberships[schema_id] for schema_id in missing])
         traces = tuple(_traces(role.state, context.registry))
         if not refusals and not traces:
             continue
         refused = [refusal.schema_id for refusal in refusals]
-        yield Finding(
-            code=CODE,
+        found = facts.finding(
+            CODE,
+            role.role,
             severity=Severity.NOTE,
-            application=facts.store.application,
-            store=facts.store.name,
-            role=role.role,
-            subject=role.subject,
-            source=None
-            if facts.source is None
-            else Source(topic=facts.source.topic, subject=facts.store.source_subject(facts.source.topic, role.role)),
             schema_ids=at_fault(facts.census, role.role, refused) if facts.census is not None else (),
-            registered_ids=role.state.schema_ids,
             explanation=" ".join(_explanation(role, refusals, traces)),
-            next=" ".join(_next(role.state, refusals, traces)),
+            next_step=" ".join(_next(role.state, refusals, traces)),
             repairable=bool(refusals) and all(refusal.is_overcome for refusal in refusals),
         )
+        yield replace(found, evidence=())
 
 
-def _traces(state: SubjectState, registry: RegistryClient) -> Iterator[str]:
-    if level_of(state.config) == "NONE" and not _accepts_anything(registry):
+def _traces(state: SubjectState, registry: ReadableRegistry) -> Iterator[str]:
+    if state.level == "NONE" and not _accepts_anything(registry):
         yield "its own compatibility is NONE: it accepts any schema"
     if state.mode == "IMPORT":
         yield (
-            "its own mode is IMPORT: the registry refuses the application's own registrations there (42205), so that "
-            "its next "
+            "its own mode is IMPORT: the registry refuses the application's own registrations there (42205), so that its next "
             "internal schema ends its thread"
         )
 
 
-def _accepts_anything(registry: RegistryClient) -> bool:
+def _accepts_anything(registry: ReadableRegistry) -> bool:
     """True if the global level is NONE: then one of the subject's own changes nothing, and Apicurio, whose default that is,
     answers it for subjects that have none.
     """
@@ -71,14 +63,14 @@ def _accepts_anything(registry: RegistryClient) -> bool:
     return shared is not None and shared.compatibility == "NONE"
 
 
-def _explanation(role: RoleFacts, refusals: tuple[Refusal, ...], traces: tuple[str, ...]) -> Iterator[str]:
+def _explanation(role: RoleFacts, refusals: tuple[RegistrationRefusal, ...], traces: tuple[str, ...]) -> Iterator[str]:
     if refusals:
         yield f"As things stand the registry would refuse the repair of {role.subject}: {_reasons(refusals)}."
     if traces:
         yield f"A repair of {role.subject} may have been interrupted: {', and '.join(traces)}."
 
 
-def _reasons(refusals: Iterable[Refusal]) -> str:
+def _reasons(refusals: Iterable[RegistrationRefusal]) -> str:
     """Each reason once, with the ids that it concerns."""
     concerned: dict[str, list[SchemaId]] = {}
     for refusal in refusals:
@@ -88,7 +80,7 @@ def _reasons(refusals: Iterable[Refusal]) -> str:
     )
 
 
-def _next(state: SubjectState, refusals: tuple[Refusal, ...], traces: tuple[str, ...]) -> Iterator[str]:
+def _next(state: SubjectState, refusals: tuple[RegistrationRefusal, ...], traces: tuple[str, ...]) -> Iterator[str]:
     if traces:
         yield (
             "If somebody ran srfix apply, look for its journal (PLAN.journal.jsonl, beside the plan): it tells what "
@@ -96,15 +88,13 @@ def _next(state: SubjectState, refusals: tuple[Refusal, ...], traces: tuple[str,
             "journal, and do not plan anew before: a new plan takes what stands there now for what is to be left."
         )
         yield (
-            "If it is meant to be so, nothing is to be done; if nobody knows, put it back: "
-            f"{_put_back(state.subject, state)}."
+            f"If it is meant to be so, nothing is to be done; if nobody knows, put it back: {_put_back(state.subject, state)}."
         )
     if not refusals:
         return
     if all(refusal.is_overcome for refusal in refusals):
         yield (
-            f"{'Apart from that nothing' if traces else 'Nothing'}: srfix plan sets the compatibility of this one "
-            "subject to "
+            f"{'Apart from that nothing' if traces else 'Nothing'}: srfix plan sets the compatibility of this one subject to "
             "NONE, registers, and puts back what was there."
         )
     elif not traces:
@@ -113,8 +103,30 @@ def _next(state: SubjectState, refusals: tuple[Refusal, ...], traces: tuple[str,
 
 def _put_back(subject: Subject, state: SubjectState) -> str:
     requests = []
-    if level_of(state.config) == "NONE":
+    if state.level == "NONE":
         requests.append(f"DELETE /config/{subject} (or PUT the level that it had)")
     if state.mode == "IMPORT":
         requests.append(f"DELETE /mode/{subject}")
     return ", ".join(requests)
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="The registry would refuse the repair as it stands, or an earlier one was interrupted",
+        severity="note",
+        meaning="Registering the source's schema under the phantom subject would be refused: it is not compatible with what "
+        "the subject holds (409), the subject is read-only, or the credentials may not write there. Or the subject's own "
+        "compatibility is NONE, or its own mode IMPORT, which is what a repair leaves that was interrupted; with IMPORT the "
+        "application's own registrations are refused (42205).",
+        cause="The internal schema and the writer's schema usually differ in more than BACKWARD allows, such "
+        "as the record's name.",
+        detection="The subject's level and mode, and a compatibility check of each missing schema, without writing.",
+        remedy="For a refusal by compatibility the plan sets the level of the phantom subject to NONE, registers, and puts "
+        "the level back; it says what that costs. For the others: ask whoever owns the registry. An interrupted repair is "
+        "finished with srfix apply, or undone with srfix rollback, before anything is planned anew.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+    without_source=lambda finding, _which_is_true: finding,
+)

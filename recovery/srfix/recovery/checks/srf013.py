@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.bodies import Bodies, Misfit
-from srfix.recovery.checks._certainty import is_certain, is_certain_role, make_certain
-from srfix.recovery.checks.interface import CheckContext
+from srfix.recovery.checks.certainty import is_certain, is_certain_role, make_certain
+from srfix.recovery.checks.interface import CatalogueEntry, Check
 from srfix.recovery.commands import positional
-from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity, Source
-from srfix.recovery.stores import RoleFacts, StoreFacts
+from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity
 from srfix.serde.subjects import Role
 
-__all__ = ["CODE", "check"]
+if TYPE_CHECKING:
+    from srfix.recovery.facts import Bodies, CheckContext, RoleFacts, StoreFacts, UndecodableRows
 
 CODE = "SRF013"
 
@@ -27,27 +27,19 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         return
     for role in facts.roles.values():
         bodies = facts.bodies.get(role.role)
-        misfits = bodies.misfits if bodies is not None else ()
+        undecodable = bodies.undecodable if bodies is not None else ()
         unframed = tuple(_unframed(facts, role))
         told = [*unframed, *_undecodable(facts, role, bodies)]
         if not told:
             continue
-        ignored = bool(misfits) and all(misfit.is_only_too_long for misfit in misfits) and len(told) == 1
-        topic = facts.source.topic
-        yield Finding(
-            code=CODE,
+        ignored = bool(undecodable) and all(rows.is_only_too_long for rows in undecodable) and len(told) == 1
+        yield facts.finding(
+            CODE,
+            role.role,
             severity=Severity.SILENT if ignored else Severity.BROKEN,
-            application=facts.store.application,
-            store=facts.store.name,
-            role=role.role,
-            subject=role.subject,
-            source=Source(topic=topic, subject=facts.store.source_subject(topic, role.role)),
-            schema_ids=_at_fault(misfits, is_partial=bodies is None or not bodies.is_whole),
-            registered_ids=role.state.schema_ids,
-            evidence=facts.evidence,
+            schema_ids=_at_fault(undecodable, is_partial=bodies is None or not bodies.is_whole),
             explanation=" ".join((*told, _consequence(facts, ignored=ignored))),
-            next=_next(facts, role, misfits, context),
-            repairable=False,
+            next_step=_next(facts, role, undecodable, context),
         )
 
 
@@ -69,13 +61,13 @@ def _unframed(facts: StoreFacts, role: RoleFacts) -> Iterator[str]:
 
 
 def _undecodable(facts: StoreFacts, role: RoleFacts, bodies: Bodies | None) -> Iterator[str]:
-    if facts.census is None or bodies is None or not bodies.misfits:
+    if facts.census is None or bodies is None or not bodies.undecodable:
         return
-    total = sum(misfit.keys for misfit in bodies.misfits)
+    total = sum(rows.keys for rows in bodies.undecodable)
     whose = "of these keys" if role.role is Role.KEY else "of their values"
     sentence = (
         f"{total} live key(s) of topic {facts.census.topic} were found where the body {whose} does not decode with the "
-        f"schema of the id before it: {'; '.join(map(_place, bodies.misfits))}."
+        f"schema of the id before it: {'; '.join(map(_place, bodies.undecodable))}."
     )
     if not bodies.is_whole:
         which = "the newest of each schema id and partition" if bodies.newest_only else "a part of them"
@@ -86,12 +78,12 @@ def _undecodable(facts: StoreFacts, role: RoleFacts, bodies: Bodies | None) -> I
     yield sentence
 
 
-def _place(misfit: Misfit) -> str:
-    places = f"offset {misfit.first_offset}"
-    if misfit.keys > 1:
-        places = f"offsets {misfit.first_offset} to {misfit.last_offset}"
-    reason = misfit.reason.rstrip(".")
-    return f"{misfit.keys} in partition {misfit.partition}, schema id {misfit.schema_id}, {places} ({reason})"
+def _place(rows: UndecodableRows) -> str:
+    places = f"offset {rows.first_offset}"
+    if rows.keys > 1:
+        places = f"offsets {rows.first_offset} to {rows.last_offset}"
+    reason = rows.reason.rstrip(".")
+    return f"{rows.keys} in partition {rows.partition}, schema id {rows.schema_id}, {places} ({reason})"
 
 
 def _consequence(facts: StoreFacts, *, ignored: bool) -> str:
@@ -107,15 +99,15 @@ def _consequence(facts: StoreFacts, *, ignored: bool) -> str:
     )
 
 
-def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], context: CheckContext) -> str:
+def _next(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows, ...], context: CheckContext) -> str:
     """Advice that rewrites or deletes rows only where bodies were decoded and do not fit, in a role and from a topic of
     which nothing is in doubt; else a look at a row, and a question.
     """
     topic = facts.census.topic if facts.census is not None else ""
-    see = f"No registration helps. See the first one with {_look(facts, role, misfits, context)}."
+    see = f"No registration helps. See the first one with {_look(facts, role, undecodable, context)}."
     who = f"Ask the producer of topic {topic} which serializer writes its {role.role.value}s"
     why = "."
-    if not misfits:
+    if not undecodable:
         why = ": values of another format can be right there, and the store's serde wrong."
     elif not is_certain_role(facts, role):
         why = ": that they are a schema registry's was concluded from their bytes."
@@ -125,7 +117,7 @@ def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], conte
         why = f", and whether store {facts.store.name} restores from it at all: group {facts.store.application} has no "
         why += "committed offsets there, as that of a global table."
         return f"{see} {who}{why}"
-    if not misfits or not is_certain_role(facts, role):
+    if not undecodable or not is_certain_role(facts, role):
         return f"{see} {who}{why}"
     where = f"to topic {topic}, and let {facts.store.application} commit beyond them."
     again = (
@@ -136,7 +128,7 @@ def _next(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], conte
     return f"{see} {who}. Only if they are damaged: write {again}, {where}"
 
 
-def _look(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], context: CheckContext) -> str:
+def _look(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows, ...], context: CheckContext) -> str:
     """The command that shows the first of these records."""
     census = facts.census
     assert census is not None
@@ -144,7 +136,7 @@ def _look(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], conte
     unframed = (
         (p.partition, p.values.first_unframed_offset or 0) for p in census.partitions if p.values.live_unframed_keys
     )
-    partition, offset = next(chain(((misfit.partition, misfit.first_offset) for misfit in misfits), unframed))
+    partition, offset = next(chain(((rows.partition, rows.first_offset) for rows in undecodable), unframed))
     return context.given.quoted(
         "decode",
         *("--partition", str(partition), "--from-offset", str(offset), "--max-records", "1"),
@@ -154,25 +146,47 @@ def _look(facts: StoreFacts, role: RoleFacts, misfits: tuple[Misfit, ...], conte
     )
 
 
-def _at_fault(misfits: tuple[Misfit, ...], *, is_partial: bool) -> tuple[IdAtFault, ...]:
+def _at_fault(undecodable: tuple[UndecodableRows, ...], *, is_partial: bool) -> tuple[IdAtFault, ...]:
     """The ids before such bodies, with the numbers of these bodies alone."""
     return tuple(
         IdAtFault(
             schema_id=schema_id,
-            live_keys=sum(misfit.keys for misfit in misfits if misfit.schema_id == schema_id),
-            records=sum(misfit.keys for misfit in misfits if misfit.schema_id == schema_id),
+            live_keys=sum(rows.keys for rows in undecodable if rows.schema_id == schema_id),
+            records=sum(rows.keys for rows in undecodable if rows.schema_id == schema_id),
             partitions=tuple(
                 PartitionAtFault(
-                    partition=misfit.partition,
-                    live_keys=misfit.keys,
+                    partition=rows.partition,
+                    live_keys=rows.keys,
                     pending_keys=0,
-                    first_offset=misfit.first_offset,
-                    last_offset=misfit.last_offset,
+                    first_offset=rows.first_offset,
+                    last_offset=rows.last_offset,
                 )
-                for misfit in misfits
-                if misfit.schema_id == schema_id
+                for rows in undecodable
+                if rows.schema_id == schema_id
             ),
             is_partial=is_partial,
         )
-        for schema_id in sorted({misfit.schema_id for misfit in misfits})
+        for schema_id in sorted({rows.schema_id for rows in undecodable})
     )
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="Live records that are not framed, or do not decode",
+        severity="broken",
+        meaning="Values without a magic byte, or with a body that does not fit their schema. While processing they can be "
+        "skipped by a deserialization exception handler; a restore copies them into the store unseen, where the first read "
+        "fails.",
+        cause="A producer without a registry serializer. Restores check nothing (KAFKA-8037, still so).",
+        detection="The census counts live keys with unframed values. The newest live record of each schema id and "
+        "partition is decoded with the schema of its id; --decode-values decodes them all.",
+        remedy="No registration helps. Look at such a row (srfix decode) and ask its producer: values of another format may "
+        "be right, and the store's serde wrong. Only where a body does not fit the schema that it names, and it is proven "
+        "that the store restores from this topic: write the same keys again with valid values, or a tombstone where the row "
+        "is not wanted, and let the application commit beyond them.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+    partial="At least, for not every row was decoded",
+)

@@ -7,15 +7,16 @@ topic (pull request 8902), and a reader with the dual-subject fallback tries its
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks._counting import at_fault, in_words
-from srfix.recovery.checks.interface import CheckContext, Reader
-from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
-from srfix.recovery.stores import RoleFacts, StoreFacts
-from srfix.recovery.subject_state import read_subject_state
-from srfix.serde.subjects import DEFAULT_CONTEXT, Subject
+from srfix.recovery.checks.counting import at_fault, in_words
+from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules
+from srfix.recovery.findings import Finding, IdAtFault, Severity
+from srfix.serde.subjects import DEFAULT_CONTEXT
 
-__all__ = ["CODE", "check"]
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
+    from srfix.serde.subjects import Subject
 
 CODE = "SRF017"
 
@@ -30,27 +31,18 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             continue
         faults = at_fault(facts.census, role.role, absent)
         subject = facts.store.source_subject(facts.source.topic, role.role)
-        held = read_subject_state(context.registry, subject).schema_ids
-        yield Finding(
-            code=CODE,
+        held = context.state_of(subject).schema_ids
+        yield facts.finding(
+            CODE,
+            role.role,
             severity=_severity(subject, role, faults, context),
-            application=facts.store.application,
-            store=facts.store.name,
-            role=role.role,
             subject=subject,
-            source=Source(topic=facts.source.topic, subject=subject),
             schema_ids=faults,
             registered_ids=held,
-            evidence=facts.evidence,
             explanation=_explanation(facts.source.topic, subject, role, faults, context, exists=bool(held)),
-            next=f"Register these schemas under {subject} too before an upgrade (mind its compatibility), or give the "
+            next_step=f"Register these schemas under {subject} too before an upgrade (mind its compatibility), or give the "
             "readers the subject naming strategy that the producer uses. srfix plan does not do it: that subject is yours.",
-            repairable=False,
         )
-
-
-def _asks_it_now(context: CheckContext) -> bool:
-    return context.streams_version is not None and context.streams_version.asks_the_source_subject
 
 
 def _in_neither(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> bool:
@@ -58,33 +50,27 @@ def _in_neither(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> bool:
 
 
 def _severity(subject: Subject, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> Severity:
-    if context.reader is Reader.PLAIN and context.does_without(subject):
-        return Severity.NOTE
-    if context.reader is Reader.DUAL:
+    if context.is_dual:
         return Severity.BROKEN if _in_neither(role, faults) else Severity.NOTE
-    return Severity.BROKEN if _asks_it_now(context) else Severity.BREAKS_ON_UPGRADE
+    if context.does_without(subject):
+        return Severity.NOTE
+    return Severity.BROKEN if context.asks_the_source_subject else Severity.BREAKS_ON_UPGRADE
 
 
 def _explanation(
-    topic: str,
-    subject: Subject,
-    role: RoleFacts,
-    faults: tuple[IdAtFault, ...],
-    context: CheckContext,
-    *,
-    exists: bool,
+    topic: str, subject: Subject, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext, *, exists: bool
 ) -> str:
     missing = "40403" if exists else "40401: there is no such subject"
     what = (
         f"Records of topic {topic} carry ids that are not registered under its own subject {subject} either ({missing}): "
         f"{in_words(faults)}. Another subject naming strategy at the producer does that, or a topic mirrored under a new name."
     )
-    if context.reader is Reader.PLAIN and context.does_without(subject):
-        return f"{what} As a plain reader does not need that version, nothing fails because of it."
-    if context.reader is Reader.DUAL:
+    if context.is_dual:
         both = f"The dual-subject fallback asks {role.subject} and {subject}"
         return f"{what} {both}, and neither has all of them." if _in_neither(role, faults) else f"{what} {both}."
-    if _asks_it_now(context):
+    if context.does_without(subject):
+        return f"{what} As a plain reader does not need that version, nothing fails because of it."
+    if context.asks_the_source_subject:
         reader = (
             "a reader that looks the version up there"
             if context.registry.context_of(subject) == DEFAULT_CONTEXT
@@ -92,3 +78,25 @@ def _explanation(
         )
         return f"{what} This Kafka Streams asks that subject: {reader} cannot read the rows."
     return f"{what} Kafka Streams 2.7 and later asks that subject, and the dual-subject fallback asks it second: both fail."
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="Live ids are not registered under the topic's own subject either",
+        severity="breaks on upgrade",
+        meaning="The subject <source>-value lacks schemas that records of the topic carry. A reader on 2.7.0 "
+        "or later, and the second try of a dual-subject reader, would fail as well.",
+        cause="Another subject naming strategy at the producer, or a topic that was mirrored under a new name.",
+        detection="Each live id is looked up under the subject of the source topic, by content.",
+        remedy="Register them there too, or give the readers the strategy that the producer uses.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+    advice=Advice(
+        rules=Rules(
+            wiping=f"wiping it is no way out here, for what a restore loads cannot be read either ({CODE})",
+            upgrade=f"but not before {CODE} is mended: it fails for the same ids",
+        )
+    ),
+)

@@ -7,14 +7,16 @@ segment in which it is (Kafka's documentation of `cleanup.policy`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks._certainty import is_certain, make_certain
-from srfix.recovery.checks.interface import CheckContext
+from srfix.recovery.checks.certainty import is_certain, make_certain
+from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules
 from srfix.recovery.findings import Finding, Severity
-from srfix.recovery.stores import StoreFacts
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.subjects import Role
 
-__all__ = ["CODE", "check"]
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, StoreFacts
+    from srfix.serde.subjects import Topic
 
 CODE = "SRF018"
 
@@ -30,18 +32,14 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     if not limits:
         return
     topic = facts.source.topic
-    yield Finding(
-        code=CODE,
+    yield facts.finding(
+        CODE,
+        Role.VALUE,
         severity=Severity.SILENT,
-        application=facts.store.application,
-        store=facts.store.name,
-        role=Role.VALUE,
         subject=facts.source.subject,
-        source=facts.source,
-        evidence=facts.evidence,
+        registered_ids=(),
         explanation=_explanation(facts, topic, configs.values["cleanup.policy"], limits, configs.is_compacted),
-        next=_next(facts, topic, context),
-        repairable=False,
+        next_step=_next(facts, topic, context),
     )
 
 
@@ -85,3 +83,22 @@ def _limits(values: Mapping[str, str]) -> tuple[str, ...]:
         for name, default in (("retention.ms", "604800000"), ("retention.bytes", _UNLIMITED))
         if values.get(name, default) != _UNLIMITED
     )
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="A reused source topic whose retention deletes rows",
+        severity="silent wrong results",
+        meaning="Retention deletes the only copy of a table's rows: after a restore, old keys are missing. Until "
+        "then the local state still has them, with the schema ids of their time.",
+        cause="cleanup.policy=delete, or compact,delete, on a topic that serves as changelog.",
+        detection="The topic's configuration: cleanup.policy, and whether any retention limit is set.",
+        remedy="First make certain that the store restores from this topic (a topology, a state directory, --source): "
+        "compaction of a stream of events deletes events. Then turn the reuse off with a seeded changelog, or set "
+        "cleanup.policy=compact on the topic if nobody needs a key's older records.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+    advice=Advice(rules=Rules(wiping=f"do not wipe it, for a restore has lost what retention deleted ({CODE})")),
+)

@@ -1,25 +1,6 @@
-"""Whose store is it, and which topic does it restore from? `rules` is the table of what counts, and how much."""
+"""What speaks for a store's source topic: one module per kind of evidence."""
 
-from srfix.recovery.evidence import (
-    committed_offsets,
-    explicit,
-    ksqldb,
-    printed_topology,
-    schema_similarity,
-    state_directory,
-    store_name,
-)
-from srfix.recovery.evidence.interface import Gather
-
-__all__ = ["ALL", "Gather"]
-
-ALL: tuple[Gather, ...] = (
-    explicit.gather,
-    state_directory.gather,
-    ksqldb.gather,
-    printed_topology.gather,
-    store_name.gather,
-    committed_offsets.gather,
-    schema_similarity.gather,
-)
-"""Every kind of evidence of a source topic, the best first."""
+from srfix.recovery.evidence.application import Applications
+from srfix.recovery.evidence.committed_offsets import read_topics
+from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict, choose, order
+from srfix.recovery.evidence.unseen_source import unseen_source

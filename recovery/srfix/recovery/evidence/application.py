@@ -16,23 +16,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from srfix.recovery.evidence.rules import (
-    GIVEN,
-    INTERNAL_TOPICS,
-    LEFT_TOPICS,
-    NOT_THERE,
-    OTHER_QUERY,
-    PLAIN_GROUP,
-    STREAMS_GROUP,
-)
+from srfix.recovery.advice import from_commit_metadata
+from srfix.recovery.evidence import rules
+from srfix.recovery.facts import Survey
 from srfix.recovery.findings import Evidence
-from srfix.recovery.internal_topics import Kind, ksqldb_query, parse
-from srfix.recovery.streams_generation import from_commit_metadata
-from srfix.recovery.survey import Survey
+from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, parse
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Topic
-
-__all__ = ["Applications"]
 
 _STREAM_THREAD: Final = re.compile(r".+-StreamThread-\d+(?:-.+)?", re.DOTALL)
 _NUMBERED: Final = re.compile(r"(?:KSTREAM|KTABLE|COGROUPKSTREAM)-.+-\d{10}(?:-store|-topic)?", re.DOTALL)
@@ -80,18 +70,18 @@ class Applications:
         """
         query = ksqldb_query(changelog)
         if query is not None and query.application != name:
-            yield OTHER_QUERY.of_application(name, f"the name is that of ksqlDB's query {query.query_id}")
+            yield rules.OTHER_QUERY.of_application(name, f"the name is that of ksqlDB's query {query.query_id}")
         if self.evidence(name) or not self.is_group(name):
             return
         internal = self._internal_topic(name, changelog)
         if internal is not None:
-            yield INTERNAL_TOPICS.of_application(name, f"group {name} exists, and so does topic {internal}")
+            yield rules.INTERNAL_TOPICS.of_application(name, f"group {name} exists, and so does topic {internal}")
 
     def left_by(self, changelog: Topic, name: str) -> Iterator[Evidence]:
         """Internal topics of an application that has no group: it may have expired, or the topics are another one's."""
         internal = None if self.is_group(name) else self._internal_topic(name, changelog)
         if internal is not None:
-            yield LEFT_TOPICS.of_application(name, f"there is no group {name}, but topic {internal}")
+            yield rules.LEFT_TOPICS.of_application(name, f"there is no group {name}, but topic {internal}")
 
     def of_store(self, name: str, store: str) -> Iterator[Evidence]:
         """What was handed over of an application says against a store of that name. In-memory stores leave nothing on disk."""
@@ -99,23 +89,23 @@ class Applications:
             found.name for found in self._survey.supplied.stores_on_disk() if found.prefix == name
         } | self._survey.supplied.stores_of_topologies(name)
         if known and store not in known:
-            yield NOT_THERE.of_application(
+            yield rules.NOT_THERE.of_application(
                 name,
                 f"what was handed over of application {name} has {len(known)} store(s), and none is called {store}",
             )
 
     def _gather(self, name: str) -> Iterator[Evidence]:
         if name in self._given:
-            yield GIVEN.of_application(name, self._given[name])
+            yield rules.GIVEN.of_application(name, self._given[name])
         if not self.is_group(name):
             return
         signs = tuple(self._signs(name))
         if signs:
-            yield STREAMS_GROUP.of_application(name, f"group {name}: {'; '.join(signs)}")
+            yield rules.STREAMS_GROUP.of_application(name, f"group {name}: {'; '.join(signs)}")
             return
         state = self._survey.group_state(name)
         if state.members and state.client_ids:
-            yield PLAIN_GROUP.of_application(
+            yield rules.PLAIN_GROUP.of_application(
                 name,
                 f"group {name} has {state.members} member(s) with assignor {state.assignor or 'none'}, such as client "
                 f"{state.client_ids[0]!r}",
@@ -141,7 +131,7 @@ class Applications:
                 continue
             if _NUMBERED.fullmatch(parsed.name):
                 return topic
-            if parsed.kind is not Kind.CHANGELOG and _in_common(topic, changelog) == name:
+            if parsed.kind is not InternalTopicKind.CHANGELOG and _in_common(topic, changelog) == name:
                 return topic
         return None
 

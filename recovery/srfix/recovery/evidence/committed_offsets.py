@@ -6,14 +6,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from srfix.recovery.evidence.rules import COMMITTED, NOT_COMMITTED
+from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence
 from srfix.recovery.internal_topics import parse
-from srfix.recovery.stores import SuspectStore
-from srfix.recovery.survey import Survey
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Topic
-
-__all__ = ["KIND", "against", "gather", "read_topics"]
 
 KIND = COMMITTED.kind
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.recovery.commands import shell_words
+from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence, Weight
-from srfix.recovery.stores import SuspectStore
-from srfix.recovery.survey import Survey
 from srfix.serde.errors import UsageError
-
-__all__ = ["KIND", "gather"]
 
 KIND = "explicit"
 
@@ -22,8 +19,8 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
         return
     if named.topic not in survey.topics():
         raise UsageError(
-            f"{shell_words('--source', named.said)}: there is no topic {named.topic!r} on this cluster. Check its spelling and "
-            "--bootstrap-servers."
+            f"{shell_words('--source', named.said)}: there is no topic {named.topic!r} on this cluster. Check its spelling "
+            "and --bootstrap-servers."
         )
     yield Evidence(
         kind=KIND,

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence
-from srfix.recovery.stores import SuspectStore
-from srfix.recovery.survey import Survey
-
-__all__ = ["Gather"]
 
 Gather: TypeAlias = Callable[[SuspectStore, Survey], Iterator[Evidence]]
 """Yields what this kind of evidence says of a store; nothing if it says nothing."""

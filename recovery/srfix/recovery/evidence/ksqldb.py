@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from srfix.recovery.facts import Survey, SuspectStore, table_sources
 from srfix.recovery.findings import Evidence, Weight
-from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription
-from srfix.recovery.stores import SuspectStore
-from srfix.recovery.survey import Survey
-from srfix.recovery.table_sources import table_sources
+from srfix.recovery.ksqldb import KsqldbAnswers, QueryDescription
 from srfix.serde.subjects import Topic
-
-__all__ = ["KIND", "gather"]
 
 KIND = "ksqldb"
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from srfix.recovery.facts import Survey, SuspectStore, table_sources
 from srfix.recovery.findings import Evidence, Weight
-from srfix.recovery.stores import SuspectStore
-from srfix.recovery.survey import Survey
-from srfix.recovery.table_sources import table_sources
-
-__all__ = ["KIND", "gather"]
 
 KIND = "topology"
 

@@ -12,42 +12,6 @@ from typing import Final
 from srfix.recovery.findings import Evidence, Weight
 from srfix.serde.subjects import Topic
 
-__all__ = [
-    "ALL_FIELDS",
-    "AUTOMATIC_NAME",
-    "About",
-    "COMMITTED",
-    "COUNTED_ONCE",
-    "GIVEN",
-    "GONE",
-    "INTERNAL_TOPICS",
-    "KEY_FIELDS",
-    "LEFT_ELSEWHERE",
-    "LEFT_TOPICS",
-    "MARGIN",
-    "MARGIN_OF_APPLICATIONS",
-    "MARGIN_OF_DOUBTS",
-    "MARGIN_OF_STORES",
-    "NAMED_AFTER",
-    "NAMED_OTHERWISE",
-    "NOT_COMMITTED",
-    "NOT_COMPARED",
-    "NOT_THERE",
-    "NO_FIELD",
-    "NO_IDS",
-    "OTHER_KEY_FIELDS",
-    "OTHER_QUERY",
-    "PLAIN_GROUP",
-    "POINTS",
-    "RULES",
-    "Rule",
-    "SAME_FIELDS",
-    "SAME_RECORD",
-    "SOME_FIELDS",
-    "STREAMS_GROUP",
-    "as_markdown",
-]
-
 COUNTED_ONCE: Final = {"given": "application", "streams-group": "application", "internal-topics": "application"}
 """Kinds that say the same: that there is such an application."""
 POINTS: Final = {Weight.CONCLUSIVE: 16, Weight.STRONG: 4, Weight.WEAK: 1}
@@ -76,16 +40,12 @@ class Rule:
     kind: str
     """The kind of evidence; rows of one kind count once together."""
     about: About
-    """What it speaks of."""
     against: bool = False
-    """True if it speaks against."""
     weight: Weight
-    """What it is worth."""
     when: str
     """What is seen."""
 
     def of_topic(self, topic: Topic, detail: str, *, application: str | None = None) -> Evidence:
-        """What was seen of a topic."""
         return Evidence(
             kind=self.kind,
             topic=topic,
@@ -96,14 +56,8 @@ class Rule:
         )
 
     def of_application(self, application: str, detail: str) -> Evidence:
-        """What was seen of an application."""
         return Evidence(
-            kind=self.kind,
-            topic=None,
-            weight=self.weight,
-            detail=detail,
-            against=self.against,
-            application=application,
+            kind=self.kind, topic=None, weight=self.weight, detail=detail, against=self.against, application=application
         )
 
 
@@ -141,16 +95,10 @@ LEFT_TOPICS: Final = _application(
     "internal-topics", Weight.WEAK, "it has no group, and such topics exist: it may have expired, and is a doubt"
 )
 PLAIN_GROUP: Final = _application(
-    "plain-group",
-    Weight.CONCLUSIVE,
-    "its group has members, and none of them is a stream thread",
-    against=True,
+    "plain-group", Weight.CONCLUSIVE, "its group has members, and none of them is a stream thread", against=True
 )
 OTHER_QUERY: Final = _application(
-    "ksqldb-name",
-    Weight.CONCLUSIVE,
-    "the name begins with a ksqlDB query's id, which ends elsewhere",
-    against=True,
+    "ksqldb-name", Weight.CONCLUSIVE, "the name begins with a ksqlDB query's id, which ends elsewhere", against=True
 )
 LEFT_ELSEWHERE: Final = _source(
     "state-directory", Weight.WEAK, "the checkpoint of its task leaves other topics, and not this one", against=True
@@ -198,10 +146,7 @@ NOT_COMMITTED: Final = _source(
     against=True,
 )
 GONE: Final = _source(
-    "gone",
-    Weight.STRONG,
-    "there is no such topic any more, and one that the group reads fits as well",
-    against=True,
+    "gone", Weight.STRONG, "there is no such topic any more, and one that the group reads fits as well", against=True
 )
 
 RULES: Final = (
@@ -245,8 +190,7 @@ RULES: Final = (
 def as_markdown() -> str:
     """The table as it stands in `DESIGN.md`."""
     rows = [
-        f"| {rule.about.value} | `{rule.kind}` | {rule.when} | {'against' if rule.against else 'for'} | "
-        f"{rule.weight.value} |"
+        f"| {rule.about.value} | `{rule.kind}` | {rule.when} | {'against' if rule.against else 'for'} | {rule.weight.value} |"
         for rule in RULES
     ]
     return "\n".join(("| speaks of | kind | what is seen | for or against | weight |", "|---|---|---|---|---|", *rows))

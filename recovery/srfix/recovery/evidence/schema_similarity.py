@@ -11,32 +11,20 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from srfix.recovery.evidence._field_types import can_feed, field_types
+from srfix.recovery.evidence import rules
 from srfix.recovery.evidence.committed_offsets import read_topics
-from srfix.recovery.evidence.rules import (
-    ALL_FIELDS,
-    KEY_FIELDS,
-    NO_FIELD,
-    NO_IDS,
-    OTHER_KEY_FIELDS,
-    SAME_FIELDS,
-    SAME_RECORD,
-    SOME_FIELDS,
-)
+from srfix.recovery.evidence.field_types import can_feed, field_types
+from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence
 from srfix.recovery.internal_topics import is_internal, recognise
-from srfix.recovery.stores import SuspectStore
-from srfix.recovery.survey import Survey
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.errors import AmbiguousFieldError, SchemaError
 from srfix.serde.formats.avro import field_names
-from srfix.serde.record_name import record_name
-from srfix.serde.registry.models import Schema, SchemaVersion
+from srfix.serde.formats.table import record_name
+from srfix.serde.registry import Schema, SchemaVersion
 from srfix.serde.subjects import Role, Subject, Topic, join_context, split_context, split_subject
 
-__all__ = ["KIND", "compare", "compare_by_ids", "gather", "is_comparable", "topics_without_subject", "unlisted_topics"]
-
-KIND = ALL_FIELDS.kind
+KIND = rules.ALL_FIELDS.kind
 
 _FITS: Final = 2
 _EXACT: Final = (_FITS, True)
@@ -154,7 +142,7 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
         peeked = survey.peek(topic)
         if peeked.looked_at and not peeked.schema_ids and not peeked.guids:
             if not survey.has_subject(store.source_subject(topic, Role.VALUE)):
-                yield NO_IDS.of_topic(
+                yield rules.NO_IDS.of_topic(
                     topic,
                     f"none of the {peeked.looked_at} values looked at in it carries a schema id, and it has no subject",
                 )
@@ -191,7 +179,7 @@ def _others_of_record(
 
 def _fit(pieces: Iterable[Evidence]) -> int:
     """How well a topic fits: 2 if all fields do, 1 if some, 0 if none, -1 if it was not compared."""
-    order = (NO_FIELD, SOME_FIELDS, ALL_FIELDS)
+    order = (rules.NO_FIELD, rules.SOME_FIELDS, rules.ALL_FIELDS)
     return max(
         (
             rank
@@ -206,7 +194,7 @@ def _fit(pieces: Iterable[Evidence]) -> int:
 def _rank(pieces: Iterable[Evidence]) -> tuple[int, bool]:
     """How well it fits, and whether it has no other field."""
     every = tuple(pieces)
-    return _fit(every), any(piece.kind == SAME_FIELDS.kind for piece in every)
+    return _fit(every), any(piece.kind == rules.SAME_FIELDS.kind for piece in every)
 
 
 def unlisted_topics(survey: Survey, context: str) -> Iterator[Topic]:
@@ -256,26 +244,26 @@ def _compared(topic: Topic, internal: _Internal, writer: Schema, where: str) -> 
         return
     named, shared = _shared(internal.schema, writer)
     if internal.role is Role.KEY:  # many keys have the same one field: that says little
-        rule = KEY_FIELDS if shared == len(names) else OTHER_KEY_FIELDS
+        rule = rules.KEY_FIELDS if shared == len(names) else rules.OTHER_KEY_FIELDS
         yield rule.of_topic(
             topic, f"{shared} of the {len(names)} fields of the store's key schema are fields of {where}"
         )
         return
     if named == 0:
-        yield NO_FIELD.of_topic(topic, f"none of the {len(names)} fields of the store's schema is one of {where}")
+        yield rules.NO_FIELD.of_topic(topic, f"none of the {len(names)} fields of the store's schema is one of {where}")
         return
     if shared < len(names):
         some = f"{shared} of the {len(names)} fields of the store's schema are fields of {where}, ignoring case, and of a type"
         some += " that can feed them"
-        yield SOME_FIELDS.of_topic(topic, some)
+        yield rules.SOME_FIELDS.of_topic(topic, some)
     else:
         every = f"all {len(names)} fields of the store's schema are fields of {where}, ignoring case"
-        yield ALL_FIELDS.of_topic(topic, every)
+        yield rules.ALL_FIELDS.of_topic(topic, every)
         if len(fields) == len(names):
-            yield SAME_FIELDS.of_topic(topic, f"{where} has no other field")
+            yield rules.SAME_FIELDS.of_topic(topic, f"{where} has no other field")
     own = _record(internal.schema)
     if own is not None and own == _record(writer):
-        yield SAME_RECORD.of_topic(topic, f"the record of {where} is called {own}, as the store's is")
+        yield rules.SAME_RECORD.of_topic(topic, f"the record of {where} is called {own}, as the store's is")
 
 
 def _shared(internal: Schema, writer: Schema) -> tuple[int, int]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from srfix.recovery.evidence.rules import LEFT_ELSEWHERE
+from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence, Weight
-from srfix.recovery.stores import SuspectStore
-from srfix.recovery.survey import Survey
 from srfix.serde.subjects import Topic
-
-__all__ = ["KIND", "against", "gather"]
 
 KIND = LEFT_ELSEWHERE.kind
 

@@ -11,14 +11,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from srfix.recovery.evidence.rules import AUTOMATIC_NAME, NAMED_AFTER
+from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence
 from srfix.recovery.internal_topics import automatic_store_source
-from srfix.recovery.stores import SuspectStore
-from srfix.recovery.survey import Survey
 from srfix.serde.casing import declared_name
 from srfix.serde.subjects import Topic
-
-__all__ = ["KIND", "gather", "gone_source"]
 
 KIND = AUTOMATIC_NAME.kind
 

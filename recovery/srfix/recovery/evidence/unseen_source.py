@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 from srfix.recovery.commands import Given
 from srfix.recovery.evidence import schema_similarity
 from srfix.recovery.evidence.rules import ALL_FIELDS
+from srfix.recovery.facts import Survey
 from srfix.recovery.findings import Evidence, Skipped
-from srfix.recovery.survey import Survey
 
 if TYPE_CHECKING:
-    from srfix.recovery.hypotheses import Verdict
-
-__all__ = ["unseen_source"]
+    from srfix.recovery.evidence.hypotheses import Verdict
 
 
 def unseen_source(verdict: Verdict, survey: Survey, given: Given) -> Skipped | None:
@@ -33,13 +31,10 @@ def unseen_source(verdict: Verdict, survey: Survey, given: Given) -> Skipped | N
     if not similar:
         return None
     acls = ", ".join(f"Describe and Read on topic {piece.topic!r}" for piece in similar)
-    return Skipped(
-        what=f"store {store.name} of application {store.application}",
-        reason=f"it may restore from {' or '.join(piece.topic or '' for piece in similar)}, which this user may not see: "
+    return store.skipped(
+        f"it may restore from {' or '.join(piece.topic or '' for piece in similar)}, which this user may not see: "
         f"{similar[0].detail}. The ACL to ask for is {acls}; or say which topic it restores from: "
-        + given.quoted("diagnose", "--source", f"{store.application}/{store.name}=TOPIC"),
-        could_hide=True,
-        subjects=store.subjects,
+        + given.quoted("diagnose", "--source", f"{store.application}/{store.name}=TOPIC")
     )
 
 

@@ -11,13 +11,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from srfix.recovery.errors import KsqldbError, TopologyError
 from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo, SourceDescription
 from srfix.recovery.topology import Topology, parse_topologies
-from srfix.serde.errors import KsqldbError, TopologyError
-from srfix.serde.registry.models import Json
+from srfix.serde.registry import Json
 from srfix.serde.subjects import Topic
-
-__all__ = ["merge", "parse_json_answers", "read_answer", "topology_in"]
 
 _BAD_STATES = ("ERROR", "UNRESPONSIVE")
 
@@ -91,11 +89,8 @@ def _joined(old: QueryDescription | None, new: QueryDescription) -> QueryDescrip
         return new
     return replace(
         old,
-        statement=new.statement or old.statement,
         state=new.state or old.state,
-        errors=new.errors or old.errors,
         sources=new.sources or old.sources,
-        sinks=new.sinks or old.sinks,
         topology=new.topology or old.topology,
         consumer_group=new.consumer_group or old.consumer_group,
     )
@@ -118,18 +113,10 @@ def _query(found: Mapping[str, Json], problems: list[str]) -> QueryDescription:
     topology = None
     if (text := _text(found, "topology")) is not None:
         topology = topology_in(text, origin=f"the topology of query {query_id}", problems=problems)
-    errors = found.get("queryErrors")
     return QueryDescription(
         query_id=query_id,
-        statement=_text(found, "statementText") or _text(found, "queryString"),
         state=_state(found),
-        errors=tuple(
-            message
-            for error in (errors if isinstance(errors, list) else ())
-            if isinstance(error, dict) and (message := _text(error, "errorMessage"))
-        ),
         sources=tuple(_texts(found, "sources")),
-        sinks=tuple(_texts(found, "sinks")),
         topology=topology,
         consumer_group=_text(found, "consumerGroupId"),
     )
@@ -154,14 +141,12 @@ def _state(found: Mapping[str, Json]) -> str | None:
 
 
 def _source(found: Mapping[str, Json]) -> SourceDescription:
-    old_format = _text(found, "format")
     topic = _text(found, "topic")
     return SourceDescription(
         name=str(found["name"]),
         kind=_text(found, "type") or "",
         topic=Topic(topic) if topic else None,
-        key_format=_text(found, "keyFormat"),
-        value_format=_text(found, "valueFormat") or old_format,
+        value_format=_text(found, "valueFormat") or _text(found, "format"),
     )
 
 

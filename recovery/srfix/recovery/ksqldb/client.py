@@ -10,26 +10,31 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Final, Self
+from contextlib import AbstractContextManager
+from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 import requests
 import urllib3
 
+from srfix.recovery.errors import KsqldbError
 from srfix.recovery.ksqldb.answers import merge, read_answer
 from srfix.recovery.ksqldb.models import KsqldbAnswers
 from srfix.serde.bounds import CONNECT_SECONDS, KSQLDB_BODY_BYTES, KSQLDB_JSON_PARTS, KSQLDB_SECONDS, AnswerBounds
-from srfix.serde.errors import KsqldbError, UsageError
+from srfix.serde.errors import UsageError
 from srfix.serde.forking import PerProcess
 from srfix.serde.printable import foreign
-from srfix.serde.registry import BasicAuth, Secret
-from srfix.serde.registry.auth import NO_CREDENTIALS, Credentials
-from srfix.serde.registry.bounded import AnswerBoundError, BoundedSession, check_json_parts, exchange
-from srfix.serde.registry.models import Json
-from srfix.serde.registry_properties import answer_bounds
-
-__all__ = ["KSQLDB_BOUNDS", "KsqldbClient", "ksqldb_bounds"]
+from srfix.serde.properties import answer_bounds
+from srfix.serde.registry import Json, Secret
+from srfix.serde.registry.http import (
+    NO_CREDENTIALS,
+    AnswerBoundError,
+    BasicAuth,
+    BoundedSession,
+    Credentials,
+    check_json_parts,
+    exchange,
+)
 
 _JSON: Final = "application/vnd.ksql.v1+json"
 _QUERY_ID: Final = re.compile(r"[A-Za-z0-9_]+")
@@ -55,11 +60,7 @@ def ksqldb_bounds(properties: Mapping[str, str]) -> AnswerBounds:
     return answer_bounds(properties, default=KSQLDB_BOUNDS)
 
 
-def _open() -> BoundedSession:
-    return BoundedSession()
-
-
-class KsqldbClient:
+class KsqldbClient(AbstractContextManager["KsqldbClient"]):
     """One server.
 
     :param url: such as `http://ksqldb:8088`; `user:password@` in it becomes `auth` and is in no message.
@@ -98,21 +99,15 @@ class KsqldbClient:
         self._clock = clock
         self._bounds = bounds
         self._ca_file = ca_file
-        self._session = PerProcess(_open)
+        self._session = PerProcess(BoundedSession)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
         return f"KsqldbClient({self.url!r})"
 
     def close(self) -> None:
-        """Closes the connections."""
         session = self._session.made()
         if session is not None:
             session.close()

@@ -9,8 +9,6 @@ from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.topology import Topology
 from srfix.serde.subjects import Topic
 
-__all__ = ["KsqldbAnswers", "QueryDescription", "ServerInfo", "SourceDescription"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
@@ -27,19 +25,14 @@ class SourceDescription:
     """A table or stream (DESCRIBE … EXTENDED)."""
 
     name: str
-    """Its name."""
     kind: str
     """`TABLE` or `STREAM`; empty where it is not said."""
     topic: Topic | None = None
-    """Its topic."""
-    key_format: str | None = None
-    """`KAFKA`, `AVRO`, …; None where it is not said."""
     value_format: str | None = None
     """`AVRO`, `JSON`, …; None where it is not said."""
 
     @property
     def is_table(self) -> bool:
-        """True for a table."""
         return self.kind == "TABLE"
 
 
@@ -49,16 +42,10 @@ class QueryDescription:
 
     query_id: str
     """Its id, such as `CSAS_J_0`."""
-    statement: str | None = None
-    """The SQL that made it."""
     state: str | None = None
     """`RUNNING`, `ERROR`, `UNRESPONSIVE`, …; None where it is not said."""
-    errors: tuple[str, ...] = ()
-    """The messages of its errors, oldest first."""
     sources: tuple[str, ...] = ()
     """Names of the tables and streams that it reads."""
-    sinks: tuple[str, ...] = ()
-    """Names of those that it writes."""
     topology: Topology | None = None
     """Its Streams topology; None where it is not said, or garbled."""
     consumer_group: str | None = None
@@ -81,7 +68,6 @@ class KsqldbAnswers:
     """What could not be asked or read, and why."""
 
     def source(self, name: str) -> SourceDescription | None:
-        """The table or stream of a name."""
         return next((source for source in self.sources if source.name == name), None)
 
     def application_of(self, query: QueryDescription) -> str | None:

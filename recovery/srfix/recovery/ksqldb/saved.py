@@ -1,7 +1,7 @@
 """Reads what a person saved of ksqlDB: JSON answers, or the text of its command line, whichever it is.
 
 The command line's text is for eyes and changes with the version. What is looked for in it: `Name : value` lines, the
-lists under "Sources that this query reads from" and "Sinks that this query writes to", and the printed topology.
+list under "Sources that this query reads from", and the printed topology.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from srfix.recovery.errors import KsqldbError
 from srfix.recovery.ksqldb.answers import merge, parse_json_answers, topology_in
 from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo, SourceDescription
-from srfix.serde.errors import KsqldbError
 from srfix.serde.subjects import Topic
-
-__all__ = ["parse_saved_answers"]
 
 _PROMPT: Final = re.compile(r"^ksql>.*$", re.MULTILINE)
 _BLOCK: Final = re.compile(r"^(?=(?:ID|Name)\s*:\s*\S)", re.MULTILINE)
@@ -24,10 +22,9 @@ _FIELD: Final = re.compile(r"^(?P<name>[A-Z][A-Za-z ]*?)\s*:\s+(?P<value>\S.*?)\
 _HOSTS: Final = re.compile(r"[\w.\-\[\]:]+:\d+=(?P<state>[A-Z_]+)")
 _TOPIC: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)(?:\s.*)?")
 _SERVER: Final = re.compile(r"Server v(?P<version>\d+\.\d+\S*) located at")
-_LIST: Final = r"^{title}[^\n]*\n-+[ \t]*\n(?P<names>(?:[^\n\s][^\n]*\n)*)"
-_SOURCES: Final = re.compile(_LIST.format(title="Sources that this query reads from"), re.MULTILINE)
-_SINKS: Final = re.compile(_LIST.format(title="Sinks that this query writes to"), re.MULTILINE)
-_ERROR: Final = re.compile(r"^(?:Error Message|Message)\s*:\s*(?P<message>\S.*?)\s*$", re.MULTILINE)
+_SOURCES: Final = re.compile(
+    r"^Sources that this query reads from[^\n]*\n-+[ \t]*\n(?P<names>(?:[^\n\s][^\n]*\n)*)", re.MULTILINE
+)
 _BAD_STATES: Final = ("ERROR", "UNRESPONSIVE")
 
 
@@ -90,18 +87,15 @@ class _Reader:
             topology = topology_in(block, origin=origin, problems=self._problems)
         return QueryDescription(
             query_id=fields["ID"],
-            statement=fields.get("SQL"),
             state=next((bad for bad in _BAD_STATES if bad in states), states[0] if states else fields.get("State")),
-            errors=tuple(found["message"] for found in _ERROR.finditer(block)),
-            sources=_names(_SOURCES, block),
-            sinks=_names(_SINKS, block),
+            sources=_sources(block),
             topology=topology,
             consumer_group=fields.get("Consumer Group ID") or fields.get("Consumer Group"),
         )
 
 
-def _names(pattern: re.Pattern[str], block: str) -> tuple[str, ...]:
-    found = pattern.search(block)
+def _sources(block: str) -> tuple[str, ...]:
+    found = _SOURCES.search(block)
     return () if found is None else tuple(line.strip() for line in found["names"].splitlines())
 
 
@@ -111,6 +105,5 @@ def _source(fields: dict[str, str]) -> SourceDescription:
         name=fields["Name"],
         kind=fields.get("Type", ""),
         topic=Topic(topic["topic"]) if topic is not None else None,
-        key_format=fields.get("Key format"),
         value_format=fields.get("Value format"),
     )

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["is_at_least"]
-
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
 _FIRST_OF_PLATFORM: Final = (5, 0, 0)
 """ksqlDB's own are below 1, the platform's from 5.x on."""

@@ -16,12 +16,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from srfix.recovery.errors import StateDirectoryError
 from srfix.serde import bounds
-from srfix.serde.errors import StateDirectoryError
 from srfix.serde.files import read_file
 from srfix.serde.subjects import Topic
-
-__all__ = ["Checkpoint", "CheckpointEntry", "OffsetMeaning", "parse_checkpoint", "read_checkpoint"]
 
 _VERSION: Final = 0
 _OFFSET_UNKNOWN: Final = -4

@@ -20,8 +20,6 @@ from srfix.recovery.state.checkpoints import Checkpoint
 from srfix.recovery.state.offsets_column_family import StoreOffsets
 from srfix.serde.subjects import Topic, changelog_topic
 
-__all__ = ["ApplicationState", "Problem", "StoreDirectory", "StoreKind", "Task", "Traces"]
-
 
 class StoreKind(Enum):
     """How a store lies on disk."""
@@ -94,7 +92,7 @@ class Traces:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Unreadable:
     """Something in a state directory that could not be looked at."""
 
     path: str
@@ -117,7 +115,7 @@ class ApplicationState:
     """What is seen of the version."""
     is_in_use: bool | None
     """True if a process holds the folder's lock; None if that cannot be told."""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Unreadable, ...] = ()
     """What could not be looked at."""
 
     @property

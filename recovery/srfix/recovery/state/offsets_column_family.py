@@ -16,11 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state.checkpoints import CheckpointEntry
-from srfix.serde.errors import StateDirectoryError
 from srfix.serde.subjects import Topic
-
-__all__ = ["OFFSETS_COLUMN_FAMILY", "StoreOffsets", "parse_offsets", "parse_position"]
 
 OFFSETS_COLUMN_FAMILY: Final = "offsets"
 """Its name (`RocksDBStore.OFFSETS_COLUMN_FAMILY_NAME`)."""

@@ -1,4 +1,4 @@
-"""Reads state directories from disk. What cannot be read is a `Problem` of the application, not an error."""
+"""Reads state directories from disk. What cannot be read is a `Unreadable` of the application, not an error."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
 from srfix.recovery.internal_topics import parse, recognise
-from srfix.recovery.state._locks import is_locked
 from srfix.recovery.state.checkpoints import Checkpoint, read_checkpoint
-from srfix.recovery.state.directory import ApplicationState, Problem, StoreDirectory, StoreKind, Task, Traces
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces, Unreadable
+from srfix.recovery.state.locks import is_locked
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, StoreOffsets, parse_offsets
-from srfix.recovery.state.rocksdb import LibraryMissingError, read_column_family
+from srfix.recovery.state.rocksdb import read_column_family
 from srfix.serde import bounds
-from srfix.serde.errors import StateDirectoryError, UsageError
+from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there, parse_json, read_file
 from srfix.serde.subjects import changelog_topic
-
-__all__ = ["read_state_directory"]
 
 _TASK: Final = re.compile(r"([0-9]+)_([0-9]+)")
 _NAMED_TOPOLOGY: Final = re.compile(r"__(.+)__")
@@ -50,9 +49,8 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
         ) from error
     if not folders:
         raise UsageError(
-            f"{str(path)!r} is no state directory: neither it nor a folder in it has a task directory (such as 0_0), "
-            f"'global' or {_PROCESS_METADATA}. Give the application's state.dir, or the folder named after the "
-            "application.id in it."
+            f"{str(path)!r} is no state directory: neither it nor a folder in it has a task directory (such as 0_0), 'global' "
+            f"or {_PROCESS_METADATA}. Give the application's state.dir, or the folder named after the application.id in it."
         )
     found = (_Reader().application(folder) for folder in folders)
     return tuple(sorted(found, key=lambda application: (application.application, application.path)))
@@ -80,7 +78,7 @@ class _Reader:
     """Reads one application's folder, and gathers what could not be read."""
 
     def __init__(self) -> None:
-        self._problems: list[Problem] = []
+        self._problems: list[Unreadable] = []
         self._library_is_missing = False
 
     def application(self, folder: Path) -> ApplicationState:
@@ -210,7 +208,7 @@ class _Reader:
             self._note(path, f"it cannot be read: {error.strerror or error}")
 
     def _note(self, path: Path, reason: str) -> None:
-        problem = Problem(path=str(path), reason=reason)
+        problem = Unreadable(path=str(path), reason=reason)
         if problem not in self._problems:
             self._problems.append(problem)
 

@@ -16,8 +16,6 @@ from srfix.recovery.internal_topics import parse
 from srfix.recovery.state.directory import ApplicationState, StoreKind, Task
 from srfix.serde.subjects import Topic
 
-__all__ = ["RestoreSource", "StoreOnDisk", "stores_on_disk"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreSource:

@@ -15,11 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, cast
 
+from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.views import view_directory
 from srfix.serde import bounds
-from srfix.serde.errors import StateDirectoryError
-
-__all__ = ["LibraryMissingError", "column_families", "linked_view", "read_column_family"]
 
 _CURRENT: Final = "CURRENT"
 _COPIED: Final = {
@@ -31,13 +29,6 @@ _COPIED: Final = {
 }
 """What makes a database beside its tables → how many bytes RocksDB may be given of it, for it reads the first ones whole.
 Not LOCK and LOG, which whoever opens it writes."""
-
-
-class LibraryMissingError(StateDirectoryError):
-    """rocksdict, the library that reads RocksDB is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("reading RocksDB needs the package rocksdict; install it with: pip install 'srfix[state]'")
 
 
 @contextmanager

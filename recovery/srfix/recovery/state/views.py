@@ -23,8 +23,6 @@ from typing import IO, Final
 
 import portalocker
 
-__all__ = ["sweep_views", "view_directory"]
-
 _NAME: Final = re.compile(r"view-[a-z0-9_]+")
 """As `tempfile` makes them."""
 _HOME: Final = "srfix-views-"

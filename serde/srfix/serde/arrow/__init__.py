@@ -3,17 +3,22 @@ call."""
 
 from srfix.serde.arrow.decode import BatchEngine, RowWise, to_arrow
 from srfix.serde.arrow.encode import EncodedBatch, from_arrow
+from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.arrow.types import ReasonFields, arrow_schema, arrow_type, columns_from_arrow, reason_fields
+from srfix.serde.arrow.value_wise import ValueWise
 
 __all__ = [
     "BatchEngine",
     "EncodedBatch",
     "ReasonFields",
     "RowWise",
+    "ValueWise",
     "arrow_schema",
     "arrow_type",
     "columns_from_arrow",
     "from_arrow",
+    "pyarrow",
+    "pyarrow_compute",
     "reason_fields",
     "to_arrow",
 ]

@@ -1,10 +1,6 @@
 """Payloads → Arrow, one typed column for each column.
 
->>> from srfix.serde.columns import parse_columns
->>> from srfix.serde.deserializer import AvroDeserializer
->>> from srfix.serde.interface import SerdeContext
->>> from srfix.serde.resolve import ById
->>> from srfix.serde.serializer import AvroSerializer
+>>> from srfix.serde import AvroDeserializer, AvroSerializer, ById, SerdeContext, parse_columns
 >>> columns, users = parse_columns("ID BIGINT, NAME STRING"), SerdeContext("users")
 >>> payload = AvroSerializer(registry, columns)({"ID": 7, "NAME": "Ada"}, users)
 >>> read = AvroDeserializer(ById(registry), columns=columns)
@@ -22,23 +18,13 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from srfix.serde._batch_rows import (
-    BadRow,
-    Contexts,
-    OnError,
-    Payloads,
-    Reason,
-    chunks_of_rows,
-    error_at,
-    reason_of,
-)
-from srfix.serde._column_types import Columns
-from srfix.serde._given_columns import GivenColumns, given_columns
-from srfix.serde._half import half_of
-from srfix.serde.arrow._misfits import misfits, row_error
-from srfix.serde.arrow._one_array import one_array
-from srfix.serde.arrow._pyarrow import pyarrow
+from srfix.serde.arrow.misfits import misfits, row_error
+from srfix.serde.arrow.one_array import one_array
+from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.types import arrow_schema
+from srfix.serde.batches import BadRow, Contexts, OnError, Payloads, Reason, chunks_of_rows, error_at, reason_of
+from srfix.serde.column_sources import GivenColumns, given_columns
+from srfix.serde.columns import Columns, half_of
 from srfix.serde.engine import BatchDecode, DecodedBatch
 from srfix.serde.errors import CoercionError, DecodeError, UsageError
 from srfix.serde.interface import Deserializer, Row, Value
@@ -46,8 +32,6 @@ from srfix.serde.subjects import Role, role_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["BatchEngine", "REFUSED", "RowWise", "to_arrow"]
 
 BatchEngine: TypeAlias = Callable[[Deserializer, Columns, Role], BatchDecode]
 """Makes what decodes batches, for a deserializer and the columns of its rows, which are keys or values."""
@@ -84,9 +68,7 @@ def to_arrow(
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
     :raises SrfixError: what the deserializer raises, with the row's position, unless in quarantine.
 
-    >>> from srfix.serde.columns import parse_columns
-    >>> from srfix.serde.deserializer import JsonDeserializer
-    >>> from srfix.serde.interface import SerdeContext
+    >>> from srfix.serde import JsonDeserializer, SerdeContext, parse_columns
     >>> deserializer = JsonDeserializer(parse_columns("ID INT, NAME STRING"))
     >>> to_arrow([b'{"id": 7}', b'{"id": null}'], SerdeContext("users"), deserializer).to_pydict()
     {'ID': [7, None], 'NAME': [None, None]}
@@ -185,7 +167,6 @@ class RowWise:
             self._values = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
 
     def __call__(self, payloads: Payloads, ctx: Contexts, /) -> DecodedBatch:
-        """See `BatchDecode`."""
         pa = pyarrow()
         parts: list[list[object]] = [[] for _ in self._types]
         bad: list[BadRow] = []

@@ -1,9 +1,7 @@
 """Arrow → payloads.
 
 >>> import pyarrow
->>> from srfix.serde.columns import parse_columns
->>> from srfix.serde.interface import SerdeContext
->>> from srfix.serde.serializer import AvroSerializer
+>>> from srfix.serde import AvroSerializer, SerdeContext, parse_columns
 >>> write = AvroSerializer(registry, parse_columns("ID BIGINT, NAME STRING"))
 >>> batch = pyarrow.RecordBatch.from_pydict({"ID": [7, 8], "NAME": ["Ada", "gone"]})
 >>> payloads = from_arrow(batch, write, SerdeContext("users"), tombstones=[False, True])
@@ -17,7 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
-from srfix.serde._batch_rows import (
+from srfix.serde.arrow.one_array import one_array
+from srfix.serde.arrow.pyarrow_or_error import pyarrow
+from srfix.serde.arrow.values import Read, TimeUnit, struct_reader
+from srfix.serde.batches import (
     ROWS_AT_A_TIME,
     BadRow,
     Contexts,
@@ -27,18 +28,13 @@ from srfix.serde._batch_rows import (
     reason_of,
     without_frames,
 )
-from srfix.serde.arrow._one_array import one_array
-from srfix.serde.arrow._pyarrow import pyarrow
-from srfix.serde.arrow._values import Read, TimeUnit, struct_reader
 from srfix.serde.errors import EncodeError, SrfixError, UsageError
-from srfix.serde.formats._misfit import Misfit, encode_error
+from srfix.serde.formats.rows import Misfit, encode_error
 from srfix.serde.interface import Context, Serializer
 from srfix.serde.subjects import Role, role_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["EncodedBatch", "Rows", "Tombstones", "from_arrow"]
 
 Rows: TypeAlias = "pa.RecordBatch | pa.StructArray"
 """Rows: a batch, or structs, of which one may be null."""
@@ -110,9 +106,7 @@ def from_arrow(
     :raises SrfixError: what else the serializer raises, with the row's position, unless in quarantine.
 
     >>> import pyarrow
-    >>> from srfix.serde.columns import parse_columns
-    >>> from srfix.serde.interface import SerdeContext
-    >>> from srfix.serde.serializer import JsonSerializer
+    >>> from srfix.serde import JsonSerializer, SerdeContext, parse_columns
     >>> batch = pyarrow.RecordBatch.from_pydict({"ID": [7, None]})
     >>> from_arrow(batch, JsonSerializer(parse_columns("ID BIGINT")), SerdeContext("users")).to_pylist()
     [b'{"ID":7}', b'{"ID":null}']

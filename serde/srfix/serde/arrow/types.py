@@ -23,40 +23,19 @@ hold. Spark knows every written type but `decimal256`.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
-from srfix.serde._batch_rows import OnError
-from srfix.serde._column_types import (
-    BIGINT,
-    BOOLEAN,
-    BYTES,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    STRING,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    Array,
-    Column,
-    Columns,
-    ColumnType,
-    Decimal,
-    Map,
-    ScalarType,
-    Struct,
-    usable_columns,
-)
-from srfix.serde._given_columns import GivenColumns, given_columns
-from srfix.serde.arrow._pyarrow import pyarrow
+from srfix.serde.arrow.pyarrow_or_error import pyarrow
+from srfix.serde.batches import OnError
+from srfix.serde.casing import is_same
+from srfix.serde.column_sources import GivenColumns, given_columns
+from srfix.serde.columns import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, usable_columns
 from srfix.serde.errors import ColumnError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["ReasonFields", "arrow_schema", "arrow_type", "columns_from_arrow", "reason_fields"]
 
 _DECIMAL128_DIGITS: Final = 38
 _DECIMAL256_DIGITS: Final = 76
@@ -77,8 +56,8 @@ class ReasonFields:
 def reason_fields(columns: Columns) -> ReasonFields:
     """Names that no column has, in whatever letter case: `_srfix_reason` and so on, with one more underscore in front
     than any column that looks like them."""
-    underscores = (re.match(r"(_*)srfix", column.name, re.IGNORECASE) for column in columns)
-    front = "_" * max((len(found[1]) + 1 for found in underscores if found), default=1)
+    alike = ((column.name, column.name.lstrip("_")) for column in columns)
+    front = "_" * max((len(name) - len(bare) + 1 for name, bare in alike if is_same(bare[:5], "srfix")), default=1)
     return ReasonFields(reason=f"{front}srfix_reason", message=f"{front}srfix_message", payload=f"{front}srfix_payload")
 
 
@@ -126,16 +105,16 @@ def arrow_type(type_: ColumnType, column: str) -> pa.DataType:
 
 
 _SCALARS: Final = {
-    BOOLEAN: lambda pa: pa.bool_(),
-    INTEGER: lambda pa: pa.int32(),
-    BIGINT: lambda pa: pa.int64(),
-    DOUBLE: lambda pa: pa.float64(),
-    STRING: lambda pa: pa.string(),
-    BYTES: lambda pa: pa.binary(),
-    DATE: lambda pa: pa.date32(),
-    TIME: lambda pa: pa.time64("us"),
-    TIMESTAMP: lambda pa: pa.timestamp("us", tz="UTC"),
-    TIMESTAMP_NTZ: lambda pa: pa.timestamp("us"),
+    ScalarType.BOOLEAN: lambda pa: pa.bool_(),
+    ScalarType.INTEGER: lambda pa: pa.int32(),
+    ScalarType.BIGINT: lambda pa: pa.int64(),
+    ScalarType.DOUBLE: lambda pa: pa.float64(),
+    ScalarType.STRING: lambda pa: pa.string(),
+    ScalarType.BYTES: lambda pa: pa.binary(),
+    ScalarType.DATE: lambda pa: pa.date32(),
+    ScalarType.TIME: lambda pa: pa.time64("us"),
+    ScalarType.TIMESTAMP: lambda pa: pa.timestamp("us", tz="UTC"),
+    ScalarType.TIMESTAMP_NTZ: lambda pa: pa.timestamp("us"),
 }
 
 
@@ -152,7 +131,7 @@ def _column_type(type_: pa.DataType, path: str) -> ColumnType:
     pa = pyarrow()
     types = pa.types
     for kind, tests in _TESTS.items():
-        if any(getattr(types, test, _never)(type_) for test in tests):
+        if is_any(type_, tests):
             return kind
     if types.is_decimal(type_) and 0 <= type_.scale <= type_.precision:
         return Decimal(type_.precision, type_.scale)
@@ -161,34 +140,33 @@ def _column_type(type_: pa.DataType, path: str) -> ColumnType:
     if isinstance(type_, pa.BaseExtensionType):
         return _column_type(type_.storage_type, path)
     if types.is_timestamp(type_):
-        return TIMESTAMP_NTZ if type_.tz is None else TIMESTAMP
+        return ScalarType.TIMESTAMP_NTZ if type_.tz is None else ScalarType.TIMESTAMP
     if types.is_map(type_):
         keys = _column_type(type_.key_type, f"{path}->MAP_KEY")
         return Map(_column_type(type_.item_type, f"{path}->MAP_VAL"), keys)
-    if any(getattr(types, test, _never)(type_) for test in _LISTS):
+    if is_any(type_, LISTS):
         return Array(_column_type(type_.value_type, f"{path}->ARRAY"))
     if types.is_struct(type_):
         return Struct(tuple(Column(field.name, _column_type(field.type, f"{path}->{field.name}")) for field in type_))
-    raise _refused(type_, path, "Cast it to a type that a column has, or leave it out.")
+    raise ColumnError(
+        f"The Arrow type {type_}, at {path!r}, is no column's type. Cast it to a type that a column has, or leave it out."
+    )
 
 
-_LISTS: Final = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
+LISTS: Final = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
 _TESTS: Final[dict[ScalarType, tuple[str, ...]]] = {
-    BOOLEAN: ("is_boolean",),
-    INTEGER: ("is_int8", "is_int16", "is_int32", "is_uint8", "is_uint16"),
-    BIGINT: ("is_int64", "is_uint32"),
-    DOUBLE: ("is_floating",),
-    STRING: ("is_string", "is_large_string", "is_string_view"),
-    BYTES: ("is_binary", "is_large_binary", "is_binary_view", "is_fixed_size_binary"),
-    DATE: ("is_date",),
-    TIME: ("is_time",),
+    ScalarType.BOOLEAN: ("is_boolean",),
+    ScalarType.INTEGER: ("is_int8", "is_int16", "is_int32", "is_uint8", "is_uint16"),
+    ScalarType.BIGINT: ("is_int64", "is_uint32"),
+    ScalarType.DOUBLE: ("is_floating",),
+    ScalarType.STRING: ("is_string", "is_large_string", "is_string_view"),
+    ScalarType.BYTES: ("is_binary", "is_large_binary", "is_binary_view", "is_fixed_size_binary"),
+    ScalarType.DATE: ("is_date",),
+    ScalarType.TIME: ("is_time",),
 }
-"""The functions of `pyarrow.types`, by name: older versions lack the newest."""
 
 
-def _never(_: object) -> bool:
-    return False
-
-
-def _refused(type_: pa.DataType, path: str, advice: str) -> ColumnError:
-    return ColumnError(f"The Arrow type {type_}, at {path!r}, is no column's type. {advice}")
+def is_any(type_: pa.DataType, tests: Iterable[str]) -> bool:
+    """Whether one of the functions of `pyarrow.types`, by name, knows the type: older versions lack the newest."""
+    types = pyarrow().types
+    return any(hasattr(types, test) and getattr(types, test)(type_) for test in tests)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
-from srfix.serde._batch_rows import Contexts, Payloads, payloads_from, reason_of
-from srfix.serde._column_types import Columns
-from srfix.serde.arrow._one_array import one_array
-from srfix.serde.arrow._pyarrow import pyarrow, pyarrow_compute
 from srfix.serde.arrow.decode import REFUSED, RowWise
+from srfix.serde.arrow.one_array import one_array
+from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
+from srfix.serde.batches import Contexts, Payloads, payloads_from, reason_of
 from srfix.serde.bounds import payload_bounds, remember
+from srfix.serde.columns import Columns
 from srfix.serde.engine import DecodedBatch
 from srfix.serde.errors import DecodeError, SrfixError
 from srfix.serde.interface import Context, Deserializer
@@ -22,8 +22,6 @@ from srfix.serde.wire import PREFIX_ID_SIZE, prefix_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["ValueWise"]
 
 _ValuesOf: TypeAlias = Callable[[bytes, int], Iterable[object]]
 _Plans: TypeAlias = dict[bytes, _ValuesOf]
@@ -54,7 +52,6 @@ class ValueWise:
         ]
 
     def __call__(self, payloads: Payloads, ctx: Contexts, /) -> DecodedBatch:
-        """See `BatchDecode`."""
         if self._values_decode is None or isinstance(ctx, Sequence) or ctx.headers:
             return self._row_wise(payloads, ctx)
         pa = pyarrow()

@@ -1,21 +1,21 @@
 """Drop-in for confluent-kafka's schema registry serdes: `srfix.serde.confluent.avro` says what differs, and why."""
 
-from srfix.serde.confluent._framing import (
+from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
+from srfix.serde.confluent.framing import (
     SchemaId,
     dual_schema_id_deserializer,
     header_schema_id_serializer,
     prefix_schema_id_deserializer,
     prefix_schema_id_serializer,
 )
-from srfix.serde.confluent._strategies import (
+from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
+from srfix.serde.confluent.strategies import (
     FALLBACK_TYPE,
     KAFKA_CLUSTER_ID,
     record_subject_name_strategy,
     topic_record_subject_name_strategy,
     topic_subject_name_strategy,
 )
-from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
-from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
 
 __all__ = [
     "AvroDeserializer",

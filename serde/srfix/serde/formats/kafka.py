@@ -20,7 +20,8 @@ import struct
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from srfix.serde._column_types import (
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import (
     BIGINT,
     BYTES,
     DOUBLE,
@@ -30,25 +31,21 @@ from srfix.serde._column_types import (
     Columns,
     Decimal,
     ScalarType,
+    print_columns,
     type_name,
     usable_columns,
 )
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns import print_columns
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError
-from srfix.serde.formats._avro_checks import FieldCheck, RecordCheck
-from srfix.serde.formats._avro_resolution import ReaderSchema
-from srfix.serde.formats._avro_scalars import Check, scalar
-from srfix.serde.formats._avro_schema import load
-from srfix.serde.formats._misfit import Misfit, encode_error
-from srfix.serde.formats._unwrapped import bare_value
+from srfix.serde.formats.avro import load
+from srfix.serde.formats.avro.read import ReaderSchema
+from srfix.serde.formats.avro.write import scalar
+from srfix.serde.formats.rows import FieldCheck, Misfit, RecordCheck, ValueCheck, bare_value, encode_error, or_none
 from srfix.serde.interface import Value
-
-__all__ = ["SCHEMA_TYPE", "decoder", "encoder"]
 
 SCHEMA_TYPE: str | None = None
 """KAFKA has no schema in a registry."""
+HAS_LOCAL_TIMES = False
 
 _Read: TypeAlias = Callable[[bytes], Value]
 _Write: TypeAlias = Callable[[object], bytes]
@@ -94,7 +91,7 @@ def encoder(
     column = _only(columns)
     name, (check, write) = column.name, _WRITE[column.type]  # type: ignore[index]  # _only has looked
     record = RecordCheck(case_rule)
-    record.set_fields([FieldCheck(name=name, field=name, check=_nullable(check), when_missing=None)])
+    record.set_fields([FieldCheck(name=name, field=name, check=or_none(check), when_missing=None)])
 
     def encode(row: object, prefix: bytes) -> bytes:
         try:
@@ -159,16 +156,9 @@ def _double_bytes(value: object) -> bytes:
     return _DOUBLE.pack(value if value == value else math.nan)
 
 
-def _check(avro_type: str) -> Check:
+def _check(avro_type: str) -> ValueCheck:
     # What Avro takes for the same column, KAFKA takes.
     return scalar(load(json.dumps(avro_type)))
-
-
-def _nullable(check: Check) -> Check:
-    def careful(value: object) -> object:
-        return None if value is None else check.careful(value)
-
-    return Check(fast=careful, careful=careful)
 
 
 _DOUBLE: Final = struct.Struct(">d")
@@ -179,7 +169,7 @@ _READ: Final[dict[ScalarType, _Read]] = {
     STRING: _text,
     BYTES: _themselves,
 }
-_WRITE: Final[dict[ScalarType, tuple[Check, _Write]]] = {
+_WRITE: Final[dict[ScalarType, tuple[ValueCheck, _Write]]] = {
     INTEGER: (_check("int"), struct.Struct(">i").pack),
     BIGINT: (_check("long"), struct.Struct(">q").pack),
     DOUBLE: (_check("double"), _double_bytes),

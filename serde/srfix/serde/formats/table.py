@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from enum import Enum
 from importlib import import_module
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.formats.interface import FormatModule, SchemaFormatModule
 
-__all__ = ["Format", "check_schema_type", "format_of", "module_of", "schema_module_of"]
+if TYPE_CHECKING:
+    from srfix.serde.registry import Schema
 
 
 class Format(Enum):
@@ -48,6 +49,16 @@ def check_schema_type(schema_type: str, format_: Format) -> None:
     wanted = module_of(format_).SCHEMA_TYPE
     if schema_type != wanted:
         raise SchemaError(f"The schema is of the type {schema_type}, not {wanted}. Use the serde of that format.")
+
+
+def record_name(schema: Schema, references: tuple[str, ...] = ()) -> str | None:
+    """The name of a schema's record, as Confluent's RecordNameStrategy has it (`ParsedSchema.name`); None if it has none, or
+    the type has no serde here (PROTOBUF).
+
+    :raises SchemaError: if the text is not a schema of its type.
+    """
+    format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
+    return None if format_ is None else schema_module_of(format_).record_name(schema.text, references)
 
 
 def format_of(schema_type: str) -> Format:

@@ -1,7 +1,5 @@
 """Schema registry client, its models and its errors."""
 
-from srfix.serde.registry._urls import path_of
-from srfix.serde.registry.auth import Auth, BasicAuth, BearerAuth
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import (
     ERRORS_BY_CODE,
@@ -43,6 +41,10 @@ from srfix.serde.registry.errors import (
     VersionSoftDeletedError,
     answer_error_class,
 )
+from srfix.serde.registry.http.auth import Auth, BasicAuth, BearerAuth
+from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.http.tls import ClientCertificate
+from srfix.serde.registry.http.urls import path_of
 from srfix.serde.registry.models import (
     CompatibilityCheck,
     Json,
@@ -56,10 +58,16 @@ from srfix.serde.registry.models import (
     answered_elsewhere,
     same_content,
 )
-from srfix.serde.registry.references import reference_texts, schema_references
-from srfix.serde.registry.retry import RetryPolicy
-from srfix.serde.registry.secret import Secret
-from srfix.serde.registry.tls import ClientCertificate
+from srfix.serde.registry.probe import RegistryProbe, probe
+from srfix.serde.registry.references import (
+    ReferenceText,
+    SchemaVersions,
+    named_references,
+    reference_texts,
+    schema_references,
+)
+from srfix.serde.registry.secret import Secret, pickled_with_secrets, revealed
+from srfix.serde.registry.unknown_ids import note_write
 
 __all__ = [
     "AssociationConflictError",
@@ -89,10 +97,12 @@ __all__ = [
     "NoSubjectModeError",
     "OperationNotPermittedError",
     "ReferenceExistsError",
+    "ReferenceText",
     "RegisteredSchema",
     "Registration",
     "RegistryAnswerError",
     "RegistryClient",
+    "RegistryProbe",
     "RegistryProtocolError",
     "RegistryUnreachableError",
     "RetryPolicy",
@@ -102,6 +112,7 @@ __all__ = [
     "SchemaReference",
     "SchemaTooLargeError",
     "SchemaVersion",
+    "SchemaVersions",
     "Secret",
     "StoreError",
     "StoreTimeoutError",
@@ -117,8 +128,13 @@ __all__ = [
     "VersionSoftDeletedError",
     "answer_error_class",
     "answered_elsewhere",
+    "named_references",
+    "note_write",
     "path_of",
+    "pickled_with_secrets",
+    "probe",
     "reference_texts",
+    "revealed",
     "same_content",
     "schema_references",
 ]

@@ -16,7 +16,7 @@ Which requests are repeated after an attempt whose outcome is unknown (connectio
 | `delete_config`, `delete_mode` | "there is none" to a repetition is success; to a first attempt it is an error |
 | `delete_version`, `delete_subject` | "already deleted" to a repetition is success; to a first attempt it is an error |
 
-A version number that somebody else's registration has given out anew between two attempts is live, so a
+A version number that another client's registration has reused between two attempts is live, so a
 repeated permanent deletion of it is refused (40407). A refused connection, DNS, a TLS failure, 408 and 429
 are no lost attempts: the request was certainly not carried out.
 """
@@ -25,11 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from srfix.serde.registry import _parse
-from srfix.serde.registry._base import flags, schema_body
-from srfix.serde.registry._schema_reads import SchemaReads
-from srfix.serde.registry._settings_access import SettingsAccess
-from srfix.serde.registry._urls import path_of
+from srfix.serde.registry import parse as _parse
+from srfix.serde.registry.base import flags, schema_body
 from srfix.serde.registry.errors import (
     RegistryAnswerError,
     SubjectNotFoundError,
@@ -37,10 +34,11 @@ from srfix.serde.registry.errors import (
     VersionNotFoundError,
     VersionSoftDeletedError,
 )
+from srfix.serde.registry.http import path_of
 from srfix.serde.registry.models import Json, Registration, Schema
+from srfix.serde.registry.schema_reads import SchemaReads
+from srfix.serde.registry.settings_access import SettingsAccess
 from srfix.serde.wire import SchemaId, given_schema_id
-
-__all__ = ["RegistryClient"]
 
 
 class RegistryClient(SchemaReads, SettingsAccess):

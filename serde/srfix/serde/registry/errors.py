@@ -38,47 +38,9 @@ from typing import ClassVar, Final
 from srfix.serde.errors import RegistryError
 from srfix.serde.printable import foreign
 
-__all__ = [
-    "AddressNotFoundError",
-    "AssociationConflictError",
-    "AssociationExistsError",
-    "AssociationNotFoundError",
-    "ContextNotEmptyError",
-    "ERRORS_BY_CODE",
-    "EndpointNotSupportedError",
-    "ForbiddenError",
-    "ForwardingError",
-    "IncompatibleSchemaError",
-    "InvalidAssociationError",
-    "InvalidCompatibilityError",
-    "InvalidModeError",
-    "InvalidRuleSetError",
-    "InvalidSchemaError",
-    "InvalidSubjectError",
-    "InvalidVersionError",
-    "NoLiveVersionError",
-    "NoSubjectCompatibilityError",
-    "NoSubjectModeError",
-    "OperationNotPermittedError",
-    "ReferenceExistsError",
-    "RegistryAnswerError",
-    "RegistryProtocolError",
-    "RegistryUnreachableError",
-    "SchemaIdMismatchError",
-    "SchemaNotFoundError",
-    "SchemaTooLargeError",
-    "StoreError",
-    "StoreTimeoutError",
-    "SubjectNotFoundError",
-    "SubjectNotSoftDeletedError",
-    "SubjectSoftDeletedError",
-    "UnauthorizedError",
-    "UnknownLeaderError",
-    "VersionNotFoundError",
-    "VersionNotSoftDeletedError",
-    "VersionSoftDeletedError",
-    "answer_error_class",
-]
+_BY_CODE: Final[dict[int, type[RegistryAnswerError]]] = {}
+ERRORS_BY_CODE: Final[Mapping[int, type[RegistryAnswerError]]] = MappingProxyType(_BY_CODE)
+"""Every documented error code and its class; 401 and 403 also stand for the HTTP status."""
 
 
 class EndpointNotSupportedError(RegistryError):
@@ -148,12 +110,13 @@ class RegistryProtocolError(RegistryError):
 
 
 class RegistryAnswerError(RegistryError):
-    """The registry answered with an error. The class says which; this one stands for codes without a
-    class.
-    """
+    """The registry answered with an error. The class says which; this one stands for codes without a class."""
 
     advice: ClassVar[str] = ""
     """What to do next: the end of the message."""
+
+    def __init_subclass__(cls, *, codes: tuple[int, ...] = ()) -> None:
+        _BY_CODE.update(dict.fromkeys(codes, cls))
 
     status: int
     """The HTTP status."""
@@ -164,9 +127,7 @@ class RegistryAnswerError(RegistryError):
     url: str
     """What was asked, without secrets."""
     earlier_attempt_lost: bool
-    """True if this answers a repetition after an attempt whose outcome is unknown: that one may have taken
-    effect.
-    """
+    """True if this answers a repetition after an attempt whose outcome is unknown: that one may have taken effect."""
 
     def __init__(
         self,
@@ -191,140 +152,136 @@ class RegistryAnswerError(RegistryError):
         )
 
 
-class UnauthorizedError(RegistryAnswerError):
-    """HTTP 401: no credentials, or wrong ones."""
+class UnauthorizedError(RegistryAnswerError, codes=(401,)):
+    """No credentials, or wrong ones."""
 
     advice = (
         "Check the credentials for the registry: basic.auth.user.info, or bearer.auth.token, which may have expired."
     )
 
 
-class ForbiddenError(RegistryAnswerError):
-    """HTTP 403: known, but not allowed to."""
+class ForbiddenError(RegistryAnswerError, codes=(403,)):
+    """Known, but not allowed to."""
 
     advice = "Ask the registry's administrator for the permission, or use other credentials."
 
 
-class AddressNotFoundError(RegistryAnswerError):
+class AddressNotFoundError(RegistryAnswerError, codes=(404,)):
     """HTTP 404 without a code of the registry's own: it knows no such address (or takes a number in it for none)."""
 
     advice = "Check the URL's base path, and whether this registry has that endpoint."
 
 
-class SubjectNotFoundError(RegistryAnswerError):
-    """40401: no such subject, or all its versions are soft-deleted; also a DELETE of a config that is not
-    there.
-    """
+class SubjectNotFoundError(RegistryAnswerError, codes=(40401,)):
+    """No such subject, or all its versions are soft-deleted; also a DELETE of a config that is not there."""
 
     advice = "Check the subject's name, letter case included; soft-deleted subjects count as not found."
 
 
-class VersionNotFoundError(RegistryAnswerError):
-    """40402: the subject has no such version, or it is soft-deleted."""
+class VersionNotFoundError(RegistryAnswerError, codes=(40402,)):
+    """The subject has no such version, or it is soft-deleted."""
 
     advice = "List the subject's versions; soft-deleted ones count as not found."
 
 
-class SchemaNotFoundError(RegistryAnswerError):
-    """40403: no such schema id, or the subject does not hold that schema. Under a phantom subject, the
-    incident.
-    """
+class SchemaNotFoundError(RegistryAnswerError, codes=(40403,)):
+    """No such schema id, or the subject does not hold that schema. Under a phantom subject, the incident."""
 
     advice = "Check that this is the registry that the records were written with."
 
 
-class SubjectSoftDeletedError(RegistryAnswerError):
-    """40404: the subject is soft-deleted already."""
+class SubjectSoftDeletedError(RegistryAnswerError, codes=(40404,)):
+    """The subject is soft-deleted already."""
 
     advice = "Only a permanent deletion is left to do."
 
 
-class SubjectNotSoftDeletedError(RegistryAnswerError):
-    """40405: a permanent deletion needs a soft one first."""
+class SubjectNotSoftDeletedError(RegistryAnswerError, codes=(40405,)):
+    """A permanent deletion needs a soft one first."""
 
     advice = "Delete it softly first."
 
 
-class VersionSoftDeletedError(RegistryAnswerError):
-    """40406: the version is soft-deleted already."""
+class VersionSoftDeletedError(RegistryAnswerError, codes=(40406,)):
+    """The version is soft-deleted already."""
 
     advice = "Only a permanent deletion is left to do."
 
 
-class VersionNotSoftDeletedError(RegistryAnswerError):
-    """40407: a permanent deletion needs a soft one first."""
+class VersionNotSoftDeletedError(RegistryAnswerError, codes=(40407,)):
+    """A permanent deletion needs a soft one first."""
 
     advice = "Delete it softly first."
 
 
-class NoSubjectCompatibilityError(RegistryAnswerError):
-    """40408: the subject has no compatibility level of its own."""
+class NoSubjectCompatibilityError(RegistryAnswerError, codes=(40408,)):
+    """The subject has no compatibility level of its own."""
 
     advice = "The global level applies."
 
 
-class NoSubjectModeError(RegistryAnswerError):
-    """40409: the subject has no mode of its own."""
+class NoSubjectModeError(RegistryAnswerError, codes=(40409,)):
+    """The subject has no mode of its own."""
 
     advice = "The global mode applies."
 
 
-class AssociationNotFoundError(RegistryAnswerError):
-    """40410: no such association of a resource with a subject."""
+class AssociationNotFoundError(RegistryAnswerError, codes=(40410,)):
+    """No such association of a resource with a subject."""
 
     advice = "List the associations of the resource."
 
 
-class IncompatibleSchemaError(RegistryAnswerError):
+class IncompatibleSchemaError(RegistryAnswerError, codes=(409, 40901)):
     """409 (40901 from 8.2 on): the subject's compatibility level does not allow the schema."""
 
     advice = "See the subject's compatibility level and its latest version."
 
 
-class AssociationConflictError(RegistryAnswerError):
-    """40902, 40903, 40905, 40908: the association contradicts an existing one."""
+class AssociationConflictError(RegistryAnswerError, codes=(40902, 40903, 40905, 40908)):
+    """The association contradicts an existing one."""
 
     advice = "List the associations of the subject."
 
 
-class AssociationExistsError(AssociationConflictError):
-    """40904: a resource is associated with the subject, which therefore cannot go."""
+class AssociationExistsError(AssociationConflictError, codes=(40904,)):
+    """A resource is associated with the subject, which therefore cannot go."""
 
     advice = "Remove the association first."
 
 
-class NoLiveVersionError(AssociationConflictError):
-    """40907: the association needs a live version and the subject has none."""
+class NoLiveVersionError(AssociationConflictError, codes=(40907,)):
+    """The association needs a live version and the subject has none."""
 
     advice = "Register a schema under the subject first."
 
 
-class InvalidSchemaError(RegistryAnswerError):
-    """42201: not a schema, a type the registry does not know, or a reference it cannot resolve."""
+class InvalidSchemaError(RegistryAnswerError, codes=(42201,)):
+    """Not a schema, a type the registry does not know, or a reference it cannot resolve."""
 
     advice = "Check the schema's text, its type and its references; newer registries are stricter than older ones."
 
 
-class InvalidVersionError(RegistryAnswerError):
-    """42202: neither a version's number nor `latest`."""
+class InvalidVersionError(RegistryAnswerError, codes=(42202,)):
+    """Neither a version's number nor `latest`."""
 
     advice = "A version is a number from 1, or latest."
 
 
-class InvalidCompatibilityError(RegistryAnswerError):
-    """42203: not a compatibility level."""
+class InvalidCompatibilityError(RegistryAnswerError, codes=(42203,)):
+    """Not a compatibility level."""
 
     advice = "Levels are NONE, BACKWARD, FORWARD, FULL and their _TRANSITIVE forms."
 
 
-class InvalidModeError(RegistryAnswerError):
-    """42204: not a mode."""
+class InvalidModeError(RegistryAnswerError, codes=(42204,)):
+    """Not a mode."""
 
     advice = "Modes are READWRITE, READONLY, IMPORT and FORWARD."
 
 
-class OperationNotPermittedError(RegistryAnswerError):
-    """42205: the mode forbids it: READONLY, not IMPORT, or an id that holds another schema."""
+class OperationNotPermittedError(RegistryAnswerError, codes=(42205,)):
+    """The mode forbids it: READONLY, not IMPORT, or an id that holds another schema."""
 
     advice = (
         "See the mode of the subject and of the registry. A follower takes no writes: name the leader's URL, or both, "
@@ -332,116 +289,70 @@ class OperationNotPermittedError(RegistryAnswerError):
     )
 
 
-class ReferenceExistsError(RegistryAnswerError):
-    """42206: another schema refers to this version."""
+class ReferenceExistsError(RegistryAnswerError, codes=(42206,)):
+    """Another schema refers to this version."""
 
     advice = "Delete the schemas that refer to it first."
 
 
-class SchemaIdMismatchError(RegistryAnswerError):
-    """42207: the id that was sent is not the one that the schema has."""
+class SchemaIdMismatchError(RegistryAnswerError, codes=(42207,)):
+    """The id that was sent is not the one that the schema has."""
 
     advice = "Register without an id, or with the schema's own."
 
 
-class InvalidSubjectError(RegistryAnswerError):
-    """42208: a name that the registry keeps for itself, such as `__GLOBAL` and `__EMPTY`, or that it cannot
-    hold.
-    """
+class InvalidSubjectError(RegistryAnswerError, codes=(42208,)):
+    """A name that the registry keeps for itself, such as `__GLOBAL` and `__EMPTY`, or that it cannot hold."""
 
     advice = "Use another subject name."
 
 
-class SchemaTooLargeError(RegistryAnswerError):
-    """42209: the schema's text is longer than the registry takes."""
+class SchemaTooLargeError(RegistryAnswerError, codes=(42209,)):
+    """The schema's text is longer than the registry takes."""
 
     advice = "The limit is the registry's (its Kafka topic's max.message.bytes)."
 
 
-class InvalidRuleSetError(RegistryAnswerError):
-    """42210: the schema's rules are not valid."""
+class InvalidRuleSetError(RegistryAnswerError, codes=(42210,)):
+    """The schema's rules are not valid."""
 
     advice = "Check the schema's rule set."
 
 
-class ContextNotEmptyError(RegistryAnswerError):
-    """42211: the context still holds subjects."""
+class ContextNotEmptyError(RegistryAnswerError, codes=(42211,)):
+    """The context still holds subjects."""
 
     advice = "Delete its subjects first."
 
 
-class InvalidAssociationError(RegistryAnswerError):
-    """42212: the association is not valid."""
+class InvalidAssociationError(RegistryAnswerError, codes=(42212,)):
+    """The association is not valid."""
 
     advice = "Check the association."
 
 
-class StoreError(RegistryAnswerError):
-    """50001: the registry could not use its own Kafka topic."""
+class StoreError(RegistryAnswerError, codes=(50001,)):
+    """The registry could not use its own Kafka topic."""
 
     advice = "The registry is in trouble with its own Kafka cluster: see its log."
 
 
-class StoreTimeoutError(RegistryAnswerError):
-    """50002: the registry's own Kafka topic did not answer in time; a write may have taken effect."""
+class StoreTimeoutError(RegistryAnswerError, codes=(50002,)):
+    """The registry's own Kafka topic did not answer in time; a write may have taken effect."""
 
     advice = "The registry is in trouble with its own Kafka cluster: see its log. Look before you repeat a write."
 
 
-class ForwardingError(RegistryAnswerError):
-    """50003: a follower could not pass the write on to the leader; a write may have taken effect."""
+class ForwardingError(RegistryAnswerError, codes=(50003,)):
+    """A follower could not pass the write on to the leader; a write may have taken effect."""
 
     advice = "See the registry's log; name the leader's URL, and look before you repeat a write."
 
 
-class UnknownLeaderError(RegistryAnswerError):
-    """50004: the registry's nodes have no leader at the moment, so nothing can be written."""
+class UnknownLeaderError(RegistryAnswerError, codes=(50004,)):
+    """The registry's nodes have no leader at the moment, so nothing can be written."""
 
     advice = "Try again in a moment; if it stays, name the URL of a node that can lead, or see the registry's log."
-
-
-ERRORS_BY_CODE: Final[Mapping[int, type[RegistryAnswerError]]] = MappingProxyType(
-    {
-        401: UnauthorizedError,
-        403: ForbiddenError,
-        404: AddressNotFoundError,
-        409: IncompatibleSchemaError,
-        40401: SubjectNotFoundError,
-        40402: VersionNotFoundError,
-        40403: SchemaNotFoundError,
-        40404: SubjectSoftDeletedError,
-        40405: SubjectNotSoftDeletedError,
-        40406: VersionSoftDeletedError,
-        40407: VersionNotSoftDeletedError,
-        40408: NoSubjectCompatibilityError,
-        40409: NoSubjectModeError,
-        40410: AssociationNotFoundError,
-        40901: IncompatibleSchemaError,
-        40902: AssociationConflictError,
-        40903: AssociationConflictError,
-        40904: AssociationExistsError,
-        40905: AssociationConflictError,
-        40907: NoLiveVersionError,
-        40908: AssociationConflictError,
-        42201: InvalidSchemaError,
-        42202: InvalidVersionError,
-        42203: InvalidCompatibilityError,
-        42204: InvalidModeError,
-        42205: OperationNotPermittedError,
-        42206: ReferenceExistsError,
-        42207: SchemaIdMismatchError,
-        42208: InvalidSubjectError,
-        42209: SchemaTooLargeError,
-        42210: InvalidRuleSetError,
-        42211: ContextNotEmptyError,
-        42212: InvalidAssociationError,
-        50001: StoreError,
-        50002: StoreTimeoutError,
-        50003: ForwardingError,
-        50004: UnknownLeaderError,
-    }
-)
-"""Every documented error code and its class; 401 and 403 also stand for the HTTP status."""
 
 
 def answer_error_class(status: int, error_code: int) -> type[RegistryAnswerError]:

@@ -10,20 +10,6 @@ from typing import TypeAlias
 from srfix.serde.subjects import Subject, same_subject
 from srfix.serde.wire import SchemaId
 
-__all__ = [
-    "CompatibilityCheck",
-    "Json",
-    "RegisteredSchema",
-    "Registration",
-    "Schema",
-    "SchemaReference",
-    "SchemaVersion",
-    "SubjectConfig",
-    "SubjectVersion",
-    "answered_elsewhere",
-    "same_content",
-]
-
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
@@ -102,8 +88,7 @@ class Registration:
     """The id that it gave: compare it with the one that was meant."""
     version: int | None
     """The version's number; None where the registry does not say (Confluent before 8.0: only with metadata or a version
-    of one's own).
-    """
+    of one's own)."""
     guid: str | None
     """The id of the content in every context (Confluent 8.0 on); None where the registry does not say."""
 

@@ -11,14 +11,10 @@ from typing import Any
 import requests
 
 from srfix.serde.errors import RegistryError, SrfixError
-from srfix.serde.registry import _parse
-from srfix.serde.registry._session import Session
-from srfix.serde.registry._transport import Settings, Transport
+from srfix.serde.registry import parse as _parse
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import RegistryAnswerError, RegistryProtocolError
-from srfix.serde.registry.retry import RetryPolicy
-
-__all__ = ["RegistryProbe", "probe"]
+from srfix.serde.registry.http import RegistrySession, RetryPolicy, Transport, TransportSettings
 
 _NO_SUCH_PATH = (404, 405, 501)
 """Karapace, Apicurio and old registries do not tell their version."""
@@ -68,7 +64,9 @@ def probe(
         )
 
 
-def _probe_one(settings: Settings, clock: Callable[[], float], stopwatch: Callable[[], float]) -> RegistryProbe:
+def _probe_one(
+    settings: TransportSettings, clock: Callable[[], float], stopwatch: Callable[[], float]
+) -> RegistryProbe:
     transport = _DatedTransport(settings)
     version: str | None = None
     problem: SrfixError | None = None
@@ -92,11 +90,11 @@ def _probe_one(settings: Settings, clock: Callable[[], float], stopwatch: Callab
 class _DatedTransport(Transport):
     """Keeps the Date of the last answer."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TransportSettings) -> None:
         super().__init__(settings)
         self.date_s: float | None = None
 
-    def _session(self) -> Session:
+    def _session(self) -> RegistrySession:
         session = super()._session()
         session.hooks["response"] = [self._note_date]
         return session

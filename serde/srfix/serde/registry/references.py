@@ -10,8 +10,6 @@ from srfix.serde.errors import SchemaError
 from srfix.serde.registry.models import Schema, SchemaReference, SchemaVersion
 from srfix.serde.subjects import within_context_of
 
-__all__ = ["ReferenceText", "SchemaVersions", "named_references", "reference_texts", "schema_references"]
-
 
 class SchemaVersions(Protocol):
     """A registry that gives versions of subjects; `RegistryClient` is one."""
@@ -20,6 +18,8 @@ class SchemaVersions(Protocol):
         """A version of a subject."""
 
 
+_REFERS_BY_NAME = ("JSON",)
+"""The schema types whose texts refer to others by the references' names, not by what is in the others."""
 _LATEST = -1
 """The version of a reference to whatever is the latest (Confluent)."""
 
@@ -78,10 +78,10 @@ def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = 
     :raises VersionNotFoundError: if it has no such version.
     :raises SchemaError: if there are more than `bounds.REFERENCES`.
     """
-    if schema.schema_type != "JSON":
-        return tuple(found.schema.text for found in schema_references(registry, schema, subject=subject))
-    named = named_references(registry, schema, subject=subject)
-    return tuple(ReferenceText(found.schema.text, name=name) for name, found in named)
+    if schema.schema_type in _REFERS_BY_NAME:
+        named = named_references(registry, schema, subject=subject)
+        return tuple(ReferenceText(found.schema.text, name=name) for name, found in named)
+    return tuple(found.schema.text for found in schema_references(registry, schema, subject=subject))
 
 
 def _followed(registry: SchemaVersions, schema: Schema, subject: str) -> Iterator[tuple[str, SchemaVersion, bool]]:

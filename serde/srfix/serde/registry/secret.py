@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from enum import Enum
-from typing import Final, NoReturn
+from typing import Final
 
 from srfix.serde import bounds
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.files import read_file
-
-__all__ = ["HIDDEN", "Secret", "carried", "pickled_with_secrets", "revealed"]
 
 HIDDEN = "***"
 """What stands in a text in place of a secret."""
@@ -31,10 +28,9 @@ class _Source(Enum):
 class Secret:
     """A secret, or where to find it. Never shown; a literal one never travels.
 
-    `env:NAME` is the environment variable NAME; `file:PATH` the content of a file without its last line
-    break; anything else is the secret itself. A reference is read anew at each use, so a rotated secret is
-    picked up, and it pickles: the other process reads its own environment or file. A literal refuses to be
-    pickled, but by `pickled_with_secrets`.
+    `env:NAME` is the environment variable NAME; `file:PATH` the content of a file without its last line break; anything
+    else is the secret itself. A reference is read anew at each use, so a rotated secret is picked up, and it pickles:
+    the other process reads its own environment or file. A literal refuses to be pickled, but by `pickled_with_secrets`.
     """
 
     # Not a dataclass: dataclasses.asdict, pytest's and rich's renderings would walk its fields and show it.
@@ -107,23 +103,19 @@ class Secret:
         if self._source is _Source.LITERAL:
             if _travels.get():
                 return Secret, (self._text,)
-            _refuse_to_travel()
+            raise SecretError(
+                "A literal secret is not pickled: it would travel to other processes in clear. "
+                "Give it as env:NAME or file:PATH, which each process reads for itself."
+            )
         return Secret.parse, (str(self),)
 
 
 def pickled_with_secrets(thing: object) -> bytes:
-    """A pickle in which literal secrets are in clear, and what functions give (`carried`): for the tasks of a job, which go
-    from a driver to its own workers. To be kept nowhere, and shown to nobody.
-    """
-    with _travelling():
-        return pickle.dumps(thing)
-
-
-@contextmanager
-def _travelling() -> Iterator[None]:
+    """A pickle with literal secrets, and those that functions give (`carried`), in clear: for a job's tasks, which go from a
+    driver to its own workers. Neither store it nor show it."""
     token = _travels.set(True)
     try:
-        yield
+        return pickle.dumps(thing)
     finally:
         _travels.reset(token)
 
@@ -131,8 +123,7 @@ def _travelling() -> Iterator[None]:
 def carried(secret: Secret | Callable[[], str], ask: Callable[[], str]) -> Secret | Callable[[], str]:
     """What is pickled of a secret, or of a function that gives one. Within `pickled_with_secrets` a function that other
     processes cannot import (a lambda, a notebook's, a bound method of what does not pickle) is asked now, and what it gives
-    travels; one that they can import travels as its name, and is asked there.
-    """
+    travels; one that they can import travels as its name, and is asked there."""
     if isinstance(secret, Secret) or not _travels.get() or _is_importable(secret):
         return secret
     return Secret(ask())
@@ -143,13 +134,6 @@ def _is_importable(function: Callable[[], str]) -> bool:
         return b"__main__" not in pickle.dumps(function)
     except Exception:  # noqa: BLE001  (whatever a foreign object raises when it is pickled)
         return False
-
-
-def _refuse_to_travel() -> NoReturn:
-    raise SecretError(
-        "A literal secret is not pickled: it would travel to other processes in clear. "
-        "Give it as env:NAME or file:PATH, which each process reads for itself."
-    )
 
 
 def revealed(value: str) -> str:

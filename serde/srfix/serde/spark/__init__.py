@@ -1,68 +1,79 @@
 """Spark readers and writers on the serdes.
 
-What will happen is decided in a plan, on the driver and in plain Python; Spark carries it out. Importing this package
-loads no pyspark: its functions do when they are called.
+A plan decides what will happen, on the driver and in plain Python; Spark carries it out. Importing this package loads no
+pyspark: its functions do when they are called.
 """
 
-from srfix.serde.spark.choosing import EngineChoice, choose_engine
-from srfix.serde.spark.counts import ReadCounts, counts_of
-from srfix.serde.spark.driver_errors import clear_errors, srfix_error_of
-from srfix.serde.spark.interface import (
-    Engine,
-    Feed,
-    ListedVersion,
-    NewestSchema,
-    OnBadRow,
-    PlannedRefusal,
-    PlannedSchema,
-    ReasonColumns,
-    reason_columns,
-)
-from srfix.serde.spark.packages import Packages, packages
-from srfix.serde.spark.plan import NEWEST, ReadPlan, plan_read
-from srfix.serde.spark.progress import JobProgress, StreamProgress, to_stderr, watch_jobs, watch_streams
-from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_stream, read_topic, replay
-from srfix.serde.spark.session import check_session, start_session
-from srfix.serde.spark.write_plan import WritePlan, plan_write
-from srfix.serde.spark.writing import to_registry, write_stream, write_topic
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Engine",
-    "EngineChoice",
-    "Feed",
-    "JobProgress",
-    "ListedVersion",
-    "NEWEST",
-    "NewestSchema",
-    "OnBadRow",
-    "Packages",
-    "PlannedRefusal",
-    "PlannedSchema",
-    "ReadCounts",
-    "ReadPlan",
-    "ReasonColumns",
-    "StreamProgress",
-    "WritePlan",
-    "bad_rows",
-    "check_session",
-    "choose_engine",
-    "clear_errors",
-    "counts_of",
-    "from_registry",
-    "good_rows",
-    "packages",
-    "plan_read",
-    "plan_write",
-    "read_stream",
-    "read_topic",
-    "reason_columns",
-    "replay",
-    "srfix_error_of",
-    "start_session",
-    "to_registry",
-    "to_stderr",
-    "watch_jobs",
-    "watch_streams",
-    "write_stream",
-    "write_topic",
-]
+import lazy_loader
+
+if TYPE_CHECKING:
+    from srfix.serde.spark.choosing import choose_engine as choose_engine
+    from srfix.serde.spark.counts import ReadCounts as ReadCounts
+    from srfix.serde.spark.counts import counts_of as counts_of
+    from srfix.serde.spark.errors.driver_errors import clear_errors as clear_errors
+    from srfix.serde.spark.errors.driver_errors import srfix_error_of as srfix_error_of
+    from srfix.serde.spark.interface import Engine as Engine
+    from srfix.serde.spark.interface import Feed as Feed
+    from srfix.serde.spark.interface import ListedVersion as ListedVersion
+    from srfix.serde.spark.interface import NewestSchema as NewestSchema
+    from srfix.serde.spark.interface import OnBadRow as OnBadRow
+    from srfix.serde.spark.interface import PlannedRefusal as PlannedRefusal
+    from srfix.serde.spark.interface import PlannedSchema as PlannedSchema
+    from srfix.serde.spark.interface import ReasonColumns as ReasonColumns
+    from srfix.serde.spark.interface import reason_columns as reason_columns
+    from srfix.serde.spark.jvm.engine_choice import EngineChoice as EngineChoice
+    from srfix.serde.spark.packages import Packages as Packages
+    from srfix.serde.spark.packages import packages as packages
+    from srfix.serde.spark.progress import JobProgress as JobProgress
+    from srfix.serde.spark.progress import StreamProgress as StreamProgress
+    from srfix.serde.spark.progress import to_stderr as to_stderr
+    from srfix.serde.spark.read.plan import ReadPlan as ReadPlan
+    from srfix.serde.spark.read.planning import NEWEST as NEWEST
+    from srfix.serde.spark.read.planning import plan_read as plan_read
+    from srfix.serde.spark.reading import bad_rows as bad_rows
+    from srfix.serde.spark.reading import from_registry as from_registry
+    from srfix.serde.spark.reading import good_rows as good_rows
+    from srfix.serde.spark.reading import read_stream as read_stream
+    from srfix.serde.spark.reading import read_topic as read_topic
+    from srfix.serde.spark.reading import replay as replay
+    from srfix.serde.spark.session.session import check_session as check_session
+    from srfix.serde.spark.session.session import start_session as start_session
+    from srfix.serde.spark.watching import watch_jobs as watch_jobs
+    from srfix.serde.spark.watching import watch_streams as watch_streams
+    from srfix.serde.spark.write.plan import WritePlan as WritePlan
+    from srfix.serde.spark.write.plan import plan_write as plan_write
+    from srfix.serde.spark.writing import to_registry as to_registry
+    from srfix.serde.spark.writing import write_stream as write_stream
+    from srfix.serde.spark.writing import write_topic as write_topic
+else:
+    __getattr__, __dir__, __all__ = lazy_loader.attach(
+        __name__,
+        submod_attrs={
+            "choosing": ["choose_engine"],
+            "counts": ["ReadCounts", "counts_of"],
+            "errors.driver_errors": ["clear_errors", "srfix_error_of"],
+            "interface": [
+                "Engine",
+                "Feed",
+                "ListedVersion",
+                "NewestSchema",
+                "OnBadRow",
+                "PlannedRefusal",
+                "PlannedSchema",
+                "ReasonColumns",
+                "reason_columns",
+            ],
+            "jvm.engine_choice": ["EngineChoice"],
+            "packages": ["Packages", "packages"],
+            "progress": ["JobProgress", "StreamProgress", "to_stderr"],
+            "read.plan": ["ReadPlan"],
+            "read.planning": ["NEWEST", "plan_read"],
+            "reading": ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic", "replay"],
+            "session.session": ["check_session", "start_session"],
+            "watching": ["watch_jobs", "watch_streams"],
+            "write.plan": ["WritePlan", "plan_write"],
+            "writing": ["to_registry", "write_stream", "write_topic"],
+        },
+    )

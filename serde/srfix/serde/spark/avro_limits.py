@@ -4,7 +4,7 @@ Java's Avro takes the memory of as many items as an array claims before it reads
 five bytes behind the framing claim 2³⁰ of them. The JVM that has not got the memory ends, in local mode the driver with it; no
 mode of `from_avro` helps. What ends it is wanted: what no column wants is skipped, and takes no memory. So a schema in whose
 wanted part nothing has a length needs no bound. All others need the system properties of `LIMITS`, which Avro reads once:
-`start_session` gives them to the sessions that it starts, and `unbounded` asks a session of somebody else's.
+`start_session` gives them to the sessions that it starts, and `unbounded` asks a session that others started.
 
 | session | who is asked |
 |---|---|
@@ -20,14 +20,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from srfix.serde import bounds
-from srfix.serde.spark._jvm_read import ROW
+from srfix.serde.spark.jvm import ROW
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from srfix.serde.spark._jvm_read import JvmRead
-
-__all__ = ["LIMITS", "limits_needed", "skips_items", "unbounded", "unending", "with_avro_limits"]
+    from srfix.serde.spark.jvm import JvmRead
 
 _ITEMS: Final = "org.apache.avro.limits.collectionItems.maxLength"
 _STRING: Final = "org.apache.avro.limits.string.maxLength"

@@ -19,23 +19,20 @@ with a warning.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
 from srfix.serde.printable import message
-from srfix.serde.spark._jvm_read import JvmRead, jvm_read
 from srfix.serde.spark.avro_limits import limits_needed, unbounded, unending
 from srfix.serde.spark.interface import Engine
+from srfix.serde.spark.jvm import EngineChoice, JvmRead, jvm_read
 from srfix.serde.spark.releases import lacks_arrow, require_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from srfix.serde.spark.plan import ReadPlan
-
-__all__ = ["EngineChoice", "choose_engine"]
+    from srfix.serde.spark.read import ReadPlan
 
 _logger: Final = logging.getLogger("srfix.serde.spark")
 
@@ -43,24 +40,6 @@ _with_srfix: Final[WeakSet[SparkSession]] = WeakSet()
 """Sessions whose workers were found to have srfix. Others are asked again: it may be brought to them meanwhile."""
 _warned: Final[WeakSet[SparkSession]] = WeakSet()
 """Sessions without bounds of which a warning was logged."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineChoice:
-    """An engine, and why it is this one. Its text says both."""
-
-    engine: Literal["arrow", "jvm"]
-    """What decodes."""
-    fallback: bool
-    """The arrow engine reads what the jvm engine's plan knows nothing about: schema ids born later, GUIDs."""
-    why: str
-    """A sentence."""
-    read: JvmRead | None = None
-    """What Spark's Avro is told; None for the arrow engine."""
-
-    def __str__(self) -> str:
-        beside = " with arrow for unknown ids" if self.fallback else ""
-        return f"engine {self.engine}{beside}: {self.why}"
 
 
 def choose_engine(
@@ -139,7 +118,7 @@ def _require_avro(spark: SparkSession) -> None:
 
 def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:
     """:raises EngineRefusedError: under `auto`, if a record could end the JVM that reads it. Else that is a warning."""
-    why = _unbounded(spark, read)
+    why = unbounded(spark, limits_needed(read)) or unending(spark, read)
     if why is None:
         return
     instead = (
@@ -150,10 +129,6 @@ def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:
         _logger.warning("%s", message(f"{why}. {instead}."))
     if engine == "auto":
         raise EngineRefusedError(why, reasons=(f"{why}.",))
-
-
-def _unbounded(spark: SparkSession, read: JvmRead) -> str | None:
-    return unbounded(spark, limits_needed(read)) or unending(spark, read)
 
 
 def _lacking(spark: SparkSession, told: bool | None) -> str | None:

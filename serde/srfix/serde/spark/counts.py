@@ -14,8 +14,6 @@ from typing import Final, cast
 from srfix.serde.batches import Reason
 from srfix.serde.errors import UsageError
 
-__all__ = ["MAX_UNKNOWN_IDS", "ReadCounts", "counts_of"]
-
 MAX_UNKNOWN_IDS: Final = 100
 """How many refused ids are named at most: garbage holds millions."""
 

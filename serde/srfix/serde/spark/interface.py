@@ -1,31 +1,17 @@
-"""What a plan holds and what its engines share."""
+"""The values that a plan holds and that its engines share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from srfix.serde._connect_columns import Dropped
-from srfix.serde._resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.batches import Reason
+from srfix.serde.connect import Dropped
 from srfix.serde.errors import SrfixError
 from srfix.serde.formats.table import Format
+from srfix.serde.resolve import ResolvedSchema, SecondAnswered
 from srfix.serde.subjects import Role, Subject
 from srfix.serde.wire import SchemaId
-
-__all__ = [
-    "ENGINES",
-    "Engine",
-    "Feed",
-    "ListedVersion",
-    "MissingColumns",
-    "NewestSchema",
-    "OnBadRow",
-    "PlannedRefusal",
-    "PlannedSchema",
-    "ReasonColumns",
-    "reason_columns",
-]
 
 Engine: TypeAlias = Literal["auto", "arrow", "jvm"]
 """What decodes: the serde in Arrow batches on the executors, or Spark's own Avro in the JVM; `auto` picks."""

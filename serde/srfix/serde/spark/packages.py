@@ -17,8 +17,6 @@ from typing import Final
 
 from srfix.serde.errors import UsageError
 
-__all__ = ["JarVersions", "Packages", "RELEASES", "packages"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JarVersions:

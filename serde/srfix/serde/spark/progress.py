@@ -1,31 +1,15 @@
-"""How far a stream, or a long job, has got: values for whoever shows them.
-
-    with watch_streams(spark, to_stderr):
-        query.awaitTermination()
-
-`to_stderr` writes a line for each; a command line passes a function that draws.
-"""
+"""How far a stream, or a long job, has got, as values to be shown."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Final
 
 from srfix.serde.errors import UsageError
 from srfix.serde.printable import message
 from srfix.serde.spark.counts import ReadCounts, counts_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-__all__ = ["JobProgress", "StreamProgress", "stream_progress_of", "to_stderr", "watch_jobs", "watch_streams"]
-
-_LEAST_EVERY_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +19,7 @@ class StreamProgress:
     query: str
     """The query's name; its id if it has none."""
     batch_id: int
-    """The micro-batch's number; it stays while there is nothing to read."""
+    """The micro-batch's number; it stays the same while no records arrive."""
     rows: int
     """Rows that it read."""
     rows_per_s: float
@@ -92,55 +76,11 @@ def stream_progress_of(text: str) -> StreamProgress:
     )
 
 
-@contextmanager
-def watch_streams(spark: SparkSession, say: Callable[[StreamProgress], None]) -> Iterator[None]:
-    """Calls `say` for every micro-batch of the session's queries, classic or Connect, from a thread of Spark's."""
-    from srfix.serde.spark._pyspark.listening import ProgressListener
-
-    listener = ProgressListener(lambda text: say(stream_progress_of(text)))
-    spark.streams.addListener(listener)
-    try:
-        yield
-    finally:
-        spark.streams.removeListener(listener)
-
-
-@contextmanager
-def watch_jobs(spark: SparkSession, say: Callable[[JobProgress], None], *, every_s: float = 1.0) -> Iterator[None]:
-    """Calls `say` while jobs run, from a thread of its own, when their tasks have got further. On Spark Connect nothing is
-    known of tasks, and nothing is said.
-
-    :param every_s: seconds between two looks, at least 0.1.
-    """
-    from srfix.serde.spark._pyspark.listening import job_progress
-
-    stop = Event()
-
-    def look() -> None:
-        last: JobProgress | None = None
-        while not stop.wait(max(every_s, _LEAST_EVERY_S)):
-            progress = job_progress(spark)
-            if progress is not None and progress.jobs and progress != last:
-                say(progress)
-            last = progress
-
-    thread: Thread | None = None
-    if job_progress(spark) is not None:
-        thread = Thread(target=look, name="srfix-progress", daemon=True)
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        if thread is not None:
-            thread.join()
-
-
 def _counts(observed: Mapping[str, object]) -> Iterator[tuple[str, ReadCounts]]:
     for name, metrics in observed.items():
         try:
             yield name, counts_of(metrics)
-        except UsageError:  # somebody else's
+        except UsageError:  # metrics of another observation
             continue
 
 

@@ -9,24 +9,32 @@ bad_rows(users).select("topic", "partition", "offset", "_srfix_reason", "_srfix_
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, cast, get_args, overload
 
 from srfix.serde.errors import UsageError
-from srfix.serde.spark._kafka_options import Offsets, Options, kafka_options
-from srfix.serde.spark._missing_jars import missing_jar
-from srfix.serde.spark._words import check_word
+from srfix.serde.spark.choosing import choose_engine
+from srfix.serde.spark.errors import kafka_error_of, missing_jar
 from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow
-from srfix.serde.spark.kafka_errors import kafka_error_of
-from srfix.serde.spark.plan import ReadPlan
-from srfix.serde.spark.topics import Assignment, Plans, TopicsAsked, plan_given, topic_plans, topics_asked
+from srfix.serde.spark.read import (
+    Assignment,
+    Offsets,
+    Options,
+    Plans,
+    ReadPlan,
+    TopicsAsked,
+    kafka_options,
+    plan_given,
+    topic_plans,
+    topics_asked,
+)
+from srfix.serde.spark.words import check_word
 from srfix.serde.subjects import Role
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
     from pyspark.sql.readwriter import DataFrameReader
     from pyspark.sql.streaming.readwriter import DataStreamReader
-
-__all__ = ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic", "replay"]
 
 
 @overload
@@ -100,6 +108,7 @@ def from_registry(
     """
     check_word("on_error", on_error, get_args(OnBadRow))
     check_word("engine", engine, ENGINES)
+    choose = partial(choose_engine, engine=engine, workers_have_srfix=workers_have_srfix)
     if isinstance(first, list | tuple | Mapping):
         several = topic_plans(first)
     elif isinstance(first, ReadPlan):
@@ -112,18 +121,12 @@ def from_registry(
                 "from_registry(column, plan) is an expression: column= and observe= are for a frame, "
                 "df.transform(from_registry(plan, …))."
             )
+        plan = plan_given(
+            second, "A Column is read by one plan; several read a frame: df.transform(from_registry(plans))."
+        )
         from srfix.serde.spark._pyspark.columns import decoded_column
 
-        return decoded_column(
-            cast("str | Column", first),
-            plan_given(
-                second, "A Column is read by one plan; several read a frame: df.transform(from_registry(plans))."
-            ),
-            headers=headers,
-            on_error=on_error,
-            engine=engine,
-            workers_have_srfix=workers_have_srfix,
-        )
+        return decoded_column(cast("str | Column", first), plan, headers=headers, on_error=on_error, choose=choose)
     if second is not None or headers is not None:
         raise UsageError(
             "from_registry(plan) is for a frame, and looks at its column headers by itself. For a Column name it first: "
@@ -131,36 +134,23 @@ def from_registry(
         )
 
     def transform(df: DataFrame) -> DataFrame:
-        from srfix.serde.spark._pyspark.engines import decoding_of
+        from srfix.serde.spark._pyspark.engines import Decoding, decoding_of
         from srfix.serde.spark._pyspark.frames import decode_frame
         from srfix.serde.spark._pyspark.topics import decode_topics
 
+        def decoding(plan: ReadPlan) -> Decoding:
+            return decoding_of(plan, choose(plan, df.sparkSession))
+
         if several is not None:
-            return decode_topics(
-                df,
-                several,
-                lambda plan: decoding_of(plan, df.sparkSession, engine, workers_have_srfix),
-                column=column,
-                on_error=on_error,
-                observe=observe,
-            )
+            return decode_topics(df, several, decoding, column=column, on_error=on_error, observe=observe)
         plan = cast("ReadPlan", first)
-        return decode_frame(
-            df,
-            plan,
-            decoding_of(plan, df.sparkSession, engine, workers_have_srfix),
-            column=column,
-            on_error=on_error,
-            observe=observe,
-        )
+        return decode_frame(df, plan, decoding(plan), column=column, on_error=on_error, observe=observe)
 
     return transform
 
 
 def _no_plan(first: object) -> UsageError:
-    from pyspark.sql import Column
-
-    if isinstance(first, str | Column):
+    if isinstance(first, str) or type(first).__module__.startswith("pyspark."):
         return UsageError("from_registry was given a column and no plan: from_registry(column, plan).")
     return UsageError(
         f"from_registry was given {type(first).__name__}, which is no plan. Give what plan_read gives: one, several in a list, "
@@ -262,11 +252,7 @@ def read_topic(
     :raises UsageError: if an option is one that a parameter says, or lacks its `kafka.`; and as `from_registry`.
     """
     transform = from_registry(
-        plan,
-        on_error=on_error,
-        engine=engine,
-        observe=observe,
-        workers_have_srfix=workers_have_srfix,
+        plan, on_error=on_error, engine=engine, observe=observe, workers_have_srfix=workers_have_srfix
     )
     asked = topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign)
     told = kafka_options(
@@ -308,11 +294,7 @@ def read_stream(
     :raises UsageError: as `read_topic`.
     """
     transform = from_registry(
-        plan,
-        on_error=on_error,
-        engine=engine,
-        observe=observe,
-        workers_have_srfix=workers_have_srfix,
+        plan, on_error=on_error, engine=engine, observe=observe, workers_have_srfix=workers_have_srfix
     )
     asked = topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign)
     told = kafka_options(

@@ -1,4 +1,4 @@
-"""What srfix does on which release line of Spark. README shows `as_markdown()`; a test holds both to each other.
+"""What srfix does on which release line of Spark. README shows the table `ABILITIES`; a test holds both to each other.
 
 | from | what begins there |
 |---|---|
@@ -15,25 +15,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.serde.errors import EngineRefusedError
-from srfix.serde.spark.packages import RELEASES
-
-__all__ = [
-    "ABILITIES",
-    "Abilities",
-    "abilities_in_words",
-    "arrow_or",
-    "as_markdown",
-    "lacks_arrow",
-    "lacks_source",
-    "lacks_source_stream_writer",
-    "require_arrow",
-    "takes_jars_later",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """Of one release line."""
+    """What srfix does on one release line of Spark."""
 
     arrow: bool
     """The arrow engine, alone or beside the jvm engine: schemas born later, JSON, JSON_SR, KAFKA, rows in quarantine on
@@ -41,7 +27,7 @@ class Abilities:
     source: bool
     """`format("srfix")`, read and written."""
     source_stream_writer: bool
-    """It writes streams too; where it does not, `foreachBatch` does with it."""
+    """It writes streams too; without that, `foreachBatch` writes each micro-batch."""
 
 
 ABILITIES: Final[Mapping[str, Abilities]] = {
@@ -91,10 +77,7 @@ def takes_jars_later() -> bool:
 
 
 def require_arrow() -> None:
-    """Looks whether the PySpark at hand can have the arrow engine.
-
-    :raises EngineRefusedError: if it cannot.
-    """
+    """:raises EngineRefusedError: if the PySpark at hand cannot have the arrow engine."""
     if (lacking := lacks_arrow()) is not None:
         raise EngineRefusedError(f'{lacking}. Use engine="jvm".', reasons=(f"{lacking}.",))
 
@@ -135,23 +118,3 @@ def lacks_source_stream_writer() -> str | None:
         'format("srfix") writes streams from Spark 4.1 on (DataSourceStreamArrowWriter), and this is PySpark '
         f"{pyspark.__version__}"
     )
-
-
-def as_markdown() -> str:
-    """The table, as README shows it."""
-    rows = [
-        f"| {line} | {jars.avro}, {jars.kafka} | yes | {_word(ABILITIES[line].arrow)} | {_source(ABILITIES[line])} |"
-        for line, jars in RELEASES.items()
-    ]
-    head = '| Spark | jars of Avro and Kafka | jvm engine | arrow engine, and beside jvm | `format("srfix")` |'
-    return "\n".join((head, "|---|---|---|---|---|", *rows)) + "\n"
-
-
-def _word(is_there: bool) -> str:
-    return "yes" if is_there else "no"
-
-
-def _source(found: Abilities) -> str:
-    if found.source and not found.source_stream_writer:
-        return "yes; streams are written by `foreachBatch`"
-    return _word(found.source)

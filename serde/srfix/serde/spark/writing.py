@@ -19,25 +19,21 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from srfix.serde.errors import EngineRefusedError, JarMissingError, SparkError, UsageError, WorkerPackageError
 from srfix.serde.printable import message
-from srfix.serde.spark._frame_rows import FrameRow, frame_row
-from srfix.serde.spark._kafka_options import Options, sink_options
-from srfix.serde.spark._missing_jars import missing_jar
-from srfix.serde.spark._words import check_word
-from srfix.serde.spark._write_jvm import JvmWrite, jvm_write
+from srfix.serde.spark.errors import kafka_error_of, missing_jar
 from srfix.serde.spark.interface import ENGINES, Engine, reason_columns
-from srfix.serde.spark.kafka_errors import kafka_error_of
+from srfix.serde.spark.read import Options, sink_options
 from srfix.serde.spark.releases import arrow_or, lacks_arrow
-from srfix.serde.spark.write_plan import WritePlan
+from srfix.serde.spark.words import check_word
+from srfix.serde.spark.write import FrameRow, JvmWrite, WritePlan, frame_row, jvm_write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
-
-__all__ = ["NullRows", "OnUnwritable", "Quarantine", "to_registry", "write_stream", "write_topic"]
 
 NullRows: TypeAlias = Literal["refuse", "tombstone"]
 """What a null row becomes: an error; or, where it is marked as a tombstone, a null payload, which deletes its key."""
@@ -46,7 +42,6 @@ OnUnwritable: TypeAlias = Literal["fail", "quarantine"]
 Quarantine: TypeAlias = "Callable[[DataFrame, int], object]"
 """Keeps a micro-batch's rows that could not be written; it is given them and the batch's id."""
 
-_REFUSE: Final[NullRows] = "refuse"
 _LOG: Final = logging.getLogger("srfix.serde.spark")
 
 
@@ -165,12 +160,13 @@ def write_topic(
     check_word("on_error", on_error, get_args(OnUnwritable))
     if df.isStreaming:
         raise UsageError("write_topic writes a frame once, and this one is a stream: write_stream writes it.")
+    halves = _halves(plan, from_, null_rows, key, key_from)
     left: DataFrame | None = None
     if on_error == "quarantine":
-        rows, apart = _written_apart(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+        rows, apart = _written_apart(df, halves, engine, workers_have_srfix)
         frame, left = apart(rows)
     else:
-        frame = _encoded(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+        frame = _encoded(df, halves, engine, workers_have_srfix)
     _save(frame, plan.topic, told)
     return left
 
@@ -224,10 +220,11 @@ def write_stream(
     check_word("on_error", on_error, get_args(OnUnwritable))
     if not df.isStreaming:
         raise UsageError("write_stream writes a stream, and this frame is none: write_topic writes it.")
+    halves = _halves(plan, from_, null_rows, key, key_from)
     if on_error == "fail":
         if quarantine is not None:
             raise UsageError("quarantine= keeps rows that on_error='fail' fails of. Say on_error='quarantine'.")
-        frame = _encoded(df, plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
+        frame = _encoded(df, halves, engine, workers_have_srfix)
         return frame.writeStream.format("kafka").options(**told)
     if quarantine is None:
         raise UsageError(
@@ -235,11 +232,11 @@ def write_stream(
             "bad.write.mode('append').parquet(PATH), say."
         )
     _check_quarantine(quarantine)
-    how = (plan, key, from_, key_from, null_rows, engine, workers_have_srfix)
-    _written_apart(df, *how)  # what is wrong with the frame is said now, and not by the first micro-batch
+    # What is wrong with the frame is said now, and not by the first micro-batch.
+    _written_apart(df, halves, engine, workers_have_srfix)
 
     def write(batch: DataFrame, batch_id: int) -> None:
-        rows, apart = _written_apart(batch, *how)
+        rows, apart = _written_apart(batch, halves, engine, workers_have_srfix)
         rows = rows.persist()  # encoded once, for both
         try:
             frame, left = apart(rows)
@@ -283,59 +280,61 @@ def _keep(quarantine: Quarantine, bad: DataFrame, batch_id: int) -> None:
         ) from error
 
 
-def _encoded(
-    df: DataFrame,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Half:
+    """A record's value or key, and what of a frame it is written of."""
+
+    plan: WritePlan
+    from_: str | Sequence[str] | None
+    null_rows: NullRows
+
+
+def _halves(
     plan: WritePlan,
-    key: WritePlan | None,
     from_: str | Sequence[str] | None,
-    key_from: str | Sequence[str] | None,
     null_rows: NullRows,
-    engine: Engine,
-    told: bool | None,
-) -> DataFrame:
-    value = to_registry(plan, from_=from_, null_rows=null_rows, engine=engine, workers_have_srfix=told)
-    frame = df.transform(value)
-    if key is not None:
+    key: WritePlan | None,
+    key_from: str | Sequence[str] | None,
+) -> list[_Half]:
+    halves = [_Half(plan=plan, from_=from_, null_rows=null_rows)]
+    return halves if key is None else [*halves, _Half(plan=key, from_=key_from, null_rows="refuse")]
+
+
+def _encoded(df: DataFrame, halves: list[_Half], engine: Engine, told: bool | None) -> DataFrame:
+    frame = df
+    for half in halves:
         # Of the frame's own columns: the value's payload has taken the place of none of them but `value`.
-        frame = frame.transform(to_registry(key, from_=key_from, engine=engine, workers_have_srfix=told))
-    kept = [name for name in ("key", "value", "partition", "headers") if name in frame.columns]
-    return frame.select(*kept)
+        frame = frame.transform(
+            to_registry(half.plan, from_=half.from_, null_rows=half.null_rows, engine=engine, workers_have_srfix=told)
+        )
+    return frame.select(*(name for name in ("key", "value", "partition", "headers") if name in frame.columns))
 
 
 def _written_apart(
-    df: DataFrame,
-    plan: WritePlan,
-    key: WritePlan | None,
-    from_: str | Sequence[str] | None,
-    key_from: str | Sequence[str] | None,
-    null_rows: NullRows,
-    engine: Engine,
-    told: bool | None,
+    df: DataFrame, halves: list[_Half], engine: Engine, told: bool | None
 ) -> tuple[DataFrame, Callable[[DataFrame], tuple[DataFrame, DataFrame]]]:
     """The frame with its payloads and reasons beside it, and what takes it apart: into what can be written, as Kafka's sink
     takes it, and the rows that cannot, as they came."""
     from srfix.serde.spark._pyspark.write import taken_apart
 
-    names, reasons = {}, []
+    names = {half.plan.role.value: f"_srfix_written_{half.plan.role.value}" for half in halves}
     frame = df
-    for one, columns, nulls in ((plan, from_, null_rows), (key, key_from, _REFUSE)):
-        if one is None:
-            continue
+    for half in halves:
         # Found in the frame as it came, and written beside it: the row is still there for whoever looks into it.
-        row = frame_row(one, df.schema, columns, one.role.value)
+        role = half.plan.role.value
+        row = frame_row(half.plan, df.schema, half.from_, role)
         frame = frame.transform(
             to_registry(
-                one,
+                half.plan,
                 from_=[field.name for field in row.fields] if row.struct is None else row.struct,
-                into=f"_srfix_written_{one.role.value}",
-                null_rows=nulls,
+                into=names[role],
+                null_rows=half.null_rows,
                 on_error="quarantine",
                 engine=engine,
                 workers_have_srfix=told,
             )
         )
-        names[one.role.value] = f"_srfix_written_{one.role.value}"
-        reasons.append(reason_columns(one.role))
+    reasons = [reason_columns(half.plan.role) for half in halves]
     return frame, lambda rows: taken_apart(rows, df.columns, names, reasons)
 
 

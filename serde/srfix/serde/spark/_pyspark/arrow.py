@@ -6,14 +6,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from srfix.serde.registry.secret import pickled_with_secrets
+from srfix.serde.registry import pickled_with_secrets
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark._pyspark.types import struct_type
-from srfix.serde.spark.plan import ReadPlan
+from srfix.serde.spark.read import ReadPlan
 from srfix.serde.spark.releases import require_arrow
 from srfix.serde.wire import schema_id_header
-
-__all__ = ["arrow_decoded", "arrow_fallback", "decoded_type"]
 
 
 def arrow_decoded(
@@ -52,7 +50,7 @@ def arrow_fallback(plan: ReadPlan, payload: Column) -> Column:
 
 def _called(factory: str, plan: ReadPlan, *columns: Column, is_deterministic: bool) -> Column:
     require_arrow()
-    shipped = Shipped(f"srfix.serde.spark._worker:{factory}", pickled_with_secrets(plan))
+    shipped = Shipped(f"srfix.serde.spark.worker.decode:{factory}", pickled_with_secrets(plan))
     decode = F.arrow_udf(shipped, decoded_type(plan))  # type: ignore[attr-defined]
     decoded: Column = (decode if is_deterministic else decode.asNondeterministic())(*columns)
     return decoded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from pyspark.errors import PySparkException
@@ -15,10 +16,9 @@ from srfix.serde.spark._pyspark.engines import Decoding, decoding_of
 from srfix.serde.spark._pyspark.frames import failure
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
 from srfix.serde.spark._pyspark.jvm import in_words
-from srfix.serde.spark.interface import Engine, OnBadRow, reason_columns
-from srfix.serde.spark.plan import ReadPlan
-
-__all__ = ["decoded_column", "judged_payloads"]
+from srfix.serde.spark.interface import OnBadRow, reason_columns
+from srfix.serde.spark.jvm import EngineChoice
+from srfix.serde.spark.read import ReadPlan
 
 _NO_BINARY: Final = (
     "from_registry was given a column of the type {}, and payloads are binary: read them as they came, before any cast."
@@ -31,11 +31,10 @@ def decoded_column(
     *,
     headers: str | Column | None,
     on_error: OnBadRow,
-    engine: Engine,
-    workers_have_srfix: bool | None,
+    choose: Callable[[ReadPlan, SparkSession], EngineChoice],
 ) -> Column:
     """See `reading.from_registry`."""
-    decoding = decoding_of(plan, _session(), engine, workers_have_srfix)
+    decoding = decoding_of(plan, choose(plan, _session()))
     judged = judged_payloads(decoding, _binary(_column(payload)), None if headers is None else _column(headers))
     return F.get(F.transform(judged, lambda one: _result(one, plan, on_error)), F.lit(0))
 

@@ -11,8 +11,6 @@ from pyspark.sql import functions as F
 from srfix.serde.batches import Reason
 from srfix.serde.spark.counts import MAX_UNKNOWN_IDS
 
-__all__ = ["count_columns", "default_columns"]
-
 _REFUSED: Final = (Reason.UNKNOWN_ID.value, Reason.NOT_UNDER_SUBJECT.value)
 _TRACKED: Final = 10 * MAX_UNKNOWN_IDS
 _HAS_TOP_K: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 1)

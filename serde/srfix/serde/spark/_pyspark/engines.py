@@ -6,19 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from srfix.serde.batches import Reason
-from srfix.serde.spark._jvm_read import JvmRead
 from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback
 from srfix.serde.spark._pyspark.jvm import Judged, judged, jvm_rows, jvm_rows_or_raised
 from srfix.serde.spark._pyspark.strict import is_pythons
-from srfix.serde.spark.choosing import choose_engine
-from srfix.serde.spark.interface import Engine
-from srfix.serde.spark.plan import ReadPlan
-
-__all__ = ["Decoding", "decoding_of"]
+from srfix.serde.spark.jvm import EngineChoice, JvmRead
+from srfix.serde.spark.read import ReadPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +101,7 @@ class Decoding:
         )
 
 
-def decoding_of(plan: ReadPlan, spark: SparkSession, engine: Engine, workers_have_srfix: bool | None) -> Decoding:
-    """The engine that is asked for, or the one that is picked. Errors as `choosing.choose_engine`."""
-    choice = choose_engine(plan, spark, engine, workers_have_srfix=workers_have_srfix)
+def decoding_of(plan: ReadPlan, choice: EngineChoice) -> Decoding:
+    """The engine that was chosen for a plan."""
     fallback = partial(arrow_fallback, plan) if choice.fallback else None
     return Decoding(plan=plan, read=choice.read, fallback=fallback)

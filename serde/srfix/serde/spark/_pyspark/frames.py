@@ -12,28 +12,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType
 
 from srfix.serde.batches import Reason
+from srfix.serde.column_sources import spark_schema
+from srfix.serde.columns import Columns
 from srfix.serde.errors import UsageError
-from srfix.serde.spark._frame_types import quoted
 from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
 from srfix.serde.spark._pyspark.jvm import in_words
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
 from srfix.serde.spark._pyspark.types import struct_type
-from srfix.serde.spark.driver_errors import BAD_ROW_END
+from srfix.serde.spark.errors import BAD_ROW_END
+from srfix.serde.spark.frame_types import quoted
 from srfix.serde.spark.interface import OnBadRow, reason_columns
-from srfix.serde.spark.plan import ReadPlan
+from srfix.serde.spark.read import ReadPlan
 from srfix.serde.subjects import Role
-
-__all__ = [
-    "bad_rows",
-    "check_payloads",
-    "decode_frame",
-    "failure",
-    "good_rows",
-    "metrics_name",
-    "payloads_again",
-]
 
 _FRAMED: Final = "_srfix_framed"
 _MADE: Final = "_srfix_made_"
@@ -98,7 +90,7 @@ def decode_frame(
         payload = F.when(judged.is_bad, _named(column))
         added = {names.reason: reason, names.message: message, names.payload: payload} | added
     if on_error == "fail":
-        rows, row = _raised_where(rows, judged.is_bad, raised(in_words(why, message)), row, plan)
+        rows, row = raised_where(rows, judged.is_bad, raised(in_words(why, message)), row, plan.columns)
     return rows.withColumns({column: row} | added).drop(*_OURS)
 
 
@@ -112,17 +104,18 @@ def _or_raised(
     if holds is not None:
         rows = rows.withColumn(_OK, holds)
         words = F.lit(f"{Reason.DECODE_FAILED.value}: {BEYOND_PYTHON}")
-        rows, row = _raised_where(rows, ~F.col(_OK), raised(words), row, plan)
+        rows, row = raised_where(rows, ~F.col(_OK), raised(words), row, plan.columns)
     return rows.withColumns({column: row} | mark).drop(*_OURS)
 
 
-def _raised_where(
-    rows: DataFrame, is_bad: Column, raised: Column, row: Column, plan: ReadPlan
+def raised_where(
+    rows: DataFrame, is_bad: Column, raised: Column, row: Column, columns: Columns
 ) -> tuple[DataFrame, Column]:
-    # Both: the filter is there for whoever never looks at the row (a count); the row's own is for filters on the row,
+    """The rows and the row's column, of which bad ones raise."""
+    # Both: the filter raises where a query never reads the row (a count); the row's own raises for filters on the row,
     # which Spark may put first.
     kept = rows.where(F.when(is_bad, raised.cast("boolean")).otherwise(F.lit(True)))
-    return kept, F.when(is_bad, raised.cast(struct_type(plan.spark_schema()))).otherwise(row)
+    return kept, F.when(is_bad, raised.cast(struct_type(spark_schema(columns)))).otherwise(row)
 
 
 def _behind_barrier(frame: DataFrame, made: Column, names: Iterable[str]) -> DataFrame:
@@ -164,12 +157,12 @@ def metrics_name(df: DataFrame, role: Role, topic: str) -> str:
 def good_rows(df: DataFrame, role: Role) -> DataFrame:
     """See `reading.good_rows`."""
     names = reason_columns(role)
-    return df.where(~_is_bad(_reason(df, role))).drop(names.reason, names.message, names.payload)
+    return df.where(~is_bad_row(_reason(df, role))).drop(names.reason, names.message, names.payload)
 
 
 def bad_rows(df: DataFrame, role: Role) -> DataFrame:
     """See `reading.bad_rows`."""
-    return df.where(_is_bad(_reason(df, role)))
+    return df.where(is_bad_row(_reason(df, role)))
 
 
 def payloads_again(df: DataFrame, role: Role, column: str) -> DataFrame:
@@ -195,7 +188,8 @@ def _reason(df: DataFrame, role: Role) -> Column:
     return F.col(name)
 
 
-def _is_bad(reason: Column) -> Column:
+def is_bad_row(reason: Column) -> Column:
+    """Whether a reason is one of a bad row; false for null."""
     return reason.isNotNull() & (reason != Reason.TOMBSTONE.value)
 
 

@@ -12,8 +12,6 @@ from srfix.serde.errors import MalformedHeaderError, WireError
 from srfix.serde.subjects import Role
 from srfix.serde.wire import PREFIX_GUID_SIZE, header_guid, schema_id_header
 
-__all__ = ["PAYLOAD", "PROBLEM", "framed_by_header"]
-
 PAYLOAD: Final = "payload"
 PROBLEM: Final = "problem"
 

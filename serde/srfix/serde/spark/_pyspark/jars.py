@@ -13,13 +13,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-__all__ = ["seen_by_every_thread", "this_threads_jars"]
-
 
 @contextmanager
 def seen_by_every_thread(spark: SparkSession) -> Iterator[None]:
     """What is added within is seen by all threads that have seen, so far, what this one did, and by those that they start.
-    On Connect the server sees to that.
+    On Connect the server makes them seen.
     """
     threads = _threads(spark)
     if threads is None:

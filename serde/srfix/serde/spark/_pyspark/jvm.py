@@ -22,11 +22,22 @@ from pyspark.sql.types import StructType
 
 from srfix.serde.batches import Reason
 from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, UnknownMagicByteError, WireError
-from srfix.serde.spark._jvm_fixes import Bounds, Entries, Fix, OfFields, OfItems, OfValues, makes
-from srfix.serde.spark._jvm_read import AFTER, ROW, JvmRead, JvmShape
-from srfix.serde.spark._missing_jars import missing_jar
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON
 from srfix.serde.spark._pyspark.types import struct_type
+from srfix.serde.spark.errors import missing_jar
+from srfix.serde.spark.jvm import (
+    AFTER,
+    ROW,
+    Bounds,
+    EntriesToMap,
+    Fix,
+    JvmRead,
+    JvmShape,
+    OfFields,
+    OfItems,
+    OfValues,
+    makes,
+)
 from srfix.serde.spark.releases import arrow_or
 from srfix.serde.wire import (
     MAX_SCHEMA_ID,
@@ -37,8 +48,6 @@ from srfix.serde.wire import (
     parse,
     prefix_id_bytes,
 )
-
-__all__ = ["Judged", "in_words", "judged", "jvm_rows", "jvm_rows_or_raised", "require_avro"]
 
 _Verdict: TypeAlias = tuple[Column, Reason, Column | str]
 """When, why, and why in full."""
@@ -107,7 +116,7 @@ def jvm_rows_or_raised(
     rows = [_rows(read, payload, has)]
     if left is not None:
         rows.append(left["row"])
-        is_bad = left["reason"].isNotNull() & (left["reason"] != F.lit(Reason.TOMBSTONE.value))
+        is_bad = left["reason"].isNotNull() & (left["reason"] != Reason.TOMBSTONE.value)
         words = F.when(is_bad, in_words(left["reason"], left["message"])).otherwise(words)
     is_framed = payload.isNotNull() if problem is None else payload.isNotNull() | problem.isNotNull()
     return F.struct(F.coalesce(*rows, F.when(is_framed, raised(words).cast(type_))).alias(_ROW))
@@ -189,7 +198,7 @@ def _words_of(reason: Reason, message: Column | str) -> Column:
 
 
 def in_words(reason: Column, message: Column) -> Column:
-    """Both as one text."""
+    """`REASON: message`, as one text."""
     return F.concat(reason, F.lit(": "), F.coalesce(message, F.lit("no more is known.")))
 
 
@@ -259,7 +268,7 @@ def _holds(fix: Fix | None, value: Column) -> Column:
             holds = F.forall(value, lambda item: _holds(items, item))
         case OfValues(values=values):
             holds = F.forall(F.map_values(value), lambda item: _holds(values, item))
-        case Entries(key=key, value=field, values=values):
+        case EntriesToMap(key=key, value=field, values=values):
             holds = F.forall(value, lambda entry: _entry_holds(entry, key, field, values))
     return F.coalesce(holds, F.lit(True))
 
@@ -281,13 +290,13 @@ def _made(fix: Fix | None, value: Column) -> Column:
             return F.transform(value, lambda item: _made(items, item))
         case OfValues(values=values):
             return F.transform_values(value, lambda _, item: _made(values, item))
-        case Entries():
+        case EntriesToMap():
             return F.when(value.isNotNull(), _map_of(fix, value))
         case _:
             raise AssertionError(fix)
 
 
-def _map_of(fix: Entries, entries: Column) -> Column:
+def _map_of(fix: EntriesToMap, entries: Column) -> Column:
     # `map_from_entries` raises for a key that comes twice, or keeps the first, as the session says.
     def key(entry: Column) -> Column:
         return entry.getField(fix.key).cast("string")

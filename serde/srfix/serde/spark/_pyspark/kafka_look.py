@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import SparkSession
 
 from srfix.serde.bounds import BROKER_SECONDS
-
-__all__ = ["look"]
+from srfix.serde.casing import is_among
 
 _MS: Final = str(int(BROKER_SECONDS * 1000))
 _IMPATIENT: Final = {
@@ -20,8 +18,12 @@ _IMPATIENT: Final = {
     "fetchOffset.numRetries": "1",
 }
 """Kafka's and Spark's own are three times a minute."""
-_STREAMS: Final = re.compile(
-    "startingOffsets|endingOffsets|maxOffsetsPerTrigger|minOffsetsPerTrigger|maxTriggerDelay", re.IGNORECASE
+_STREAMS: Final = (
+    "startingOffsets",
+    "endingOffsets",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
 )
 """What means nothing, or another thing, to a read that is no stream."""
 
@@ -31,14 +33,13 @@ def look(spark: SparkSession, options: Mapping[str, str], *, is_stream: bool) ->
 
     :param options: of the Kafka source; those that say how long it waits count.
     """
-    told = {name: value for name, value in options.items() if not (is_stream and _STREAMS.fullmatch(name))}
+    told = {name: value for name, value in options.items() if not (is_stream and is_among(name, _STREAMS))}
     if "assign" in told and told.get("startingOffsets", "earliest") in ("earliest", "latest"):
         # A partition that its topic lacks is left out without a word, unless offsets are given.
         starts = {topic: dict.fromkeys(map(str, which), -2) for topic, which in json.loads(told["assign"]).items()}
         told["startingOffsets"] = json.dumps(starts)
     # Spark takes an option's name in any letters.
-    given = [re.compile(re.escape(name), re.IGNORECASE) for name in options]
-    told |= {name: value for name, value in _IMPATIENT.items() if not any(one.fullmatch(name) for one in given)}
+    told |= {name: value for name, value in _IMPATIENT.items() if not is_among(name, options)}
     df = spark.read.format("kafka").options(**told).load()
     if hasattr(df, "_jdf"):
         df._jdf.queryExecution().executedPlan()

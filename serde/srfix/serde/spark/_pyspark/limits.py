@@ -10,9 +10,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from srfix.serde.spark.driver_errors import is_sparks
-
-__all__ = ["asked", "bounds_items", "ends_its_skipping"]
+from srfix.serde.spark.errors import is_sparks
 
 _PROBES: Final = 4
 _MOST_SAID: Final = 200
@@ -28,7 +26,7 @@ _found: Final[WeakKeyDictionary[SparkSession, Mapping[str, int]]] = WeakKeyDicti
 def asked(spark: SparkSession, names: tuple[str, ...]) -> Mapping[str, int] | str:
     """The properties that are numbers in every JVM that a small job reaches, each with the greatest; or why none can be asked.
 
-    Asked where tasks run, not on the driver: a session's configuration says what somebody wrote, also after the JVM began.
+    Asked where tasks run, not on the driver: a session's configuration can be changed after its JVM has started.
     `java_method` is not computed beforehand, for Spark holds that it answers anew each time.
     """
     known = _found.get(spark)

@@ -16,11 +16,9 @@ from pyspark.sql.streaming.listener import (
 
 from srfix.serde.spark.progress import JobProgress
 
-__all__ = ["ProgressListener", "job_progress"]
-
 
 class ProgressListener(StreamingQueryListener):
-    """Gives each micro-batch's progress on, as JSON."""
+    """Calls `say` with each micro-batch's progress, as JSON."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say

@@ -18,18 +18,18 @@ from pyspark.cloudpickle import register_pickle_by_value
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Shipped", "probe"]
-
 register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 _NEEDED: Final = ("srfix", "fastavro", "pyarrow", "requests")
-_PROBED: Final = ("pyarrow", "srfix.serde.spark._worker", "fastavro", "requests")
+_PROBED: Final = ("pyarrow", "srfix.serde.spark.worker.decode", "fastavro", "requests")
 _PROBES: Final = 4
 
 
 class Shipped:
-    """A function that is made on the worker, of bytes: `Shipped("srfix.serde.spark._worker:plan_decoder", plan)` calls, on
-    the worker, what `plan_decoder(plan)` gives. It is made as soon as it gets there, so that what is missing shows first.
+    """A function that is made on the worker, of bytes.
+
+    `Shipped("srfix.serde.spark.worker.decode:plan_decoder", plan)` calls, on the worker, what `plan_decoder(plan)` gives. It is
+    made as soon as it gets there, so that what is missing shows first.
     """
 
     def __init__(self, factory: str, frozen: bytes) -> None:
@@ -144,7 +144,7 @@ def probe(spark: SparkSession) -> str | None:
     """
     from pyspark.sql import functions as F
 
-    from srfix.serde.spark.driver_errors import is_sparks
+    from srfix.serde.spark.errors import is_sparks
 
     ask = F.udf(_missing, "string", useArrow=False).asNondeterministic()
     try:

@@ -17,10 +17,20 @@ from pyspark.sql.types import StructType
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark._pyspark.types import struct_type
-from srfix.serde.spark._source_frame import Frame, frame_of, spark_json
-from srfix.serde.spark._source_options import SourceOptions, Use, source_options
-from srfix.serde.spark._source_reads import BatchRead, StreamRead
-from srfix.serde.spark._source_topics import StreamReads, batch_read, columns_of_topics, stream_read
+from srfix.serde.spark.source import (
+    BatchRead,
+    SourceFrame,
+    SourceOptions,
+    StreamRead,
+    StreamReads,
+    Use,
+    batch_read,
+    columns_of_topics,
+    frame_of,
+    source_options,
+    spark_json,
+    stream_read,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,11 +47,9 @@ except ImportError:
 else:
     HAS_ADMISSION_CONTROL = True
 
-__all__ = ["HAS_ADMISSION_CONTROL", "batch_reader", "source_schema", "stream_reader"]
-
 register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
-_READER: Final = "srfix.serde.spark._source_task:task_reader"
+_READER: Final = "srfix.serde.spark.source.task:task_reader"
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
@@ -70,7 +78,7 @@ def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceS
     return StreamReader(stream_read(found, frame))
 
 
-def _frame(options: SourceOptions, schema: StructType) -> Frame:
+def _frame(options: SourceOptions, schema: StructType) -> SourceFrame:
     """The frame of a schema, whether the user gave it or `source_schema`."""
     if options.is_raw or options.columns is None:
         return frame_of(options, schema.jsonValue())
@@ -78,23 +86,17 @@ def _frame(options: SourceOptions, schema: StructType) -> Frame:
     return default if schema == _struct_type(default) else frame_of(options, schema.jsonValue())
 
 
-def _struct_type(frame: Frame) -> StructType:
+def _struct_type(frame: SourceFrame) -> StructType:
     return struct_type(spark_json(frame))
 
 
-class BatchReader(DataSourceReader):
-    """Reads parts that were decided on."""
+class WorkerReader(DataSourceReader):
+    """The part of a reader that travels to the workers."""
 
-    def __init__(self, read: BatchRead) -> None:
-        self._parts = read.parts
-        self._read = Shipped(_READER, read.task)
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """One for each part."""
-        return [InputPartition(part) for part in self._parts]
+    def __init__(self, read: Shipped) -> None:
+        self._read = read
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one part."""
         batches: Iterator[pa.RecordBatch] = self._read(partition.value)
         return batches
 
@@ -102,16 +104,15 @@ class BatchReader(DataSourceReader):
         return WorkerReader, (self._read,)
 
 
-class WorkerReader(DataSourceReader):
-    """What of a reader gets to the workers."""
+class BatchReader(WorkerReader):
+    """Reads parts that were decided on."""
 
-    def __init__(self, read: Shipped) -> None:
-        self._read = read
+    def __init__(self, read: BatchRead) -> None:
+        super().__init__(Shipped(_READER, read.task))
+        self._parts = read.parts
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one part."""
-        batches: Iterator[pa.RecordBatch] = self._read(partition.value)
-        return batches
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(part) for part in self._parts]
 
 
 class AnyStreamReader(DataSourceStreamReader):
@@ -119,7 +120,7 @@ class AnyStreamReader(DataSourceStreamReader):
 
     def __init__(self, read: StreamRead | StreamReads) -> None:
         self._stream = read
-        self._read = Shipped(_READER, read.task)
+        self._worker = WorkerReader(Shipped(_READER, read.task))
 
     def initialOffset(self) -> dict[str, object]:
         """Where a new stream begins."""
@@ -130,12 +131,10 @@ class AnyStreamReader(DataSourceStreamReader):
         return [InputPartition(part) for part in self._stream.parts(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one part."""
-        batches: Iterator[pa.RecordBatch] = self._read(partition.value)
-        return batches
+        return self._worker.read(partition)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return WorkerReader, (self._read,)
+        return self._worker.__reduce__()
 
 
 class StreamReader(AnyStreamReader):
@@ -164,7 +163,7 @@ if HAS_ADMISSION_CONTROL:
             return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)
 
         def prepareForTriggerAvailableNow(self) -> None:
-            """From now on there is nothing behind what is there now."""
+            """Stops the stream at the records that are there now."""
             self._stream.until_now()
 
         def reportLatestOffset(self) -> dict[str, object]:

@@ -11,9 +11,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from srfix.serde.errors import EngineRefusedError
 from srfix.serde.spark._pyspark.shipping import Shipped
-from srfix.serde.spark._source_options import Use, source_options
-from srfix.serde.spark._source_write import planned_write
 from srfix.serde.spark.releases import lacks_source_stream_writer
+from srfix.serde.spark.source import Use, planned_write, source_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,11 +25,9 @@ except ImportError:
 else:
     HAS_STREAM_WRITER = True
 
-__all__ = ["batch_writer", "stream_writer"]
-
 register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
-_WRITER: Final = "srfix.serde.spark._source_write:task_writer"
+_WRITER: Final = "srfix.serde.spark.source.write:task_writer"
 
 
 def batch_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> DataSourceArrowWriter:
@@ -76,12 +73,11 @@ if HAS_STREAM_WRITER:
         """Writes micro-batches, each record at least once: a micro-batch that failed is written again."""
 
         def __init__(self, write: Shipped) -> None:
-            self._write = write
+            self._batch = BatchWriter(write)
 
         def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-            """Writes what one task has. When it returns, every record is acknowledged: there is nothing left to commit."""
-            self._write(iterator)
-            return WriterCommitMessage()
+            """See `BatchWriter.write`."""
+            return self._batch.write(iterator)
 
         def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
             """Nothing is left to do."""

@@ -12,13 +12,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from srfix.serde._column_types import Array, Columns, ColumnType, Map, ScalarType, Struct
 from srfix.serde.casing import are_distinct
-from srfix.serde.columns import spark_schema
+from srfix.serde.column_sources import spark_schema
+from srfix.serde.columns import Array, Columns, ColumnType, Map, ScalarType, Struct
 from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark.releases import arrow_or
-
-__all__ = ["BEYOND_PYTHON", "is_pythons"]
 
 BEYOND_PYTHON: Final = (
     "A string is not UTF-8, or a date or timestamp is outside of the years 1 to 9999. "

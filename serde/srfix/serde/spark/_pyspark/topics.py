@@ -10,18 +10,23 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from srfix.serde.batches import Reason
-from srfix.serde.columns import spark_schema
+from srfix.serde.column_sources import spark_schema
 from srfix.serde.errors import EngineRefusedError, UsageError
-from srfix.serde.spark._frame_types import quoted
 from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
-from srfix.serde.spark._pyspark.frames import check_payloads, decode_frame, failure, metrics_name
+from srfix.serde.spark._pyspark.frames import (
+    check_payloads,
+    decode_frame,
+    failure,
+    is_bad_row,
+    metrics_name,
+    raised_where,
+)
+from srfix.serde.spark._pyspark.jvm import in_words
 from srfix.serde.spark._pyspark.types import struct_type
+from srfix.serde.spark.frame_types import quoted
 from srfix.serde.spark.interface import OnBadRow, reason_columns
-from srfix.serde.spark.plan import ReadPlan
-from srfix.serde.spark.topics import TopicPlans
-
-__all__ = ["decode_topics"]
+from srfix.serde.spark.read import ReadPlan, TopicPlans
 
 _PART: Final = "_srfix_topic_"
 _NO_PLAN: Final = (
@@ -48,7 +53,7 @@ def decode_topics(
     of = [F.col("topic").isin(*topics) for _, topics in shared]
     parts = [f"{_PART}{number}" for number in range(len(shared))]
     check_payloads(df, column, (*parts, names.tombstone, names.reason, names.message, names.payload))
-    # What is counted or kept is told by the reasons; where neither is, bad rows raise as they are read.
+    # Counting and keeping need the reasons; where a query does neither, bad rows raise as they are read.
     inner: OnBadRow = "fail" if on_error == "fail" and observe is None else "quarantine"
     rows, payload = df, F.col(quoted(column))
     for (plan, topics), part, is_its in zip(shared, parts, of, strict=True):
@@ -84,12 +89,9 @@ def decode_topics(
         words = F.lit(f"{Reason.NO_PLAN.value}: {_NO_PLAN}")
         is_bad = is_unplanned
         if inner == "quarantine":
-            is_bad = reason.isNotNull() & (reason != Reason.TOMBSTONE.value)
-            words = F.concat(reason, F.lit(": "), F.coalesce(message, F.lit("no more is known.")))
+            is_bad, words = is_bad_row(reason), in_words(reason, message)
         raised = F.raise_error(failure(df.columns, role, words))
-        # Both, as in `frames`: for whoever never looks at the row, and for filters on the row.
-        rows = rows.where(F.when(is_bad, raised.cast("boolean")).otherwise(F.lit(True)))
-        row = F.when(is_bad, raised.cast(struct_type(spark_schema(plans.columns)))).otherwise(row)
+        rows, row = raised_where(rows, is_bad, raised, row, plans.columns)
     ours = [name for name in rows.columns if name.startswith(_PART)]
     return rows.withColumns({column: row} | added).drop(*ours)
 

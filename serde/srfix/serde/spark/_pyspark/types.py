@@ -6,8 +6,6 @@ import json
 
 from pyspark.sql.types import StructType
 
-__all__ = ["struct_type"]
-
 
 def struct_type(schema: str) -> StructType:
     """The type of a struct's JSON text, as `columns.spark_schema` gives it."""

@@ -13,14 +13,11 @@ from pyspark.sql.avro.functions import to_avro
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from srfix.serde.batches import Reason
-from srfix.serde.spark._frame_rows import FrameRow, bad_row_words
-from srfix.serde.spark._frame_types import quoted, sql_text
+from srfix.serde.spark._pyspark.frames import is_bad_row
 from srfix.serde.spark._pyspark.shipping import Shipped
-from srfix.serde.spark._write_jvm import JvmWrite
+from srfix.serde.spark.frame_types import quoted, sql_text
 from srfix.serde.spark.interface import ReasonColumns, reason_columns
-from srfix.serde.spark.write_plan import WritePlan
-
-__all__ = ["arrow_written", "encode_frame", "jvm_written", "taken_apart"]
+from srfix.serde.spark.write import FrameRow, JvmWrite, WritePlan, bad_row_words
 
 _ENCODED = StructType([StructField("payload", BinaryType()), StructField("message", StringType())])
 _PAYLOAD = "_srfix_encoded_payload"
@@ -40,7 +37,7 @@ _HEADERS = "array<struct<key: string, value: binary>>"
 def arrow_written(plan: WritePlan, row: FrameRow) -> Column:
     """`struct<payload: binary, message: string>`: of a row one is null, of a null row both."""
     encode = F.arrow_udf(  # type: ignore[attr-defined]
-        Shipped("srfix.serde.spark._write_worker:plan_encoder", pickle.dumps(plan)), _ENCODED
+        Shipped("srfix.serde.spark.worker.encode:plan_encoder", pickle.dumps(plan)), _ENCODED
     )
     struct = F.struct(*(_column(field.name) for field in row.fields)) if row.struct is None else _column(row.struct)
     encoded: Column = encode(struct)
@@ -76,7 +73,7 @@ def encode_frame(
     if write is not None:
         payload = jvm_written(plan, write)
     elif is_quarantine:
-        # The barrier, for whoever filters by the reason: Spark computes a generator's struct once for each row.
+        # The barrier keeps a filter on the reason from encoding twice: Spark computes a generator's struct once for each row.
         rows = df.select("*", F.inline(F.array(arrow_written(plan, row))).alias(_PAYLOAD, _MESSAGE))
         payload, message = F.col(_PAYLOAD), F.col(_MESSAGE)
     else:
@@ -125,9 +122,8 @@ def _why_not(row: FrameRow, *, may_be_tombstones: bool) -> Column:
     if row.reason is None:
         return refused
     reason = _column(row.reason)
-    is_bad = reason.isNotNull() & (reason != Reason.TOMBSTONE.value)
     unread = F.concat(F.lit("The row could not be read ("), reason, F.lit("). Leave such rows out (good_rows)."))
-    return F.when(is_bad, unread).otherwise(refused)
+    return F.when(is_bad_row(reason), unread).otherwise(refused)
 
 
 def _with_header(df: DataFrame, plan: WritePlan, into: str) -> DataFrame:

@@ -1,0 +1,1 @@
+"""The `srfix` command."""

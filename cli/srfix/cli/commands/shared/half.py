@@ -1,0 +1,192 @@
+"""One half of a record, as options describe it to `encode` and `schema`.
+
+@half_options                 # hands over `half: RecordHalf`
+def encode(half, …): …
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from srfix.cli.options import choice_of, handing_over
+from srfix.serde import bounds
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import given_columns
+from srfix.serde.columns import Columns
+from srfix.serde.columns import half_of as half_of_columns
+from srfix.serde.connect import Generation, WrittenBy
+from srfix.serde.errors import UsageError
+from srfix.serde.files import read_file
+from srfix.serde.formats.avro import key_full_name
+from srfix.serde.formats.table import Format, schema_module_of
+from srfix.serde.subjects import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordHalf:
+    """What is encoded, or decoded."""
+
+    format: Format
+    role: Role
+    columns: Columns | None
+    """Its columns; None for whatever the schema says."""
+    wrapped: bool
+    """False for a single column that stands without a record around it."""
+
+
+def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool | None) -> RecordHalf:
+    """The half that options describe; `wrapped` None means as ksqlDB does.
+
+    :raises ColumnError: if the columns cannot be read, or cannot be those of this half.
+    """
+    if columns is None:
+        # A key's schema is the type of one column, whatever it is (`DefaultSchemaInjector`).
+        return RecordHalf(
+            format=format_, role=role, columns=None, wrapped=role is Role.VALUE if wrapped is None else wrapped
+        )
+    if wrapped is None and format_ is Format.KAFKA:
+        wrapped = False
+    half = half_of_columns(given_columns(columns), role, wrapped)
+    return RecordHalf(format=format_, role=role, columns=half.columns, wrapped=half.wrapped)
+
+
+def schema_text(given: str) -> str:
+    """The text of a schema that was given as such, or as @FILE.
+
+    :raises UsageError: if the file cannot be read.
+    """
+    if not given.startswith("@"):
+        return given
+    try:
+        return read_file(given[1:], most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"The schema file {given[1:]} cannot be read ({error.strerror}). Check the path.") from error
+    except UnicodeDecodeError:
+        raise UsageError(f"The schema file {given[1:]} is not UTF-8 text; save it as UTF-8.") from None
+
+
+case_rule_option = handing_over(
+    "case_rule",
+    lambda case_rule: CaseRule(case_rule),
+    click.option(
+        "--case-rule",
+        type=choice_of(CaseRule),
+        default=CaseRule.UNIQUE.value,
+        show_default=True,
+        help="How names of fields and columns are compared.",
+    ),
+)
+"""Adds `--case-rule`; the command gets `case_rule: CaseRule`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InternalSchemaChoice:
+    """Which of the engine's schemas of some columns is meant."""
+
+    full_name: str | None
+    """The record's name with its namespace; None for ksqlDB's."""
+    source_name: str | None
+    """The stream or table whose key it is, which names the key's record."""
+    generation: Generation
+    """Which ksqlDB."""
+    written_by: WrittenBy
+    """CREATE, or the serializer."""
+
+    def text(self, half: RecordHalf, columns: Columns) -> str:
+        """The internal schema of columns.
+
+        :raises UsageError: if the format has none, or no full names.
+        """
+        module = schema_module_of(half.format)
+        more: dict[str, Any] = {}
+        if self.full_name is not None or self.source_name is not None:
+            if half.format is not Format.AVRO:
+                raise UsageError(f"An Avro record has a full name; a schema of {half.format.value} has none.")
+            if self.full_name is None and half.role is not Role.KEY:
+                raise UsageError("--source-name names the record of a key: give --role key too.")
+            more["full_name"] = self.full_name or key_full_name(str(self.source_name))
+        return module.internal_schema(
+            columns,
+            role=half.role,
+            wrapped=half.wrapped,
+            generation=self.generation,
+            written_by=self.written_by,
+            **more,
+        )
+
+
+def _generation(word: str) -> Generation:
+    words = {known.value: known for known in Generation}
+    return words[word] if word in words else Generation.of(word)
+
+
+def _schema_choice(*, generation: str, written_by: str, **values: Any) -> InternalSchemaChoice:
+    return InternalSchemaChoice(generation=_generation(generation), written_by=WrittenBy(written_by), **values)
+
+
+schema_options = handing_over(
+    "choice",
+    _schema_choice,
+    click.option("--full-name", metavar="NAME", help="The record's name with its namespace. Default: ksqlDB's."),
+    click.option(
+        "--source-name", metavar="NAME", help="Of a key: the stream or table, after which CREATE names its record."
+    ),
+    click.option(
+        "--generation",
+        default=Generation.UP_TO_0_28.value,
+        show_default=True,
+        metavar="|".join(known.value for known in Generation),
+        help="Which ksqlDB wrote it; a version such as 0.23.1 or 7.4.0 will do.",
+    ),
+    click.option(
+        "--written-by",
+        type=choice_of(WrittenBy),
+        default=WrittenBy.SERIALIZER.value,
+        show_default=True,
+        help="Whether CREATE registered it, or the serializer of a running query.",
+    ),
+)
+"""Adds the options that say which engine's schema is meant; the command gets `choice: InternalSchemaChoice`."""
+
+
+def _half(
+    *, format_: str, role: str, columns: str | None, wrapped: bool | None, columns_argument: str | None = None
+) -> RecordHalf:
+    if columns and columns_argument:
+        raise UsageError("Give the columns once: as the argument, or with --columns.")
+    return half_of(Format(format_), Role(role), columns or columns_argument, wrapped=wrapped)
+
+
+half_options = handing_over(
+    "half",
+    _half,
+    click.option(
+        "--format",
+        "format_",
+        type=choice_of(Format),
+        default=Format.AVRO.value,
+        show_default=True,
+        help="The format of the bytes.",
+    ),
+    click.option(
+        "--role",
+        type=choice_of(Role),
+        default=Role.VALUE.value,
+        show_default=True,
+        help="Which half of a record it is.",
+    ),
+    click.option("--columns", metavar='"NAME TYPE, …"', help="Its columns, as ksqlDB declares them."),
+    click.option(
+        "--wrapped/--unwrapped",
+        default=None,
+        help="Whether a single column stands in a record of its own. Default: as ksqlDB does, keys do not.",
+    ),
+    besides="columns_argument",
+)
+"""Adds the options that say what half of a record it is; the command gets `half: RecordHalf`.
+
+An argument named `columns_argument` stands for `--columns`.
+"""

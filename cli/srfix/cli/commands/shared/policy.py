@@ -1,0 +1,89 @@
+"""The resolve policy that options name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.cli.output import say
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import RegistryClient
+from srfix.serde.resolve import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.subjects import (
+    DEFAULT_CONTEXT,
+    ChangelogSubject,
+    FixedSubject,
+    Role,
+    SubjectStrategy,
+    TopicSubject,
+    split_context,
+    split_subject,
+    subject_for,
+)
+
+BY_ID: Final = "by-id"
+"""As plain deserializers."""
+ONE_SUBJECT: Final = "one-subject"
+"""As Connect's converters and ksqlDB."""
+DUAL_SUBJECT: Final = "dual-subject"
+"""With a fall-back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyChoice:
+    """What the options say about the subjects to ask."""
+
+    policy: str | None
+    """One of the three; None for what the subjects that are named ask for."""
+    subject: str | None
+    second_subject: str | None
+    application: str | None
+    """With `store`: whose changelog subject is asked."""
+    store: str | None
+
+    def resolver(self, registry: RegistryClient, roles: tuple[Role, ...]) -> Resolver:
+        """:raises UsageError: if the options contradict each other."""
+        first = self._first(roles)
+        second = None if self.second_subject is None else _named(self.second_subject, roles, option="--second-subject")
+        policy = self.policy
+        if policy is None:
+            policy = DUAL_SUBJECT if second is not None else BY_ID if first is None else ONE_SUBJECT
+        if second is not None and policy != DUAL_SUBJECT:
+            raise UsageError(f"--second-subject is asked by --resolve {DUAL_SUBJECT} only.")
+        if policy == BY_ID:
+            named = DEFAULT_CONTEXT if self.subject is None else split_context(self.subject)[0]
+            return ById(registry, context=named)
+        if policy == ONE_SUBJECT:
+            return UnderOneSubject(registry, first or TopicSubject())
+        if first is None:
+            raise UsageError(
+                f"--resolve {DUAL_SUBJECT} needs the first subject: --subject, or --application and --store."
+            )
+        return DualSubject(
+            registry,
+            first=first,
+            second=second or TopicSubject(),
+            on_second=lambda answered: say(answered.note, err=True),
+        )
+
+    def _first(self, roles: tuple[Role, ...]) -> SubjectStrategy | None:
+        """The subject that is named, or that of the store; None if neither is."""
+        if self.subject is not None:
+            return _named(self.subject, roles, option="--subject")
+        if self.store is None:
+            return None
+        if self.application is None:
+            raise UsageError("--store needs --application: the changelog subject is named after both.")
+        return ChangelogSubject(application=self.application, store=self.store)
+
+
+def _named(subject: str, roles: tuple[Role, ...], *, option: str) -> SubjectStrategy:
+    split = split_subject(subject)
+    if len(roles) == 1:
+        return FixedSubject(**{roles[0].value: subject})
+    if split is None:
+        raise UsageError(
+            f"{option} {subject} names no role, so it cannot be asked for keys and values both; give --role key or "
+            "--role value."
+        )
+    return FixedSubject(key=subject_for(split[0], Role.KEY), value=subject_for(split[0], Role.VALUE))

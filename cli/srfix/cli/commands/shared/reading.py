@@ -1,0 +1,149 @@
+"""How `srfix decode` reads bytes: the deserializer that its options describe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from srfix.recovery.facts import Deserializer
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Columns, key_columns
+from srfix.serde.deserializer import (
+    AvroDeserializer,
+    JsonDeserializer,
+    JsonSchemaDeserializer,
+    KafkaDeserializer,
+    SchemaDeserializer,
+    WindowedDeserializer,
+)
+from srfix.serde.errors import UsageError
+from srfix.serde.formats.table import Format, schema_module_of
+from srfix.serde.interface import Context, Value
+from srfix.serde.registry import Schema
+from srfix.serde.resolve import ResolvedSchema, Resolver
+from srfix.serde.subjects import Role
+from srfix.serde.windowed import WindowKind
+from srfix.serde.wire import SchemaId, prefix_id_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeOptions:
+    """What the options say about the bytes."""
+
+    roles: tuple[Role, ...]
+    """The halves to decode."""
+    format: Format | None
+    """Their format; None for what the schema says."""
+    columns: Columns | None
+    """The columns of either half, or of both where some are marked as KEY; None for rows as the writer has them."""
+    wrap: bool | None
+    """Whether a single column stands in a record; None as ksqlDB does."""
+    case_rule: CaseRule
+    window: WindowKind | None
+    """The windows around keys."""
+    schema: str | None
+    """The writer schema, where no registry is to be asked."""
+    is_framed: bool
+    """With `schema`: an id stands before the body."""
+
+    @property
+    def asks_a_registry(self) -> bool:
+        """True if a schema is behind an id in the bytes, and was not given."""
+        return self.schema is None and self.format not in (Format.JSON, Format.KAFKA)
+
+    def check(self, *, of_records: bool) -> None:
+        """:raises UsageError: if the options contradict each other."""
+        if self.columns is not None and not key_columns(self.columns) and len(self.roles) > 1 and self.wrap is False:
+            raise UsageError("--unwrapped with both roles needs columns that say which is the KEY.")
+        if self.window is not None and Role.KEY not in self.roles:
+            raise UsageError("--window is around keys: give --role key.")
+        if self.is_framed and self.schema is None:
+            raise UsageError("--framed belongs to --schema: without one, bytes are framed anyway.")
+        if self.schema is not None and self.format in (Format.JSON, Format.KAFKA):
+            raise UsageError(f"The format {self.format.value} has no schemas: leave out --schema.")
+        if of_records and self.schema is not None:
+            raise UsageError("--schema is the writer schema of a --payload; records name theirs.")
+        if not of_records and len(self.roles) > 1:
+            raise UsageError("A payload is a key or a value: give --role key or --role value.")
+
+    def deserializer(self, resolver: Resolver, role: Role) -> Deserializer:
+        """What reads one half.
+
+        :raises ColumnError: if its columns cannot be used.
+        """
+        read = self._bare(resolver, role)
+        if self.window is None or role is not Role.KEY:
+            return read
+        windowed = WindowedDeserializer(read, self.window)
+
+        def as_row(payload: bytes | None, ctx: Context) -> Value:
+            found = windowed(payload, ctx)
+            if found is None:
+                return None
+            window: Value = {"start_ms": found.window.start_ms, "end_ms": found.window.end_ms}
+            return {"key": found.key, "window": window}
+
+        return as_row
+
+    def _bare(self, resolver: Resolver, role: Role) -> Deserializer:
+        columns = self.columns
+        if columns is not None and not key_columns(columns) and role is Role.KEY and len(self.roles) > 1:
+            columns = None  # unmarked columns are the value's
+        if self.schema is not None:
+            return self._under(self.schema, columns)
+        match self.format:
+            case Format.JSON:
+                return JsonDeserializer(columns, case_rule=self.case_rule, wrap=self.wrap)
+            case Format.KAFKA:
+                if columns is None:
+                    raise UsageError('The format kafka needs its column: --columns "ID BIGINT", say.')
+                return KafkaDeserializer(columns)
+            case Format.AVRO:
+                return AvroDeserializer(resolver, columns=columns, case_rule=self.case_rule, wrap=self.wrap)
+            case Format.JSON_SR:
+                return JsonSchemaDeserializer(resolver, columns=columns, case_rule=self.case_rule, wrap=self.wrap)
+            case None:
+                return SchemaDeserializer(resolver, columns=columns, case_rule=self.case_rule, wrap=self.wrap)
+
+    def _under(self, text: str, columns: Columns | None) -> Deserializer:
+        schema_type = schema_module_of(self.format or Format.AVRO).SCHEMA_TYPE
+        assert schema_type is not None
+        read = SchemaDeserializer(
+            _Given(Schema(text=text, schema_type=schema_type)),
+            columns=columns,
+            case_rule=self.case_rule,
+            wrap=self.wrap,
+        )
+        if self.is_framed:
+            return read
+
+        def framed(payload: bytes | None, ctx: Context) -> Value:
+            return read(None if payload is None else prefix_id_bytes(_ANY) + payload, ctx)
+
+        return framed
+
+
+_ANY = SchemaId(1)
+
+
+class _Given:
+    """A resolver that has one schema for all ids."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        return ResolvedSchema(schema_id=SchemaId(schema_id), schema=self._schema)
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        return ResolvedSchema(schema_id=_ANY, schema=self._schema)
+
+
+class NoRegistry:
+    """A resolver for bytes that name no schema: it is never asked."""
+
+    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        raise UsageError(f"Schema id {schema_id} needs a registry to be looked up in. Give --registry.")
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        raise UsageError(f"The schema {guid} needs a registry to be looked up in. Give --registry.")

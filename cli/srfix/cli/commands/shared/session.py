@@ -1,0 +1,161 @@
+"""What the commands share that look at a cluster: clients opened and closed, and progress."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from srfix.cli.connection import Connection
+from srfix.cli.options import SPARK, CensusEngineChoice, EvidenceOptions, Hurry, Selection, given_options
+from srfix.cli.output import say
+from srfix.recovery.census import CensusEngine, CensusProgress, LocalCensus
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.diagnosis import Examination, acknowledge, diagnose, unused_patterns
+from srfix.recovery.facts import CheckContext, Reader, StreamsVersion, Survey
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.shared.on_spark import OnSpark
+
+_TIMEOUT_S = 15.0
+"""How long one question to the cluster may take, unless `socket.timeout.ms` says less."""
+_QUIET_S = 2.0
+"""A census that takes no longer than this says nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSession:
+    """Open clients, and what the person said."""
+
+    survey: Survey
+    engine: CensusEngine
+    selection: Selection
+    hurry: Hurry
+    decode_values: bool = False
+    """True to decode every row that a restore loads."""
+
+    @property
+    def said(self) -> CheckContext:
+        """What the person said of the reader and its Kafka Streams, and the options to repeat in commands.
+
+        :raises UsageError: if the version is none.
+        """
+        version = self.selection.streams_version
+        return CheckContext(
+            registry=self.survey.registry,
+            reader=Reader(self.selection.reader),
+            streams_version=None if version is None else StreamsVersion.parse(version),
+            given=given_options(),
+        )
+
+    def examine(self, *, engine: CensusEngine | None = None) -> Examination:
+        """The diagnosis, with the facts that it rests on.
+
+        :param engine: what counts topics, if not the session's own.
+        """
+        selection = self.selection
+        examination = diagnose(
+            self.survey,
+            engine or self.engine,
+            self.said,
+            application=selection.application,
+            store=selection.store,
+            deadline_s=self.hurry.deadline_s,
+            max_records=self.hurry.max_records,
+            decode_values=self.decode_values,
+            on_progress=show_progress(),
+        )
+        stores = [facts.store for facts in examination.facts]
+        examined = {name for store in stores for name in (store.name, f"{store.application}/{store.name}")}
+        for store in sorted(selection.sources.keys() - examined):
+            say(f"--source for the store {store!r} was not used: no store of that name was examined.", err=True)
+        if not selection.ignore:
+            return examination
+        examination = acknowledge(examination, selection.ignore, self.survey.subjects(), given=given_options())
+        for pattern in unused_patterns(examination, selection.ignore):
+            say(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.", err=True)
+        return examination
+
+
+@contextmanager
+def open_session(
+    connection: Connection,
+    selection: Selection,
+    evidence: EvidenceOptions | None = None,
+    hurry: Hurry | None = None,
+    *,
+    decode_values: bool = False,
+    choice: CensusEngineChoice | None = None,
+) -> Iterator[ClusterSession]:
+    """Reads what the person handed over, opens the clients, and closes them whatever happens."""
+    supplied = (evidence or EvidenceOptions()).read(application=selection.application)
+    with ExitStack() as stack:
+        cluster, engine = stack.enter_context(open_cluster(connection, choice))
+        registry = stack.enter_context(connection.registry_client())
+        yield ClusterSession(
+            survey=Survey(cluster=cluster, registry=registry, sources=selection.sources, supplied=supplied),
+            engine=engine,
+            selection=selection,
+            hurry=hurry or Hurry(),
+            decode_values=decode_values,
+        )
+
+
+@contextmanager
+def open_cluster(
+    connection: Connection, choice: CensusEngineChoice | None = None
+) -> Iterator[tuple[Cluster, LocalCensus | OnSpark]]:
+    """Opens a look at the cluster and what counts its topics, with one patience for both.
+
+    :raises UsageError: if no cluster was named, librdkafka does not take the properties, or Spark was chosen and is not
+        installed.
+    """
+    kafka = connection.kafka_config()
+    timeout_s = patience_s(kafka)
+    with ExitStack() as stack:
+        engine: LocalCensus | OnSpark
+        if choice is not None and choice.engine == SPARK:
+            from srfix.cli.commands.shared.on_spark import OnSpark
+
+            engine = OnSpark(choice, kafka, stack, timeout_s=timeout_s)
+        else:
+            engine = LocalCensus(kafka, timeout_s=timeout_s)
+        yield stack.enter_context(Cluster(kafka, timeout_s=timeout_s)), engine
+
+
+def patience_s(kafka: Mapping[str, str]) -> float:
+    """How long one question to the cluster may take: what the properties say, if that is less than usual."""
+    given_ms = kafka.get("socket.timeout.ms", "")
+    return min(_TIMEOUT_S, int(given_ms) / 1000) if given_ms.isdecimal() else _TIMEOUT_S
+
+
+class show_progress:
+    """Says on standard error how far a census is, how fast, and how long it will take; nothing for a short one."""
+
+    def __init__(self) -> None:
+        self._said_at_s = 0.0
+
+    def __call__(self, progress: CensusProgress) -> None:
+        if progress.elapsed_s < self._said_at_s:
+            self._said_at_s = 0.0  # the next topic
+        if progress.elapsed_s - self._said_at_s < _QUIET_S:
+            return
+        self._said_at_s = progress.elapsed_s
+        share = 100 * progress.records_done // max(1, progress.records_total)
+        left = "" if progress.left_s is None else f", {_duration(progress.left_s)} left"
+        say(
+            f"Reading {progress.topic}: {progress.records_done:,} of at most {progress.records_total:,} records "
+            f"({share} %), {int(progress.records_per_s):,} a second{left}.",
+            err=True,
+        )
+
+
+def _duration(seconds: float) -> str:
+    """`12 s`, `3 min 20 s`, `2 h 5 min`."""
+    whole = math.ceil(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

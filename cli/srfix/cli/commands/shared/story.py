@@ -1,0 +1,184 @@
+"""The story that `srfix demo` tells, step by step, through the commands themselves."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.output import Block, FieldList, ItemList, OutputFormat, Paragraph, Report, Table, say, write_report
+from srfix.fixtures.broker import EmbeddedBroker
+from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from srfix.fixtures.registry.http import FixtureRegistry
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.commands import srfix_command
+from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.errors import SubjectVersionError
+from srfix.serde.interface import SerdeContext
+from srfix.serde.registry import RegistryClient
+from srfix.serde.resolve import DualSubject, SecondAnswered, UnderOneSubject
+from srfix.serde.subjects import ChangelogSubject, TopicSubject, changelog_topic
+
+_KEY = "u1"
+"""The user whose row is read: written twice, the second time under the newer schema."""
+
+
+class Story:
+    """The incident on parts that hold the damage, with a repair and its undo. `tell` can be called once."""
+
+    def __init__(
+        self,
+        *,
+        broker: EmbeddedBroker,
+        registry: FixtureRegistry,
+        client: RegistryClient,
+        staged: damage.Staged,
+        directory: Path,
+    ) -> None:
+        self._broker = broker
+        self._registry = registry
+        self._client = client
+        self._staged = staged
+        self._plan = directory / "plan.json"
+        self._steps = 0
+
+    def tell(self) -> ExitCode:
+        """Tells it on standard output; the commands write where they always do."""
+        before = self._registry.dump()
+        self._step("A table's source topic, and the two schemas")
+        self._rows_and_schemas()
+        self._step("The node is moved, the store is restored, a row is read")
+        self._failing_read()
+        self._step("What is wrong, and why")
+        self._run("diagnose", expected=ExitCode.FINDINGS)
+        self._step("What a repair would write")
+        self._run("plan", "-o", str(self._plan))
+        self._step("A reader with the dual-subject fallback reads all along, without any repair")
+        self._dual_read()
+        self._step("The repair")
+        self._run("apply", str(self._plan), "--yes")
+        self._step("Asked again, as the failing reader asks")
+        self._run("verify", str(self._plan))
+        self._run("diagnose")
+        self._step("The read that failed")
+        self._working_read()
+        self._step("And back")
+        self._run("rollback", str(self._plan), "--yes")
+        self._failing_read()
+        if self._registry.dump() != before:
+            raise AssertionError("After the rollback the registry is not as it was before the repair.")
+        say()
+        _say(
+            Paragraph("The registry is as it was before the repair, to the last version."),
+            Paragraph("To try the commands yourself: `srfix demo --keep`"),
+        )
+        return ExitCode.OK
+
+    def _step(self, title: str) -> None:
+        self._steps += 1
+        heading = f"{self._steps}. {title}"
+        say(f"\n{heading}\n{'=' * len(heading)}\n")
+
+    def _rows_and_schemas(self) -> None:
+        staged = self._staged
+        phantom_topic = changelog_topic(staged.application, staged.store)
+        _say(
+            Paragraph(f"Topic {staged.source_topic}, as its producers wrote it:"),
+            Table(("at", "key", "id", *_FIELDS), tuple(_log_rows(staged))),
+            Paragraph(
+                "`at` is partition:offset, `id` the schema id in the record. A dash has no value; a row of dashes is a "
+                "tombstone."
+            ),
+            Paragraph(f"The writer's schema (id {staged.writer_ids[1]}), subject {staged.source_subject}:"),
+            ItemList((damage.WRITER_SCHEMA_2,)),
+            Paragraph(f"The application's own (id {staged.internal_id}), subject {staged.phantom_subject}:"),
+            ItemList((self._client.schema_by_id(staged.internal_id).schema.text,)),
+            Paragraph(
+                f"There is no topic {phantom_topic}. Kafka Streams up to 2.6.3 reuses {staged.source_topic} in its "
+                "place, and hands the store's serde the name of the changelog topic that does not exist (KAFKA-10179): "
+                "so the application's schema stands under a subject of its own, and the writer's schemas do not."
+            ),
+        )
+
+    def _failing_read(self) -> None:
+        try:
+            self._read(AvroDeserializer(self._under_the_phantom_subject()))
+        except SubjectVersionError as error:
+            _say(
+                Paragraph(f"The restored store holds the topic's bytes. Reading user {_KEY}:"),
+                ItemList((error.message,)),
+            )
+        else:
+            raise AssertionError("The read that must fail did not.")
+
+    def _working_read(self) -> None:
+        row = self._read(AvroDeserializer(self._under_the_phantom_subject(), columns=damage.COLUMNS))
+        _say(Paragraph(f"User {_KEY}, under {self._staged.phantom_subject} alone:"), ItemList((json.dumps(row),)))
+
+    def _dual_read(self) -> None:
+        told: list[SecondAnswered] = []
+        policy = DualSubject(self._client, first=self._phantom_subject(), second=TopicSubject(), on_second=told.append)
+        row = self._read(AvroDeserializer(policy, columns=damage.COLUMNS))
+        _say(
+            Paragraph(f"User {_KEY}, before anything is repaired:"),
+            ItemList((json.dumps(row),)),
+            FieldList(tuple(("it said", event.note) for event in told)),
+        )
+
+    def _read(self, deserialize: Callable[..., object]) -> object:
+        return deserialize(self._restored_value(), SerdeContext(topic=self._staged.source_topic))
+
+    def _restored_value(self) -> bytes | None:
+        """What a restore puts into the store: the bytes of the key's last record, as they are in the topic."""
+        last = [record for record in self._staged.records if record.key == _KEY][-1]
+        log = [record for record in self._staged.records if record.partition == last.partition]
+        with Cluster({"bootstrap.servers": self._broker.bootstrap_servers}) as cluster:
+            record = cluster.record_at(self._staged.source_topic, last.partition, log.index(last))
+        return None if record is None else record.value
+
+    def _phantom_subject(self) -> ChangelogSubject:
+        return ChangelogSubject(application=self._staged.application, store=self._staged.store)
+
+    def _under_the_phantom_subject(self) -> UnderOneSubject:
+        return UnderOneSubject(self._client, self._phantom_subject())
+
+    def _run(self, *arguments: str, expected: ExitCode = ExitCode.OK) -> None:
+        from srfix.cli.main import main
+
+        say(f"$ {srfix_command(*arguments)}")
+        where = ["--bootstrap-servers", self._broker.bootstrap_servers, "--registry", self._registry.url]
+        if arguments[0] in {"apply", "rollback", "verify"}:
+            where = []  # the plan knows
+        code = main([*arguments, *where])
+        if code == ExitCode.INTERRUPTED:
+            raise click.Abort
+        if code == ExitCode.PIPE_CLOSED:
+            raise BrokenPipeError(errno.EPIPE, "whoever read the story stopped reading")
+        if code != expected:
+            raise AssertionError(f"srfix {arguments[0]} exited with {code}, not with {int(expected)}.")
+        say()
+
+
+_FIELDS = ("userId", "fullName", "emailAddress", "loyaltyTier")
+
+
+def _log_rows(staged: damage.Staged) -> list[tuple[str, ...]]:
+    """The topic's records as cells that fit 80 columns."""
+    rows = []
+    offsets: dict[int, int] = {}
+    for record in staged.records:
+        offset = offsets.get(record.partition, 0)
+        offsets[record.partition] = offset + 1
+        row = record.row or {}
+        schema_id = "-" if record.row is None else str(staged.writer_ids[record.version - 1])
+        cells = ("-" if row.get(name) is None else str(row[name]) for name in _FIELDS)
+        rows.append((f"{record.partition}:{offset}", record.key or "null", schema_id, *cells))
+    return rows
+
+
+def _say(*blocks: Block) -> None:
+    write_report(Report(document={}, blocks=blocks), OutputFormat.TABLE)

@@ -1,0 +1,17 @@
+"""The options that commands share, and where their values come from."""
+
+from srfix.cli.options.engine import SPARK, CensusEngineChoice, engine_options
+from srfix.cli.options.evidence import EvidenceOptions, evidence_options
+from srfix.cli.options.given import given_options
+from srfix.cli.options.groups import choice_of, handing_over, option
+from srfix.cli.options.options import (
+    Hurry,
+    Selection,
+    connection_options,
+    decode_values_option,
+    expect_digest_option,
+    hurry_options,
+    output_option,
+    selection_options,
+    yes_option,
+)

@@ -1,0 +1,164 @@
+"""The `--config` file: TOML, below flags and environment, above the defaults.
+
+bootstrap-servers = "kafka:9092"
+registry = ["http://sr1:8081", "http://sr2:8081"]
+application = "app"
+ignore = ["dead-app-*"]      # as --ignore
+
+[kafka]                    # as -X
+"security.protocol" = "SASL_SSL"
+"sasl.password" = "env:KAFKA_PASSWORD"
+
+[registry-client]          # as -R
+"basic.auth.user.info" = "file:/run/secrets/registry"
+
+[source]                   # as --source STORE=TOPIC
+users-store = "users"
+
+[plan]                     # options of one command
+keep = "auto"
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from srfix.serde import bounds
+from srfix.serde.errors import UsageError
+from srfix.serde.files import read_file
+from srfix.serde.hints import nearest
+from srfix.serde.property_names import shown
+
+SHARED_KEYS: Final = (
+    "application",
+    "bootstrap-servers",
+    "deadline",
+    "engine",
+    "ignore",
+    "kafka-config",
+    "ksqldb",
+    "ksqldb-config",
+    "ksqldb-text",
+    "ksqldb-user",
+    "master",
+    "max-records",
+    "output",
+    "reader",
+    "registry",
+    "spark-conf",
+    "state-dir",
+    "store",
+    "streams-version",
+    "topology",
+)
+_REPEATABLE: Final = ("ignore", "ksqldb", "ksqldb-config", "ksqldb-text", "spark-conf", "state-dir", "topology")
+_QUOTED: Final = re.compile(r"(?<=character )'.*'|\"[^\"]*\"", re.DOTALL)
+_TABLES: Final = ("kafka", "registry-client", "source")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFile:
+    """What a configuration file says for one command."""
+
+    options: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """Values by click's parameter names: a `default_map`."""
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    registry: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def read_config(path: str, *, command: str, commands: Collection[str]) -> ConfigFile:
+    """Reads the file for one of the commands; the tables of the others are left alone.
+
+    :raises UsageError: if it cannot be read, is not TOML, or holds a key that nothing reads.
+    """
+    try:
+        text = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES).decode("utf-8")
+        document = _parsed(text)
+    except OSError as error:
+        raise UsageError(f"The configuration file {path!r} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        # Not as cause: an error may carry the whole document.
+        where = _place(error) if isinstance(error, tomllib.TOMLDecodeError) else str(error)
+        if isinstance(error, UnicodeDecodeError):
+            where = "it is not UTF-8 text"
+        raise UsageError(f"The configuration file {path!r} is not TOML: {where}.") from None
+    options: dict[str, object] = {}
+    for key, value in document.items():
+        if key in _REPEATABLE:
+            options[_parameter(key)] = _listed(path, key, value)
+        elif key in SHARED_KEYS:
+            options[_parameter(key)] = _joined(path, key, value)
+        elif key not in _TABLES and key not in commands:
+            raise UsageError(
+                f"Nothing reads {_shown(key, text, (*SHARED_KEYS, *_TABLES, *commands))} of the configuration file {path!r}. "
+                f"Known are: {', '.join((*SHARED_KEYS, *_TABLES, *commands))}."
+            )
+    source = _table(path, document, "source")
+    if source:
+        options["source"] = [f"{store}={topic}" for store, topic in source.items()]
+    options |= {_parameter(key): value for key, value in _table(path, document, command).items()}
+    return ConfigFile(
+        options=options, kafka=_table(path, document, "kafka"), registry=_table(path, document, "registry-client")
+    )
+
+
+def _parsed(text: str) -> dict[str, object]:
+    """:raises ValueError: if it is not TOML, or more deeply nested than any configuration is."""
+    if any(piece.count(".") > bounds.MOST_KEY_PARTS for line in text.splitlines() for piece in line.split("=")):
+        raise ValueError(f"a line has more than {bounds.MOST_KEY_PARTS} dots in one key or value")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _parameter(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def _joined(path: str, key: str, value: object) -> str:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ",".join(value)
+    return _text(path, key, value)
+
+
+def _listed(path: str, key: str, value: object) -> list[str]:
+    return [_text(path, key, item) for item in (value if isinstance(value, list) else [value])]
+
+
+def _table(path: str, document: Mapping[str, object], key: str) -> dict[str, str]:
+    table = document.get(key, {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{key!r} in the configuration file {path!r} must be a table: [{key}].")
+    return {
+        name: _text(path, f"{key}.{name if key == 'source' else shown(name)}", value) for name, value in table.items()
+    }
+
+
+def _shown(key: str, text: str, known: Sequence[str]) -> str:
+    """A key that may be a secret, as `SECRET = "…"`: where it stands, and what it is like."""
+    lines = (number for number, line in enumerate(text.splitlines(), start=1) if key in line)
+    near = nearest(key[:100], known, cutoff=0.75)
+    where = next((f" in line {number}" for number in lines), "")
+    return f"the key{where} (did you mean {near}?)" if near else f"the key{where}"
+
+
+def _place(error: tomllib.TOMLDecodeError) -> str:
+    """The parser's words without what it quotes, which may be a character of a secret."""
+    words, at, place = str(error).rpartition(" (at ")
+    return f"{re.sub(_QUOTED, '…', words)}{at}{place}"
+
+
+def _text(path: str, key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise UsageError(
+        f"{key!r} in the configuration file {path!r} must be text, a number or true/false. A name with dots needs quotes "
+        "there."
+    )

@@ -1,0 +1,81 @@
+"""The options that say what reads topics: this process, or Spark.
+
+@click.command()
+@engine_options                # hands over `engine: CensusEngineChoice`
+def scan(engine): …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import click
+from click.core import ParameterSource
+
+from srfix.cli.options.groups import handing_over, option
+from srfix.cli.options.lines import Lines
+from srfix.cli.options.properties import parse_property
+from srfix.cli.redaction import Redactor
+from srfix.serde.errors import UsageError
+
+LOCAL: Final = "local"
+"""One consumer in this process."""
+SPARK: Final = "spark"
+"""Jobs on a cluster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CensusEngineChoice:
+    """What reads topics."""
+
+    engine: str = LOCAL
+    """`LOCAL` or `SPARK`."""
+    master: str | None = None
+    """Where Spark is, `sc://…` a Connect server; None for where its own configuration says, else this machine."""
+    spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def _engine(*, engine: str, master: str | None, spark_conf: tuple[str, ...]) -> CensusEngineChoice:
+    properties = dict(parse_property(text, option="--spark-conf") for text in spark_conf if text.strip())
+    ctx = click.get_current_context()
+    if engine != SPARK:
+        # In the environment or a file they may stand for other commands.
+        for name, param in (("--master", "master"), ("--spark-conf", "spark_conf")):
+            if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE:
+                raise UsageError(f"{name} belongs to --engine {SPARK}.")
+    redactor = ctx.find_object(Redactor)
+    if redactor is not None:
+        redactor.note_properties(spark_conf)
+    return CensusEngineChoice(engine=engine, master=master, spark_conf=properties)
+
+
+engine_options = handing_over(
+    "engine",
+    _engine,
+    option(
+        "--engine",
+        envvar="ENGINE",
+        type=click.Choice([LOCAL, SPARK]),
+        default=LOCAL,
+        show_default=True,
+        help="What reads topics: this process, or Spark (pip install 'srfix[spark]'), for topics that do not fit one machine.",
+    ),
+    option(
+        "--master",
+        envvar="MASTER",
+        metavar="URL",
+        help="Where Spark is: local[*], spark://HOST:7077, yarn, or a Connect server, sc://HOST:15002. Default: as Spark is "
+        "configured, else this machine.",
+    ),
+    option(
+        "--spark-conf",
+        envvar="SPARK_CONF",
+        type=Lines("key=value"),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Spark's configuration, such as spark.executor.memory=4g; repeatable.",
+    ),
+)
+"""Adds the options; the command gets `engine: CensusEngineChoice`."""

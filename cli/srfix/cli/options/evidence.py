@@ -1,0 +1,153 @@
+"""The options by which a person hands over what they have: state directories, topologies, ksqlDB.
+
+@click.command()
+@evidence_options              # hands over `evidence: EvidenceOptions`
+def diagnose(evidence): …
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from srfix.cli.options.groups import handing_over, option
+from srfix.cli.options.lines import Lines
+from srfix.cli.options.properties import parse_property
+from srfix.cli.redaction import Redactor
+from srfix.recovery.errors import KsqldbError
+from srfix.serde import bounds
+from srfix.serde.errors import UsageError
+from srfix.serde.files import read_file
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import GivenTopology, Supplied
+    from srfix.recovery.ksqldb import KsqldbAnswers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceOptions:
+    """Where to look, besides cluster and registry."""
+
+    state_dir: tuple[str, ...] = ()
+    """State directories, or applications' folders in them."""
+    topology: tuple[str, ...] = ()
+    ksqldb: tuple[str, ...] = field(default=(), repr=False)
+    """URLs of ksqlDB servers; they may hold credentials."""
+    ksqldb_user: str | None = field(default=None, repr=False)
+    """USER:PASSWORD for ksqlDB, where PASSWORD or the whole may be `env:NAME` or `file:PATH`."""
+    ksqldb_config: tuple[str, ...] = ()
+    """What ksqlDB's client is told, each `key=value`."""
+    ksqldb_text: tuple[str, ...] = ()
+    """Files with saved answers of ksqlDB."""
+
+    def read(self, *, application: str | None) -> Supplied:
+        """Reads all of it; a ksqlDB that does not answer is a problem in it, not an error.
+
+        :param application: the application that was named: whose the topologies are.
+        :raises UsageError: if a path or URL makes no sense.
+        :raises TopologyError: if a file holds no printed topology.
+        :raises KsqldbError: if a file holds no answer of ksqlDB.
+        :raises SecretError: if the password for ksqlDB cannot be read.
+        """
+        from srfix.recovery.facts import Supplied
+        from srfix.recovery.ksqldb import parse_saved_answers
+        from srfix.recovery.state import read_state_directory
+
+        return Supplied(
+            state=tuple(found for path in self.state_dir for found in read_state_directory(Path(path))),
+            topologies=tuple(found for path in self.topology for found in _topologies(path, application)),
+            ksqldb=(
+                *map(self._ask, self.ksqldb),
+                *(parse_saved_answers(_content(path, "--ksqldb-text"), origin=path) for path in self.ksqldb_text),
+            ),
+        )
+
+    def _ask(self, url: str) -> KsqldbAnswers:
+        from srfix.recovery.ksqldb import KsqldbAnswers, KsqldbClient, ksqldb_bounds
+        from srfix.serde.registry import Secret
+        from srfix.serde.registry.http import BasicAuth
+
+        bounds = ksqldb_bounds(dict(parse_property(text, option="--ksqldb-config") for text in self.ksqldb_config))
+        user = self.ksqldb_user
+        if user is not None and user.startswith(("env:", "file:")):  # a reference to USER:PASSWORD
+            user = str(Secret.parse(user).reveal())
+        with KsqldbClient(url, auth=None if user is None else BasicAuth.parse(user), bounds=bounds) as client:
+            try:
+                return client.survey()
+            except KsqldbError as error:  # an incident is no time to insist on every witness
+                return KsqldbAnswers(origin=client.url, problems=(error.message,))
+
+
+def _evidence(**values: Any) -> EvidenceOptions:
+    options = EvidenceOptions(**values)
+    redactor = click.get_current_context().find_object(Redactor)
+    if redactor is not None:
+        redactor.note_properties(options.ksqldb)
+        if options.ksqldb_user is not None:
+            redactor.note(options.ksqldb_user)
+    return options
+
+
+_repeatable = partial(option, type=Lines("text"), multiple=True)
+
+
+evidence_options = handing_over(
+    "evidence",
+    _evidence,
+    _repeatable(
+        "--state-dir",
+        envvar="STATE_DIR",
+        metavar="DIR",
+        help="The application's state.dir, or its folder in it; a copy will do. Repeatable. Nothing in it is written.",
+    ),
+    _repeatable("--topology", envvar="TOPOLOGY", metavar="FILE", help="What Topology.describe() printed; repeatable."),
+    _repeatable(
+        "--ksqldb",
+        envvar="KSQLDB",
+        metavar="URL",
+        help="A ksqlDB server to ask about its queries; repeatable. Reads only.",
+    ),
+    option(
+        "--ksqldb-user",
+        envvar="KSQLDB_USER",
+        metavar="USER:PASSWORD",
+        help="For ksqlDB; PASSWORD, or the whole, may be env:NAME or file:PATH.",
+    ),
+    _repeatable(
+        "--ksqldb-config",
+        envvar="KSQLDB_CONFIG",
+        metavar="KEY=VALUE",
+        help="How much an answer of ksqlDB may take, and how long: http.answer.max.bytes, http.answer.deadline.ms, …; "
+        "repeatable.",
+    ),
+    _repeatable(
+        "--ksqldb-text",
+        envvar="KSQLDB_TEXT",
+        metavar="FILE",
+        help="What SHOW QUERIES EXTENDED, EXPLAIN and DESCRIBE … EXTENDED answered, as JSON or as text; repeatable.",
+    ),
+)
+"""Adds the options; the command gets `evidence: EvidenceOptions`."""
+
+
+def _topologies(path: str, application: str | None) -> tuple[GivenTopology, ...]:
+    from srfix.recovery.facts import GivenTopology
+    from srfix.recovery.topology import parse_topologies
+
+    found = parse_topologies(_content(path, "--topology"), origin=path)
+    return tuple(GivenTopology(topology=topology, origin=path, application=application) for topology in found)
+
+
+def _content(path: str, option: str) -> str:
+    try:
+        content = read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES)
+    except OSError as error:
+        raise UsageError(f"The file {path!r} of {option} cannot be read: {error.strerror}.") from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"The file {path!r} of {option} is not UTF-8 text; save it as UTF-8.") from None

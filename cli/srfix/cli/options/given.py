@@ -1,0 +1,64 @@
+"""What was given on the command line, for the commands that are printed: no secret is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+
+from srfix.cli.redaction import is_secret_property, is_secret_text
+from srfix.recovery.commands import KNOWN_OPTIONS, Given, GivenOption
+from srfix.serde.property_names import is_known, names_servers
+
+CONFIG_PATH: Final = "srfix.cli.config_path"
+"""Where the context keeps the path of `--config`, which click passes to no command."""
+
+_PROPERTIES: Final = frozenset({"-X", "-R", "--spark-conf"})
+_URLS: Final = frozenset({"--registry", "--ksqldb", "--bootstrap-servers"})
+_USERS: Final = frozenset({"--ksqldb-user"})
+
+
+def given_options() -> Given:
+    """The options of the command that runs which stand on its command line, without the secrets among them.
+
+    A reference (`env:NAME`, `file:PATH`) is no secret and is repeated as it is.
+    """
+    ctx = click.get_current_context()
+    known = frozenset[str]().union(*KNOWN_OPTIONS.values())
+    repeated: list[GivenOption] = []
+    withheld: list[GivenOption] = []
+    for param in ctx.command.params:
+        if not isinstance(param, click.Option) or param.name is None:
+            continue
+        name = next((opt for opt in param.opts if opt in known), None)
+        if name is None or ctx.get_parameter_source(param.name) is not ParameterSource.COMMANDLINE:
+            continue
+        if param.is_flag:
+            repeated.append(GivenOption(name=name))
+            continue
+        for value in _values(ctx, param):
+            if _is_secret(name, value):
+                key = value.partition("=")[0].strip()
+                shown = name in _PROPERTIES and is_known(key)
+                withheld.append(GivenOption(name=name, value=key if shown else None))
+            else:
+                repeated.append(GivenOption(name=name, value=value))
+    return Given(options=tuple(repeated), withheld=tuple(withheld))
+
+
+def _values(ctx: click.Context, param: click.Option) -> Iterator[str]:
+    value: Any = ctx.params.get(param.name or "")
+    if param.name == "config":
+        value = ctx.meta.get(CONFIG_PATH)
+    values = value if param.multiple else (value,)
+    yield from (f"{each:g}" if isinstance(each, float) else str(each) for each in values if each is not None)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    if name in _PROPERTIES:
+        return is_secret_property(value)
+    if name in _USERS:
+        return is_secret_text(value)
+    return name in _URLS and not names_servers(value)

@@ -1,0 +1,49 @@
+"""How options are put on a command: several at once, of which it gets one value."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, TypeAlias
+
+import click
+
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def option(*names: str, envvar: str, **attributes: Any) -> Decorator:
+    """An option that the environment may give too, as `SRFIX_…`."""
+    return click.option(*names, envvar=f"SRFIX_{envvar}", show_envvar=True, **attributes)
+
+
+def choice_of(kind: type[Enum]) -> click.Choice[str]:
+    """One of an enumeration's values."""
+    return click.Choice([known.value for known in kind])
+
+
+def handing_over(name: str, make: Callable[..., object], *options: Decorator, besides: str = "") -> Decorator:
+    """Adds options of which the command gets one argument.
+
+    :param make: what makes it of their values, which it gets by their names.
+    :param besides: an argument of some of the commands that it gets too, where there is one.
+    """
+
+    def alone() -> None: ...
+
+    for each in options:
+        each(alone)
+    own = [param.name for param in alone.__click_params__ if param.expose_value]  # type: ignore[attr-defined]
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def call(**values: Any) -> Any:
+            made = make(**{param: values.pop(param) for param in (*own, besides) if param in values})
+            return command(**{name: made}, **values)
+
+        decorated: Callable[..., Any] = call
+        for each in reversed(options):
+            decorated = each(decorated)
+        return decorated
+
+    return add

@@ -1,0 +1,294 @@
+"""The options that commands share: a flag wins over `SRFIX_…`, that over `--config`, that over the default.
+
+@click.command()
+@connection_options            # hands over `connection: Connection`
+@selection_options             # hands over `selection: Selection`
+@hurry_options                 # hands over `hurry: Hurry`
+@output_option                 # hands over `output: OutputFormat`
+def diagnose(connection, selection, output): …
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from srfix.cli.command_table import COMMANDS
+from srfix.cli.connection import Connection
+from srfix.cli.options.config_file import ConfigFile, read_config
+from srfix.cli.options.given import CONFIG_PATH
+from srfix.cli.options.groups import choice_of, handing_over, option
+from srfix.cli.options.lines import Lines
+from srfix.cli.options.properties import parse_property, read_properties
+from srfix.cli.output import OutputFormat
+from srfix.cli.redaction import Redactor
+from srfix.serde.errors import UsageError
+from srfix.serde.properties import is_registry_property, registry_settings, short_names, to_librdkafka
+from srfix.serde.subjects import Topic
+
+READERS = ("connect", "plain", "dual", "unknown")
+"""What reads the store, as `--reader` spells it."""
+
+_CONFIG = "srfix.cli.config"
+_LAYERS = (ParameterSource.DEFAULT_MAP, ParameterSource.ENVIRONMENT, ParameterSource.COMMANDLINE)
+"""Weakest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which stores are meant, and what is known about them."""
+
+    application: str | None
+    """The application.id; None for all."""
+    store: str | None
+    """The store; None for all."""
+    sources: Mapping[str, Topic]
+    """Per store the topic that it restores from, where the person said so."""
+    reader: str
+    """One of `READERS`."""
+    streams_version: str | None
+    """The Kafka Streams version, such as 2.6.3; None if not given."""
+    ignore: tuple[str, ...] = ()
+    """Patterns over subjects whose findings a person has acknowledged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hurry:
+    """Where a census stops though it is not done; what it leaves unread is never called healthy."""
+
+    deadline_s: float | None = None
+    """Seconds for each topic; None for no such limit."""
+    max_records: int | None = None
+    """Records of each topic; None for no such limit."""
+
+
+def _use_config(ctx: click.Context, _param: click.Parameter, path: str | None) -> None:
+    if path is None:
+        return
+    ctx.meta[CONFIG_PATH] = path
+    config = read_config(path, command=ctx.info_name or "", commands=COMMANDS.keys())
+    ctx.default_map = {**(ctx.default_map or {}), **config.options}
+    ctx.meta[_CONFIG] = config
+
+
+_config_option = option(
+    "--config",
+    envvar="CONFIG",
+    metavar="FILE",
+    is_eager=True,
+    expose_value=False,
+    callback=_use_config,
+    help="TOML file with values for these options.",
+)
+
+
+_CLUSTER = (
+    option("--bootstrap-servers", envvar="BOOTSTRAP_SERVERS", metavar="HOST:PORT[,…]", help="The Kafka cluster."),
+    option(
+        "-X",
+        "--kafka-property",
+        "kafka_properties",
+        envvar="KAFKA_PROPERTIES",
+        type=Lines("key=value"),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A Kafka client property by librdkafka's name; repeatable. A value may be env:NAME or file:PATH.",
+    ),
+    option("--kafka-config", envvar="KAFKA_CONFIG", metavar="FILE", help="A client.properties file for the cluster."),
+)
+_REGISTRY = (
+    option("--registry", envvar="REGISTRY", metavar="URL[,URL]", help="The schema registry."),
+    option(
+        "-R",
+        "--registry-property",
+        "registry_properties",
+        envvar="REGISTRY_PROPERTIES",
+        type=Lines("key=value"),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A registry client property by Confluent's name (basic.auth.user.info, ssl.ca.location, …); repeatable.",
+    ),
+)
+
+
+def _selection(*, source: Iterable[str], ignore: Iterable[str], **values: Any) -> Selection:
+    patterns = tuple(pattern for pattern in ignore if pattern.strip())
+    return Selection(sources=_sources(source), ignore=patterns, **values)
+
+
+selection_options = handing_over(
+    "selection",
+    _selection,
+    option("--application", envvar="APPLICATION", metavar="ID", help="The application.id; default: all."),
+    option("--store", envvar="STORE", metavar="NAME", help="The state store; default: all."),
+    option(
+        "--source",
+        envvar="SOURCES",
+        type=Lines("key=value"),
+        multiple=True,
+        metavar="[APPLICATION/]STORE=TOPIC",
+        help="The topic that a store restores from; repeatable. APPLICATION is needed where several have such a store.",
+    ),
+    option(
+        "--reader",
+        envvar="READER",
+        type=click.Choice(READERS),
+        default="unknown",
+        show_default=True,
+        help="What reads the store: Connect's converters and ksqlDB (connect), plain Avro "
+        "deserializers (plain), a dual-subject reader (dual).",
+    ),
+    option(
+        "--streams-version",
+        envvar="STREAMS_VERSION",
+        metavar="VERSION",
+        help="The application's Kafka Streams version, such as 2.6.3.",
+    ),
+    option(
+        "--ignore",
+        envvar="IGNORE",
+        type=Lines("pattern"),
+        multiple=True,
+        metavar="SUBJECT-PATTERN",
+        help="Leave out what concerns subjects that fit (shop-*-changelog-value): findings, what could not be "
+        "looked at, and repairs of them. It is counted and named in one line. Repeatable.",
+    ),
+)
+"""Adds the options that say which stores are meant; the command gets `selection: Selection`."""
+
+
+def _hurry(*, deadline: float | None, max_records: int | None) -> Hurry:
+    if deadline is not None and not math.isfinite(deadline):
+        raise UsageError(f"--deadline takes a number of seconds, not {deadline}; leave it out for no limit.")
+    return Hurry(deadline_s=deadline, max_records=max_records)
+
+
+hurry_options = handing_over(
+    "hurry",
+    _hurry,
+    option(
+        "--deadline",
+        envvar="DEADLINE",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="Stop reading a topic after this time; what was not read is said, and never called healthy.",
+    ),
+    option(
+        "--max-records",
+        envvar="MAX_RECORDS",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Stop reading a topic after this many records; what was not read is said likewise.",
+    ),
+)
+"""Adds the limits of a census; the command gets `hurry: Hurry`."""
+
+decode_values_option = option(
+    "--decode-values",
+    envvar="DECODE_VALUES",
+    is_flag=True,
+    help="Decode every row that a restore loads (SRF013), which takes a second read of each topic. Without it the newest row "
+    "of each schema id and partition is decoded.",
+)
+"""Adds `--decode-values`; the command gets `decode_values: bool`."""
+
+output_option = handing_over(
+    "output",
+    lambda output: OutputFormat(output),
+    option(
+        "--output",
+        envvar="OUTPUT",
+        type=choice_of(OutputFormat),
+        default=OutputFormat.TABLE.value,
+        show_default=True,
+        help="How the report is written.",
+    ),
+)
+"""Adds `--output`; the command gets `output: OutputFormat`."""
+
+expect_digest_option = click.option(
+    "--expect-digest",
+    metavar="sha256:…",
+    help="Refuse any plan but the one with this digest, as srfix plan printed it to who reviewed it.",
+)
+"""Adds `--expect-digest`; the command gets `expect_digest: str | None`."""
+
+yes_option = option("--yes", envvar="YES", is_flag=True, help="Do not ask.")
+"""Adds `--yes`; the command gets `yes: bool`."""
+
+
+_CONNECTION_PARAMETERS = ("bootstrap_servers", "kafka_properties", "kafka_config", "registry", "registry_properties")
+
+
+def _connection(**values: Any) -> Connection:
+    ctx = click.get_current_context()
+    config: ConfigFile = ctx.meta.get(_CONFIG) or ConfigFile()
+    kafka: dict[str, str] = {}
+    registry: dict[str, str] = {}
+    for layer in _LAYERS:
+        given = {name: _value(ctx, name, values[name], layer) for name in _CONNECTION_PARAMETERS}
+        if given["kafka_config"]:
+            for name, value in read_properties(given["kafka_config"]).items():
+                if is_registry_property(name):
+                    registry |= short_names({name: value})
+                else:
+                    kafka |= to_librdkafka({name: value})
+        if layer is ParameterSource.DEFAULT_MAP:
+            kafka |= to_librdkafka(config.kafka)
+            registry |= short_names(config.registry)
+        kafka |= to_librdkafka(_properties(given["kafka_properties"], option="-X"))
+        registry |= short_names(_properties(given["registry_properties"], option="-R"))
+        if given["bootstrap_servers"]:
+            kafka["bootstrap.servers"] = given["bootstrap_servers"]
+        if given["registry"]:
+            registry["url"] = given["registry"]
+    _note_secrets(ctx, kafka, registry)
+    return Connection(kafka=kafka, registry=registry_settings(registry))
+
+
+def _value(ctx: click.Context, name: str, winner: Any, layer: ParameterSource) -> Any:
+    """What one layer gave. click hands over the winner alone; properties are laid on each other."""
+    source = ctx.get_parameter_source(name)
+    if source is layer:
+        return winner
+    if layer is ParameterSource.ENVIRONMENT and source is ParameterSource.COMMANDLINE:
+        param = next(param for param in ctx.command.params if param.name == name)
+        if param.multiple:
+            return param.value_from_envvar(ctx)
+    return None
+
+
+def _properties(texts: Iterable[str] | None, *, option: str) -> dict[str, str]:
+    return dict(parse_property(text, option=option) for text in texts or () if text.strip())
+
+
+def _note_secrets(ctx: click.Context, *layers: Mapping[str, str]) -> None:
+    redactor = ctx.find_object(Redactor)
+    if redactor is not None:
+        for layer in layers:
+            for name, value in layer.items():
+                redactor.note_text(f"{name}={value}")
+
+
+def _sources(texts: Iterable[str]) -> dict[str, Topic]:
+    sources: dict[str, Topic] = {}
+    for text in texts:
+        store, _, topic = text.rpartition("=")  # a topic's name holds none; an application's may
+        if not store or not topic:
+            raise UsageError(f"--source takes STORE=TOPIC or APPLICATION/STORE=TOPIC, not {text!r}.")
+        if sources.get(store, topic) != topic:
+            raise UsageError(f"--source names two topics for the store {store!r}; a store restores from one.")
+        sources[store] = Topic(topic)
+    return sources
+
+
+connection_options = handing_over("connection", _connection, *_CLUSTER, *_REGISTRY, _config_option)
+"""Adds the options for cluster and registry; the command gets `connection: Connection`.
+
+Neither is required here: the factories of `Connection` say what is missing.
+"""

@@ -1,0 +1,307 @@
+"""The writes of a repair: what each expects to find, what it leaves, how it is undone.
+
+An action looks at its own subject alone. Two states of it, before (from the journal or the plan) and now, show whether the
+action has happened: so a repair that was killed at any instant can go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final, TypeAlias, assert_never
+
+from srfix.recovery.errors import PlanError
+from srfix.recovery.facts import SubjectState, VersionState, held_version, level_of, read_subject_state
+from srfix.recovery.registry import Registry
+from srfix.serde.registry import Json, Schema
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+_FILLED_IN: Final = "BACKWARD"
+"""The level that GET shows for a configuration that has other fields and none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SubjectAction:
+    """What every action says."""
+
+    step: int
+    """Its place in the plan, from 1."""
+    subject: Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetCompatibility(_SubjectAction):
+    """Relaxes the compatibility of one subject, so that the registration is not refused."""
+
+    kind: ClassVar[str] = "set-compatibility"
+    level: str
+    previous: Mapping[str, Json] | None
+    """The subject's own configuration before; None if it has none."""
+    inherited: Mapping[str, Json] = field(default_factory=dict)
+    """The fields but the level that are in force and not the subject's own, by their REST names. A configuration of the
+    subject's own would hide them: without `normalize` or default metadata the same text can get another id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Register(_SubjectAction):
+    """Registers a schema, which the registry knows already, under one more subject."""
+
+    kind: ClassVar[str] = "register"
+    schema_id: SchemaId
+    """The id that must come back; with `any_id` the one that records carry."""
+    schema: Schema
+    """The schema, as the registry answered it for the id."""
+    holders: tuple[Subject, ...]
+    """Other subjects that hold the schema: while one does, an undo does not lose the id."""
+    exact: bool = False
+    """True if the id is sent along, which takes the subject's mode IMPORT: there the registry gives out no other one,
+    inherits no metadata and checks no compatibility."""
+    any_id: bool = False
+    """True if any id of this content will do: the registry gives one that nobody can know before, and the failing reader
+    asks by content. What was registered is looked up as it asks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoftDelete(_SubjectAction):
+    """Soft-deletes the version just registered: the failing reader still finds it, compatibility no longer sees it."""
+
+    kind: ClassVar[str] = "soft-delete"
+    schema_id: SchemaId
+    """The id whose version is deleted."""
+    registered_by: int | None = None
+    """The step that registers it, if that accepts any id; None if the id is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreCompatibility(_SubjectAction):
+    """Puts the subject's own configuration back: by DELETE where there was none (40408), else the level."""
+
+    kind: ClassVar[str] = "restore-compatibility"
+    previous: Mapping[str, Json] | None
+    """The configuration to put back; None if there was none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetMode(_SubjectAction):
+    """Gives one subject a mode of its own, whatever is live under it (`force`): IMPORT, for registrations with an id.
+
+    Confluent hard-deletes a subject's soft-deleted versions when it takes IMPORT without force; no plan has this step
+    for a subject that has any.
+    """
+
+    kind: ClassVar[str] = "set-mode"
+    mode: str
+    previous: str | None
+    """The subject's own mode before; None if it has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreMode(_SubjectAction):
+    """Puts the subject's own mode back: by DELETE where there was none (40409), else the mode."""
+
+    kind: ClassVar[str] = "restore-mode"
+    previous: str | None
+    """The mode to put back; None if there was none."""
+
+
+Action: TypeAlias = SetCompatibility | SetMode | Register | SoftDelete | RestoreMode | RestoreCompatibility
+
+
+def perform(action: Action, registry: Registry, now: SubjectState) -> Json:
+    """Does it, and answers what the registry said.
+
+    :param now: the subject's state right before.
+    :raises RegistryError: if the registry refuses or does not answer.
+    """
+    match action:
+        case SetCompatibility():
+            registry.set_config(action.subject, relaxed_fields(action))
+            return {"compatibility": action.level}
+        case SetMode():
+            registry.set_mode(action.subject, action.mode, force=True)
+            return {"mode": action.mode}
+        case RestoreMode():
+            restore_mode(registry, action.subject, action.previous)
+            return {"mode": action.previous}
+        case Register(exact=True):
+            return {"id": int(registry.register_with_id(action.subject, action.schema, action.schema_id).schema_id)}
+        case Register(any_id=True):
+            return {"id": int(_register_any_id(action, registry, now))}
+        case Register():
+            return {"id": int(registry.register(action.subject, action.schema))}
+        case SoftDelete():
+            version = now.version_of(action.schema_id)
+            if version is None:
+                raise PlanError(
+                    f"Step {action.step}: subject {action.subject} holds no version with schema id {action.schema_id} "
+                    "any more; somebody deleted it. Plan again."
+                )
+            registry.delete_version(action.subject, version.version)
+            return {"version": version.version}
+        case RestoreCompatibility():
+            restore_config(registry, action.subject, action.previous)
+            return {"compatibility": level_of(action.previous)}
+        case _:
+            assert_never(action)
+
+
+def _register_any_id(action: Register, registry: Registry, now: SubjectState) -> SchemaId:
+    """Registers, and takes it back where a look-up by the text, as the failing reader makes it, does not find it."""
+    given = registry.register(action.subject, action.schema)
+    if held_version(registry, action.subject, action.schema) is not None:
+        return given
+    ours = [
+        version for version in added_versions(now, read_subject_state(registry, action.subject)) if not version.deleted
+    ]
+    for version in ours:
+        if version.schema_id == given:
+            registry.delete_version(action.subject, version.version)
+            registry.delete_version(action.subject, version.version, permanent=True)
+    raise PlanError(
+        f"Step {action.step}: {action.subject} took the schema of id {action.schema_id} as id {given}, and a look-up by its "
+        "text does not find it there, so that the failing reader would not either. That version was taken back. Does the "
+        "registry write texts anew (normalize)?"
+    )
+
+
+def as_it_came(action: Action, before: SubjectState, now: SubjectState, registry: Registry) -> Action:
+    """The action, with the id that the registry gave if it is a registration that takes any.
+
+    Our version is looked up by content, as the failing reader does: others may have registered theirs meanwhile.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    if not (isinstance(action, Register) and action.any_id):
+        return action
+    answer = held_version(registry, action.subject, action.schema)
+    added = {(version.version, version.schema_id) for version in added_versions(before, now)}
+    if answer is None or (answer.version, answer.schema_id) not in added:
+        return action
+    return replace(action, schema_id=answer.schema_id, any_id=False)
+
+
+def with_given_ids(action: Action, given: Mapping[int, SchemaId]) -> Action:
+    """An action with the id that a registration has brought, where the plan could not name it.
+
+    :param given: per step of a registration the id that came back.
+    """
+    match action:
+        case Register(any_id=True) if action.step in given:
+            return replace(action, schema_id=given[action.step], any_id=False)
+        case SoftDelete(registered_by=int(step)) if step in given:
+            return replace(action, schema_id=given[step])
+        case _:
+            return action
+
+
+def restore_mode(registry: Registry, subject: Subject, previous: str | None) -> None:
+    """Puts a mode back: DELETE where there was none, else the mode.
+
+    :raises RegistryError: if the registry refuses or does not answer.
+    """
+    if previous is None:
+        registry.delete_mode(subject)
+    else:
+        registry.set_mode(subject, previous)
+
+
+def restore_config(registry: Registry, subject: Subject, previous: Mapping[str, Json] | None) -> None:
+    """Puts a configuration back: DELETE where there was none, else PUT with all that there was.
+
+    :raises RegistryError: if the registry refuses or does not answer.
+    """
+    if previous is None:
+        registry.delete_config(subject)
+    else:
+        registry.set_config(subject, restored_fields(previous))
+
+
+def restored_fields(previous: Mapping[str, Json] | None) -> dict[str, Json]:
+    """What PUT /config needs to put a configuration back: null for a level that was not the subject's own.
+
+    Beside other fields a level of BACKWARD is taken for one that GET fills in (seen on Confluent 7.9.9): either is the same
+    now, and one that is pinned would keep a later change of the server's from the subject.
+    """
+    level = level_of(previous)
+    is_filled_in = level == _FILLED_IN and previous is not None and len(previous) > 1
+    return _fields(previous, None if is_filled_in else level)
+
+
+def relaxed_fields(action: SetCompatibility) -> dict[str, Json]:
+    """What PUT /config needs to set the level and keep the rest: Confluent merges, AxonOps drops what is not named."""
+    return _fields({**action.inherited, **(action.previous or {})}, action.level)
+
+
+def _fields(config: Mapping[str, Json] | None, level: Json) -> dict[str, Json]:
+    others = {name: value for name, value in (config or {}).items() if name != "compatibilityLevel"}
+    return {**others, "compatibility": level}
+
+
+def has_happened(action: Action, before: SubjectState, now: SubjectState) -> bool:
+    """True if `now` is what the action leaves when it finds `before`."""
+    match action:
+        case SetCompatibility():
+            return (before.versions, _relaxed(action, before), before.mode) == (now.versions, now.config, now.mode)
+        case SetMode():
+            return (before.versions, before.config, action.mode) == (now.versions, now.config, now.mode)
+        case RestoreMode():
+            return (before.versions, before.config, action.previous) == (now.versions, now.config, now.mode)
+        case Register():
+            added = _new_version(before, now)
+            is_ours = added is not None and added.schema_id == action.schema_id and not added.deleted
+            return is_ours and not action.any_id  # else the id that came is to be named first (`as_it_came`)
+        case SoftDelete():
+            version = before.version_of(action.schema_id)
+            if version is None:
+                return False
+            expected = tuple(
+                VersionState(version=v.version, schema_id=v.schema_id, deleted=v.deleted or v == version)
+                for v in before.versions
+            )
+            return (expected, before.config, before.mode) == (now.versions, now.config, now.mode)
+        case RestoreCompatibility():
+            return (before.versions, action.previous, before.mode) == (now.versions, now.config, now.mode)
+        case _:
+            assert_never(action)
+
+
+def has_happened_in_part(action: Action, before: SubjectState, now: SubjectState) -> bool:
+    """True if the part of the subject that the action writes is as it leaves it, whatever others did to the rest."""
+    match action:
+        case SetCompatibility():
+            return now.config == _relaxed(action, before)
+        case SetMode():
+            return now.mode == action.mode
+        case RestoreMode():
+            return now.mode == action.previous
+        case Register():
+            return not action.any_id and any(
+                version.schema_id == action.schema_id for version in added_versions(before, now)
+            )
+        case SoftDelete():
+            version = now.version_of(action.schema_id)
+            return version is not None and version.deleted
+        case RestoreCompatibility():
+            return now.config == action.previous
+        case _:
+            assert_never(action)
+
+
+def added_versions(before: SubjectState, now: SubjectState) -> tuple[VersionState, ...]:
+    """The versions, ascending, that `now` has and `before` has not; one soft-deleted meanwhile is no new one."""
+    known = {(version.version, version.schema_id) for version in before.versions}
+    return tuple(version for version in now.versions if (version.version, version.schema_id) not in known)
+
+
+def _new_version(before: SubjectState, now: SubjectState) -> VersionState | None:
+    """The one version by which `now` is more than `before`; None if they differ in any other way, or not at all."""
+    added = [version for version in now.versions if version not in before.versions]
+    if len(added) != 1 or len(now.versions) != len(before.versions) + 1:
+        return None
+    return added[0] if (before.config, before.mode) == (now.config, now.mode) else None
+
+
+def _relaxed(action: SetCompatibility, before: SubjectState) -> dict[str, Json]:
+    """The subject's own configuration while the level is relaxed, as GET answers it."""
+    return {**action.inherited, **(before.config or {}), "compatibilityLevel": action.level}

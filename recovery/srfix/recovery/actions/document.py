@@ -1,0 +1,197 @@
+"""The actions of a plan in words and as JSON (`srfix.plan/1`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from srfix.recovery.actions.actions import (
+    Action,
+    Register,
+    RestoreCompatibility,
+    RestoreMode,
+    SetCompatibility,
+    SetMode,
+    SoftDelete,
+)
+from srfix.recovery.errors import PlanError
+from srfix.recovery.facts import level_of
+from srfix.serde.errors import ImpossibleSchemaIdError
+from srfix.serde.registry import Json, Schema, SchemaReference
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId, given_schema_id
+
+
+def describe(action: Action) -> str:
+    """The action in words, without its subject: that stands above them."""
+    match action:
+        case SetCompatibility():
+            return f"set the compatibility to {action.level}{_keeping(action.inherited)}"
+        case SetMode():
+            return f"set the mode to {action.mode}"
+        case RestoreMode(previous=None):
+            return "delete the mode again: the subject had none of its own"
+        case RestoreMode():
+            return f"set the mode back to {action.previous}"
+        case Register(exact=True):
+            return f"register schema id {action.schema_id} with exactly this id"
+        case Register(any_id=True):
+            return f"register the schema of id {action.schema_id}, under whichever id the registry gives it"
+        case Register():
+            return f"register schema id {action.schema_id}"
+        case SoftDelete(registered_by=int()):
+            return "soft-delete that version (the failing reader, which asks by content, still finds it)"
+        case SoftDelete():
+            return f"soft-delete that version (the failing reader still finds id {action.schema_id})"
+        case RestoreCompatibility(previous=None):
+            return "delete the compatibility again: the subject had none of its own"
+        case RestoreCompatibility():
+            return f"set the compatibility back to {level_of(action.previous)}"
+        case _:
+            assert_never(action)
+
+
+def _keeping(inherited: Mapping[str, Json]) -> str:
+    """The inherited fields that are set along: a configuration of the subject's own hides them."""
+    return f", keeping {' and '.join(sorted(inherited))} as in force now" if inherited else ""
+
+
+def _undo(action: Action) -> str:
+    match action:
+        case SetCompatibility(previous=None):
+            return "delete the configuration: the subject had none of its own"
+        case SetCompatibility():
+            return f"set the compatibility to {level_of(action.previous)}"
+        case Register():
+            return "soft, then hard delete of that version, unless it is the last holder of the id"
+        case SetMode(previous=None):
+            return "delete the mode: the subject had none of its own"
+        case SetMode():
+            return f"set the mode to {action.previous}"
+        case SoftDelete() | RestoreCompatibility():
+            return "nothing of its own: the undo of the registration and of set-compatibility covers it"
+        case RestoreMode():
+            return "nothing of its own: the undo of set-mode covers it"
+        case _:
+            assert_never(action)
+
+
+def action_document(action: Action) -> dict[str, Json]:
+    """The action as it stands in a plan: what it does, expects to find and to leave, and its undo."""
+    document: dict[str, Json] = {"step": action.step, "kind": action.kind, "subject": action.subject}
+    match action:
+        case SetCompatibility():
+            document |= {
+                "level": action.level,
+                "expects": {"config": _optional(action.previous)},
+                "leaves": {"compatibility": action.level},
+            }
+            if action.inherited:
+                document["inherited"] = dict(action.inherited)
+        case Register():
+            document |= {
+                "schema_id": int(action.schema_id),
+                "schema_type": action.schema.schema_type,
+                "schema_text": action.schema.text,
+                "references": [
+                    {"name": r.name, "subject": r.subject, "version": r.version} for r in action.schema.references
+                ],
+                "holders": list(action.holders),
+                "exact": action.exact,
+                "expects": {"registered": False},
+                "leaves": {"registered": True, "id": None if action.any_id else int(action.schema_id)},
+            }
+            if action.any_id:
+                document["any_id"] = True
+        case SetMode():
+            document |= {"mode": action.mode, "expects": {"mode": action.previous}, "leaves": {"mode": action.mode}}
+        case RestoreMode():
+            document |= {
+                "previous": action.previous,
+                "expects": {"mode": "IMPORT"},
+                "leaves": {"mode": action.previous},
+            }
+        case SoftDelete():
+            document |= {"schema_id": int(action.schema_id), "expects": {"deleted": False}, "leaves": {"deleted": True}}
+            if action.registered_by is not None:
+                document["registered_by"] = action.registered_by
+        case RestoreCompatibility():
+            document |= {
+                "previous": _optional(action.previous),
+                "expects": {"compatibility": "NONE"},
+                "leaves": {"config": _optional(action.previous)},
+            }
+        case _:
+            assert_never(action)
+    return document | {"words": describe(action), "undo": _undo(action)}
+
+
+def action_from(document: Json) -> Action:
+    """Reads what `action_document` wrote.
+
+    :raises PlanError: if it is something else.
+    """
+    match document:
+        case {"step": int(step), "kind": str(kind), "subject": str(subject)} if isinstance(document, dict):
+            found = _action(kind, document, step, Subject(subject))
+            if found is not None:
+                return found
+    raise PlanError(f"This version of srfix does not know the action {document!r}.")
+
+
+def _action(kind: str, document: Mapping[str, Json], step: int, subject: Subject) -> Action | None:
+    match kind, document:
+        case "set-compatibility", {"level": str(level), "expects": {"config": previous}}:
+            inherited = _config(document.get("inherited")) or {}
+            return SetCompatibility(
+                step=step, subject=subject, level=level, previous=_config(previous), inherited=inherited
+            )
+        case "register", {
+            "schema_id": int(schema_id),
+            "schema_type": str(schema_type),
+            "schema_text": str(text),
+            "references": list(references),
+            "holders": list(holders),
+        }:
+            return Register(
+                step=step,
+                subject=subject,
+                schema_id=_schema_id(schema_id),
+                schema=Schema(text=text, schema_type=schema_type, references=tuple(map(_reference, references))),
+                holders=tuple(Subject(str(holder)) for holder in holders),
+                exact=document.get("exact") is True,
+                any_id=document.get("any_id") is True,
+            )
+        case "soft-delete", {"schema_id": int(schema_id)}:
+            by = document.get("registered_by")
+            by = by if isinstance(by, int) else None
+            return SoftDelete(step=step, subject=subject, schema_id=_schema_id(schema_id), registered_by=by)
+        case "restore-compatibility", {"previous": previous}:
+            return RestoreCompatibility(step=step, subject=subject, previous=_config(previous))
+        case "set-mode", {"mode": str(mode), "expects": {"mode": (None | str()) as previous_mode}}:
+            return SetMode(step=step, subject=subject, mode=mode, previous=previous_mode)
+        case "restore-mode", {"previous": (None | str()) as previous_mode}:
+            return RestoreMode(step=step, subject=subject, previous=previous_mode)
+    return None
+
+
+def _schema_id(given: int) -> SchemaId:
+    try:
+        return given_schema_id(given)
+    except ImpossibleSchemaIdError as error:
+        raise PlanError(f"An action names what is no schema's id: {error.message} Plan again.") from error
+
+
+def _reference(document: Json) -> SchemaReference:
+    match document:
+        case {"name": str(name), "subject": str(subject), "version": int(version)}:
+            return SchemaReference(name=name, subject=subject, version=version)
+    raise PlanError(f"{document!r} is not a schema reference.")
+
+
+def _config(document: Json) -> dict[str, Json] | None:
+    return document if isinstance(document, dict) else None
+
+
+def _optional(config: Mapping[str, Json] | None) -> Json:
+    return None if config is None else dict(config)

@@ -1,0 +1,14 @@
+"""What to tell a person: circumstances, hints, and the playbook."""
+
+from srfix.recovery.advice.hints import Hint, circumstances_of, gather_hints, observations, with_hints
+from srfix.recovery.advice.playbook import (
+    Verified,
+    after_repair,
+    afterwards,
+    before_repair,
+    playbook,
+    prevention,
+    restart,
+    upon_verification,
+)
+from srfix.recovery.advice.streams_generation import from_commit_metadata

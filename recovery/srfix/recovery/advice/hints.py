@@ -1,0 +1,215 @@
+"""Hints at what reads the store, which Streams runs, and whether it runs; used where the person did not say.
+
+A person's `--reader` and `--streams-version` win over every hint.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from srfix.recovery.advice.streams_generation import (
+    GenerationHint,
+    decisive_version,
+    from_commit_metadata,
+    from_traces,
+    version_range,
+)
+from srfix.recovery.facts import CheckContext, Circumstances, KnownStore, Reader, Survey, SuspectStore
+from srfix.recovery.findings import Observation, Weight
+from srfix.recovery.internal_topics import ksqldb_query
+from srfix.recovery.ksqldb import is_at_least
+from srfix.serde.errors import ClusterError
+from srfix.serde.subjects import Role, Subject, Topic
+
+_MARK: Final = re.compile(
+    r'"(connect\.(?:name|version|parameters|default|internal\.type)|avro\.java\.string)"\s*:|\b(KsqlDataSourceSchema)'
+)
+_OF_CONNECT: Final = frozenset(
+    ("connect.name", "connect.version", "connect.parameters", "connect.default", "connect.internal.type")
+) | {"KsqlDataSourceSchema"}
+"""What Connect's converter and ksqlDB write into their schemas; the other mark, avro.java.string, is of generated classes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderHint:
+    """What reads the store."""
+
+    reader: Reader
+    weight: Weight
+    """Weak ones are shown, and change nothing."""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivenessHint:
+    """Whether the application runs at this moment."""
+
+    state: str
+    detail: str
+
+
+Hint: TypeAlias = ReaderHint | GenerationHint | LivenessHint
+
+
+def gather_hints(store: SuspectStore, survey: Survey, topic: Topic | None = None) -> tuple[Hint, ...]:
+    """All hints on a store and its application. What cannot be asked gives none.
+
+    :param topic: the topic that it restores from, whose own schemas show what the phantom's say of the reader; None while
+        it is not known, which leaves such hints weak.
+    """
+    return (*_reader_hints(store, survey, topic), *_generation_hints(store, survey), *_liveness_hints(store, survey))
+
+
+def with_hints(context: CheckContext, hints: Iterable[Hint]) -> CheckContext:
+    """The context in which the store is judged: what the person said, else what the hints say without doubt.
+
+    ksqlDB's version is stronger than the look of a schema: a patched engine writes the same schemas.
+    """
+    known = tuple(hints)
+    if context.reader is Reader.UNKNOWN:
+        for weight in (Weight.CONCLUSIVE, Weight.STRONG):
+            readers = {hint.reader for hint in known if isinstance(hint, ReaderHint) and hint.weight is weight}
+            if len(readers) == 1:
+                context = replace(context, reader=readers.pop())
+                break
+            if readers:
+                break
+    if context.streams_version is None:
+        version = decisive_version(hint for hint in known if isinstance(hint, GenerationHint))
+        context = replace(context, streams_version=version)
+    return context
+
+
+def circumstances_of(
+    application: str, stores: Iterable[KnownStore], said: CheckContext, hints: Iterable[Hint], survey: Survey
+) -> Circumstances:
+    """What is known of an application.
+
+    :param hints: those on each of its stores.
+    """
+    known = tuple(hints)
+    oldest = newest = said.streams_version
+    if said.streams_version is None:
+        oldest, newest = version_range(hint for hint in known if isinstance(hint, GenerationHint))
+    named = ksqldb_query(application)
+    queries = tuple(survey.supplied.queries(application))
+    return Circumstances(
+        application=application,
+        stores=tuple(sorted(stores, key=lambda store: store.name)),
+        reader=with_hints(said, known).reader,
+        oldest=oldest,
+        newest=newest,
+        query=next((query.query_id for _answers, query in queries), None if named is None else named.query_id),
+        query_state=next((query.state for _answers, query in queries if query.state is not None), None),
+        ksqldb_version=next(
+            (answers.server.version for answers, _query in queries if answers.server is not None), None
+        ),
+    ).with_group(survey.group_state(application))
+
+
+def observations(hints: Iterable[Hint]) -> tuple[Observation, ...]:
+    """The hints in words, for a finding."""
+    return tuple(map(_observation, hints))
+
+
+def _observation(hint: Hint) -> Observation:
+    match hint:
+        case ReaderHint():
+            return Observation(kind="reader", says=hint.reader.value, weight=hint.weight, detail=hint.detail)
+        case GenerationHint():
+            return Observation(kind="streams-version", says=str(hint), weight=hint.weight, detail=hint.detail)
+        case LivenessHint():
+            return Observation(kind="group-state", says=hint.state, weight=Weight.STRONG, detail=hint.detail)
+
+
+def _reader_hints(store: SuspectStore, survey: Survey, topic: Topic | None) -> Iterator[ReaderHint]:
+    for answers, query in survey.supplied.queries(store.application):
+        found = None if answers.server is None else _of_ksqldb(answers.server.version)
+        if found is not None:
+            reader, why = found
+            detail = f"query {query.query_id} runs on ksqlDB {answers.server.version if answers.server else ''}: {why}"
+            yield ReaderHint(reader=reader, weight=Weight.CONCLUSIVE, detail=detail)
+    for role in (Role.VALUE, Role.KEY):
+        subject = store.subject(role)
+        latest = survey.latest(subject) if subject in survey.subjects() else None
+        if latest is None:
+            continue
+        where = f"the schema under {subject}, version {latest.version},"
+        marks = _marks(latest.schema.text)
+        is_compared = False
+        if marks:
+            source = None if topic is None else store.source_subject(topic, role)
+            marks, is_compared = _beyond_source(marks, source, survey)
+        if marks & _OF_CONNECT:
+            detail = f"{where} has the marks of Connect's converter, which looks versions up under the subject"
+            if not is_compared:
+                detail += "; its source may have brought them along, which cannot be compared"
+            weight = Weight.STRONG if is_compared else Weight.WEAK
+            yield ReaderHint(reader=Reader.CONNECT, weight=weight, detail=detail)
+        elif marks:
+            detail = f"{where} has avro.java.string, as generated classes have; those are usually read by id alone"
+            yield ReaderHint(reader=Reader.PLAIN, weight=Weight.WEAK, detail=detail)
+
+
+def _marks(text: str) -> frozenset[str]:
+    """The marks in a schema of what wrote it."""
+    return frozenset(match[1] or match[2] for match in _MARK.finditer(text))
+
+
+def _beyond_source(marks: frozenset[str], source: Subject | None, survey: Survey) -> tuple[frozenset[str], bool]:
+    """The marks that no version of the source's subject has, and whether there was one to compare with.
+
+    A generic serde writes the source's schema back with all its properties: Debezium's sources have `connect.name`
+    themselves, and their copy says nothing of what reads it.
+    """
+    if source is None or not survey.has_subject(source):
+        return marks, False
+    registry = survey.registry
+    for number in sorted(registry.versions(source, deleted=True), reverse=True):
+        marks -= _marks(registry.version(source, number, deleted=True).schema.text)
+        if not marks:
+            break
+    return marks, True
+
+
+def _of_ksqldb(version: str) -> tuple[Reader, str] | None:
+    """What an engine of that version reads with, and why. None if it is no version."""
+    can_fall_back = is_at_least(version, ksqldb=(0, 10, 2), platform=(6, 0, 0))
+    if can_fall_back is None:
+        return None
+    if is_at_least(version, ksqldb=(0, 11, 0), platform=(6, 1, 0)):
+        return Reader.DUAL, "it asks the source's subject where the changelog's does not have the id (ksql pull 5823)"
+    if can_fall_back:
+        return (
+            Reader.CONNECT,
+            "it falls back to a second topic, but on Streams 2.6 a store is read under the changelog's name both times",
+        )
+    return Reader.CONNECT, "it looks versions up under the changelog's subject"
+
+
+def _generation_hints(store: SuspectStore, survey: Survey) -> Iterator[GenerationHint]:
+    for state in survey.supplied.state:
+        if state.application == store.application:
+            yield from from_traces(state.traces, path=state.path)
+    try:
+        metadata = survey.commit_metadata(store.application)
+    except ClusterError:  # said where the offsets themselves are asked for
+        return
+    hint = from_commit_metadata(metadata.values())
+    if hint is not None:
+        yield hint
+
+
+def _liveness_hints(store: SuspectStore, survey: Survey) -> Iterator[LivenessHint]:
+    found = survey.group_state(store.application)
+    if found.members is None or found.state is None:
+        return
+    detail = (
+        f"its group has {found.members} member(s): it runs, or tries to"
+        if found.members
+        else "its group has no members: it is stopped, or its threads have died"
+    )
+    yield LivenessHint(state=found.state, detail=detail)

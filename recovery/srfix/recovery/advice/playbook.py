@@ -1,0 +1,267 @@
+"""What to do around a repair, for the application at hand: before it, after it, and so that it does not come again.
+
+Every sentence holds for what is known of the application; what is not known is said, with both ways it can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from typing import Final
+
+from srfix.recovery.commands import Given
+from srfix.recovery.facts import WITH_FIX, Circumstances, StreamsVersion
+from srfix.recovery.ksqldb import is_at_least
+
+_REPLACES_THREADS: Final = StreamsVersion(2, 8)
+_PLANNED: Final = "when the repair was planned"
+
+
+class Verified(Enum):
+    """What a verification says of an application."""
+
+    HOLDS = "holds"
+    """All is confirmed."""
+    NOT_SEEN = "not seen"
+    """Nothing is wrong, but not all was looked at."""
+    KEYS_MISS = "keys miss"
+    """The rows can be read, but look-ups by key miss them (SRF005)."""
+    PROBLEMS = "problems"
+    """Something is not repaired."""
+
+
+def playbook(applications: Sequence[Circumstances]) -> Iterator[str]:
+    """What to do around the repair of these applications, in order."""
+    if not applications:
+        return
+    for known in applications:
+        yield from _named(known, before_repair(known), applications)
+    yield "Repair: carry the plan out with srfix apply, then check it with srfix verify."
+    yield from afterwards(applications)
+
+
+def afterwards(applications: Sequence[Circumstances]) -> Iterator[str]:
+    """What is left of the playbook once the repair is done."""
+    for known in applications:
+        yield from _named(known, (*after_repair(known, when=_PLANNED), *prevention(known)), applications)
+
+
+def _named(known: Circumstances, lines: Iterable[str], among: Sequence[Circumstances]) -> Iterator[str]:
+    yield from (f"{known.application}: {line}" if len(among) > 1 else line for line in lines)
+
+
+def upon_verification(known: Circumstances, outcome: Verified, *, given: Given | None = None) -> Iterator[str]:
+    """What to do for one application after its repair was verified; its group was asked for just now."""
+    given = given or Given()
+    match outcome:
+        case Verified.HOLDS:
+            yield from after_repair(known, when="now")
+            yield from prevention(known)
+        case Verified.NOT_SEEN:
+            yield (
+                "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not looked at, "
+                "or leave out --deadline and --max-records, and run srfix verify again before you restart what is down. Rows "
+                "of a type for which srfix has no serde can be read by a reader of yours alone."
+            )
+        case Verified.KEYS_MISS:
+            yield (
+                f"What is down in {known.application} can read its rows again, but its look-ups by key miss them without an "
+                "error, and every update makes a second row beside the restored one: decide what to do about the keys before "
+                "it writes again (`srfix explain SRF005`)."
+            )
+            yield from prevention(known)
+        case Verified.PROBLEMS:
+            yield from before_repair(known)
+            yield (
+                "Do not restart what is down yet: its threads would die again at the same rows. If the plan was not carried "
+                "out, or stopped on its way: run srfix apply with it. If it was carried out, what is missing came later or "
+                f"was taken away since: {given.quoted('plan', '--application', known.application, '-o', 'new-plan.json')}, "
+                f"{given.quoted('apply', 'new-plan.json')}, {given.quoted('verify', 'new-plan.json')}. What the plan left "
+                "out, and rows that no registration mends, need what is said there first."
+            )
+
+
+def before_repair(known: Circumstances) -> Iterator[str]:
+    """What not to do."""
+    name = known.application
+    yield (
+        f"Before: stop clean-up jobs and deployments of {name}, and keep a copy of its state directory. {_wiping(known)}"
+    )
+    if known.query is not None:
+        yield (
+            f"Before: no TERMINATE of query {known.query} and no DROP: ksqlDB then deletes state, subjects and the group, and "
+            "the query that is created anew has a new phantom subject."
+        )
+    elif not known.needs_no_version and known.is_before(WITH_FIX) is not False:
+        yield (
+            f"Before: do not upgrade {name} to Kafka Streams 2.7 or later with its state kept: that asks the source's subject "
+            "for ids which only the phantom subject knows (SRF004)."
+        )
+
+
+def _wiping(known: Circumstances) -> str:
+    match known.is_before(WITH_FIX):
+        case True:
+            return f"Do not wipe the state: on Kafka Streams {known.streams} that is what causes the incident."
+        case False:
+            return (
+                f"Wiping the state is not needed for this repair; on Kafka Streams {known.streams} it does not cause "
+                "the incident."
+            )
+        case None:
+            seen = f" (seen: {known.streams})" if known.streams is not None else ""
+            return (
+                "Do not wipe the state: on Kafka Streams 2.6.3 and earlier that is what causes the incident, and which "
+                f"version runs is not known{seen}."
+            )
+
+
+def after_repair(known: Circumstances, *, when: str) -> Iterator[str]:
+    """Restart or not, and what the standbys do.
+
+    :param when: when the group was asked for: `now`, or `when the repair was planned`.
+    """
+    yield f"After: {restart(known, when)}"
+    yield from _standbys(known)
+
+
+def restart(known: Circumstances, when: str) -> str:
+    """What to restart, if anything, in a clause; `when` as in `after_repair`."""
+    if known.query is not None:
+        return _restart_query(known, when)
+    name = known.application
+    if known.members is None:
+        return (
+            f"whether {name} runs is not known{_why_unknown(known)}. An instance that is up reads at once, without a restart. "
+            f"Restart those whose stream thread died: {_replacement(known)}."
+        )
+    if known.members == 0:
+        return (
+            f"the group of {name} has no members {when} ({known.state}): it is stopped, or all its threads have died. Start "
+            f"it, and restart the processes that still run without a thread: {_replacement(known)}."
+        )
+    return (
+        f"the group of {name} has {_members(known.members)} {when} ({known.state}): what is up reads at once, without a "
+        f"restart. If that is fewer than the threads you run, restart the instances whose thread died: {_replacement(known)}."
+    )
+
+
+def _replacement(known: Circumstances) -> str:
+    match known.is_before(_REPLACES_THREADS):
+        case True:
+            return f"Kafka Streams {known.streams} does not replace a thread that died"
+        case False:
+            return (
+                f"Kafka Streams {known.streams} replaces a thread that died only where the application's uncaught exception "
+                "handler says so (REPLACE_THREAD)"
+            )
+        case None:
+            seen = f", seen: {known.streams}" if known.streams is not None else ""
+            return (
+                "threads are replaced only from Kafka Streams 2.8 on, where the uncaught exception handler says so (which "
+                f"version runs is not known{seen})"
+            )
+
+
+def _restart_query(known: Circumstances, when: str) -> str:
+    query = f"query {known.query}" + (f" ({known.query_state})" if known.query_state is not None else "")
+    if known.members:
+        alive = f"the group of {query} has {_members(known.members)} {when} ({known.state}): what is up reads at once. "
+    elif known.members == 0:
+        alive = f"the group of {query} has no members {when} ({known.state}). "
+    else:
+        alive = f"whether {query} runs is not known{_why_unknown(known)}. If it does, it reads at once. "
+    version = known.ksqldb_version
+    retries = None if version is None else is_at_least(version, ksqldb=(0, 13, 0), platform=(6, 1, 0))
+    if retries is None:
+        return (
+            f"{alive}If it has failed: ksqlDB 0.13 (Confluent Platform 6.1) and later retry it without anybody's help, after "
+            "15 s to 15 min; earlier ones never do, so restart the ksqlDB server. Which version runs is not known; --ksqldb "
+            "URL tells."
+        )
+    if retries:
+        return (
+            f"{alive}If it has failed: ksqlDB {known.ksqldb_version} retries it without anybody's help, after 15 s to "
+            "15 min. No restart."
+        )
+    return (
+        f"{alive}If it has failed: ksqlDB {known.ksqldb_version} never retries a query, so restart the ksqlDB server."
+    )
+
+
+def _why_unknown(known: Circumstances) -> str:
+    return f": {known.problem}" if known.problem else ""
+
+
+def _members(count: int) -> str:
+    return "1 member" if count == 1 else f"{count} members"
+
+
+def _standbys(known: Circumstances) -> Iterator[str]:
+    restored = [store for store in known.stores if not store.is_global]
+    for store in known.stores:
+        if store.is_global:
+            yield (
+                f"After: the global store {store.name} is whole on every instance and has no standbys; each instance reads "
+                "its own copy as soon as the ids are there."
+            )
+    if restored or not known.stores:
+        yield (
+            f"After: standbys, if it has any (num.standby.replicas), hold the bytes of {_topics(known)} as they are: the "
+            "repair covers them, nothing is to be rebuilt, and a fail-over to one reads."
+        )
+
+
+def prevention(known: Circumstances, against_upgrade: str | None = None) -> Iterator[str]:
+    """How to prevent the next one.
+
+    :param against_upgrade: why an upgrade would fail as things stand, in a clause; None if nothing tells.
+    """
+    again = f"run srfix diagnose after every new schema of {_topics(known)}"
+    if known.query is not None:
+        yield f"To prevent the next one: {_with_another_ksqldb(known, again)}"
+        return
+    if known.needs_no_version:
+        yield f"Later: {known.why_nothing_fails}; run srfix diagnose again before another one takes its place."
+        return
+    if known.is_before(WITH_FIX) is False:
+        yield (
+            f"Later: Kafka Streams {known.streams} asks the source's own subject. What can still fail there are rows whose "
+            "ids only the phantom subject knows (`srfix explain SRF004`) and ids that the source's subject lacks (SRF017)."
+        )
+        return
+    ways = [f"{again}, for as long as the store reuses it"]
+    if any(not store.is_global for store in known.stores) or not known.stores:
+        ways.append(
+            "turn the reuse off (topology.optimization) and give the store a changelog of its own, seeded first, or the table "
+            "starts empty"
+        )
+    if against_upgrade is not None:
+        ways.append(f"upgrade to Kafka Streams 2.7 or later, {against_upgrade}")
+    else:
+        ways.append(
+            "upgrade to Kafka Streams 2.7 or later, having looked at what it meets under the source's own subject: ids that "
+            "only the phantom subject knows (`srfix explain SRF004`), the internal schema (SRF016), ids that are not there "
+            "(SRF017)"
+        )
+    yield f"To prevent the next one: {'; or '.join(ways)}."
+
+
+def _with_another_ksqldb(known: Circumstances, again: str) -> str:
+    version = known.ksqldb_version
+    falls_back = None if version is None else is_at_least(version, ksqldb=(0, 11, 0), platform=(6, 1, 0))
+    if falls_back:
+        return (
+            f"ksqlDB {version} itself asks the source's subject where the phantom one lacks the id of a value. It does not "
+            f"for keys: if they carry schema ids, {again}."
+        )
+    unknown = " (which one runs is not known)" if falls_back is None else ""
+    return (
+        f"{again}; or upgrade to ksqlDB 0.11 (Confluent Platform 6.1) or later{unknown}: a query that exists then falls back "
+        "to the source's subject, and a new one gets a changelog of its own."
+    )
+
+
+def _topics(known: Circumstances) -> str:
+    topics = sorted({store.topic for store in known.stores if store.topic is not None})
+    return f"topic {' and '.join(topics)}" if topics else "the source topic"

@@ -1,0 +1,113 @@
+"""Which Kafka Streams runs, as far as its traces tell: what it writes beside committed offsets, and on disk.
+
+| trace | Streams |
+|---|---|
+| committed offsets with nothing beside them | up to 2.3 (or they were set by a tool) |
+| base64 with magic byte 1 (`TopicPartitionMetadata`) | 2.4 to 3.2 |
+| magic byte 2 | 3.3 and later |
+| `kafka-streams-process-metadata` | 2.6.2 and later |
+| `.lock` in a task's directory | up to 2.8, or left over from then |
+| `<store>.position` | 3.2 to 4.2 |
+| column family `offsets` | 4.3 and later |
+
+What is missing on disk says nothing: a copy loses files whose names begin with a dot. The members' own word (the
+version in their subscription) is not handed out by librdkafka.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.recovery.facts import StreamsVersion, range_in_words
+from srfix.recovery.findings import Weight
+from srfix.recovery.state import Traces
+
+_MAGIC_AND_TIMESTAMP: Final = 12
+"""The 9 bytes that every version writes first, in base64. What follows them may not be metadata at all (see `Commit`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationHint:
+    """A range of Kafka Streams versions, both ends inclusive."""
+
+    oldest: StreamsVersion | None
+    """The oldest that it can be; None if there is no lower bound."""
+    newest: StreamsVersion | None
+    """The newest that it can be; None if there is no upper bound."""
+    detail: str
+    weight: Weight = Weight.STRONG
+    """Weak ones are shown, and change nothing."""
+
+    def __str__(self) -> str:
+        return str(range_in_words(self.oldest, self.newest))
+
+
+def from_commit_metadata(texts: Iterable[str]) -> GenerationHint | None:
+    """What the texts beside a group's committed offsets say; None without any offset, or where they are foreign.
+
+    The newest counts: older ones stand beside partitions that nothing was committed for since an upgrade.
+    """
+    magics = {_magic(text) for text in texts}
+    if 2 in magics:
+        detail = "beside its committed offsets stands metadata with magic byte 2"
+        return GenerationHint(oldest=StreamsVersion(3, 3), newest=None, detail=detail)
+    if 1 in magics:
+        detail = "beside its committed offsets stands metadata with magic byte 1"
+        return GenerationHint(oldest=StreamsVersion(2, 4), newest=StreamsVersion(3, 2), detail=detail)
+    if magics == {0}:
+        detail = "nothing stands beside its committed offsets; a tool that set them leaves the same"
+        return GenerationHint(oldest=None, newest=StreamsVersion(2, 3), detail=detail, weight=Weight.WEAK)
+    return None
+
+
+def _magic(text: str) -> int | None:
+    """0 for no metadata; None for what Kafka Streams does not write."""
+    if not text:
+        return 0
+    try:
+        decoded = base64.b64decode(text[:_MAGIC_AND_TIMESTAMP], validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return decoded[0] if len(decoded) == 9 and decoded[0] in (1, 2) else None
+
+
+def from_traces(traces: Traces, *, path: str) -> Iterator[GenerationHint]:
+    """What the layout of a state directory says.
+
+    :param path: the directory, for the words.
+    """
+    if traces.has_offsets_column_families:
+        detail = f"the stores in {path} have the column family offsets"
+        yield GenerationHint(oldest=StreamsVersion(4, 3), newest=None, detail=detail)
+    if traces.has_position_files:
+        detail = f"there are .position files in {path}"
+        yield GenerationHint(oldest=StreamsVersion(3, 2), newest=StreamsVersion(4, 2), detail=detail)
+    if traces.has_process_metadata:
+        detail = f"there is a kafka-streams-process-metadata in {path}"
+        yield GenerationHint(oldest=StreamsVersion(2, 6), newest=None, detail=detail)
+    if traces.has_task_locks:
+        detail = f"the tasks in {path} have .lock files, new or left over"
+        yield GenerationHint(oldest=None, newest=StreamsVersion(2, 8), detail=detail)
+
+
+def decisive_version(hints: Iterable[GenerationHint]) -> StreamsVersion | None:
+    """A version that stands for all that are possible, where they agree on whether KAFKA-10179 is fixed; else None."""
+    oldest, newest = version_range(hints)
+    if oldest is not None and oldest.asks_the_source_subject:
+        return oldest
+    return newest if newest is not None and not newest.asks_the_source_subject else None
+
+
+def version_range(hints: Iterable[GenerationHint]) -> tuple[StreamsVersion | None, StreamsVersion | None]:
+    """The oldest and the newest version that are possible; None where there is no bound. Weak hints play no part.
+
+    Lower bounds win over upper ones: a directory that was upgraded keeps what older versions left.
+    """
+    known = [hint for hint in hints if hint.weight is not Weight.WEAK]
+    oldest = max((hint.oldest for hint in known if hint.oldest is not None), default=None)
+    newest = min((hint.newest for hint in known if hint.newest is not None), default=None)
+    return oldest, None if newest is not None and oldest is not None and newest < oldest else newest

@@ -1,0 +1,100 @@
+"""Topics as frames of Spark's Kafka source, read as every consumer of srfix reads: no group, no commit, nothing created."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde.errors import AccessDeniedError, SrfixError
+from srfix.serde.properties import UNUSED_GROUP, Isolation, ReadOnlyClient, to_java
+from srfix.serde.spark.errors import is_sparks, srfix_error_of
+from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_NO_WORDS: Final = ("at ", "... ", "An error occurred while calling", "JVM stacktrace", "Driver stacktrace")
+_DENIED: Final = "TopicAuthorizationException"
+_MOST_LETTERS: Final = 600
+_SECRETS: Final = ("password", "jaas.config", "keystore.key")
+"""How the names of properties end that hold a secret."""
+
+
+class SparkTopics:
+    """What a session reads of one cluster.
+
+    :param config: librdkafka's configuration names, as for `Cluster`.
+    :param options: options of Spark's Kafka source that go before those made of `config`.
+    :raises UsageError: if a property has no counterpart in Java's clients.
+    """
+
+    def __init__(self, spark: SparkSession, config: Mapping[str, str], options: Mapping[str, str]) -> None:
+        self._spark = spark
+        self._client = ReadOnlyClient(config)
+        self._options = {f"kafka.{name}": value for name, value in to_java(config).items()} | dict(options)
+        self._secrets = tuple(value for name, value in self._options.items() if name.endswith(_SECRETS) and value)
+
+    def __repr__(self) -> str:
+        return f"SparkTopics({self._client.bootstrap_servers})"
+
+    def frame(self, topic: Topic, ranges: Mapping[int, tuple[int, int]], isolation: Isolation) -> DataFrame:
+        """The records of each partition from the first offset (inclusive) to the second (exclusive), with headers.
+
+        Where the log's start moves meanwhile, the read goes on from the new one.
+        """
+        starts = {str(partition): start for partition, (start, _) in ranges.items()}
+        ends = {str(partition): end for partition, (_, end) in ranges.items()}
+        return (
+            self._spark.read.format("kafka")
+            .options(**self._options)
+            .option("assign", json.dumps({topic: sorted(ranges)}))
+            .option("startingOffsets", json.dumps({topic: starts}))
+            .option("endingOffsets", json.dumps({topic: ends}))
+            .option("includeHeaders", "true")
+            .option("failOnDataLoss", "false")
+            .option("groupIdPrefix", UNUSED_GROUP)
+            .option("kafka.isolation.level", isolation.value)
+            .option("kafka.allow.auto.create.topics", "false")
+            .load()
+        )
+
+    @contextmanager
+    def failures(self, topic: Topic, doing: str) -> Iterator[None]:
+        """Turns what Spark raises into an error of ours, without secrets.
+
+        :raises AccessDeniedError: if this user may not read the topic.
+        :raises JarMissingError: if Spark has no Kafka source.
+        :raises ClusterError: if anything else goes wrong that is not an error of ours already.
+        """
+        try:
+            yield
+        except SrfixError:
+            raise
+        except Exception as error:
+            if not is_sparks(error):
+                raise
+            raise srfix_error_of(error, of_kafka=False) or self._said(topic, doing, error) from None
+
+    def _said(self, topic: Topic, doing: str, error: Exception) -> SrfixError:
+        text = str(error)
+        for secret in self._secrets:
+            text = text.replace(secret, "[hidden]")
+        said = _gist(text)
+        if _DENIED in text:
+            acl = f"Read on topic {topic!r}"
+            return AccessDeniedError(
+                f"Not allowed at the Kafka cluster at {self._client.bootstrap_servers} while {doing} on Spark: {said}. The "
+                f"ACL to ask for is {acl}.",
+                acl=acl,
+            )
+        return self._client.failed(f"{doing} on Spark", said)
+
+
+def _gist(text: str) -> str:
+    """What went wrong, of a Java trace: the message, and what it was caused by in the end."""
+    lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith(_NO_WORDS)]
+    causes = [line.removeprefix("Caused by: ") for line in said if line.startswith("Caused by: ")]
+    return ": ".join(dict.fromkeys([*said[:1], *causes[-1:]]))[:_MOST_LETTERS]

@@ -1,0 +1,41 @@
+"""Whether the source of a store is certain enough for advice that deletes or rewrites data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from srfix.recovery.findings import is_conclusive
+from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
+
+
+def is_certain(facts: StoreFacts) -> bool:
+    """True if a conclusive piece of evidence names the source: a topology, a state directory, ksqlDB, or the person."""
+    return facts.source is not None and is_conclusive(facts.evidence, facts.source.topic)
+
+
+def is_certain_role(facts: StoreFacts, role: RoleFacts) -> bool:
+    """True if no doubt is left that the store's serde of this role is a schema registry's: the phantom subject stands, and
+    the keys that were read are what it holds.
+    """
+    if not role.state.versions:
+        return False
+    return role.role is Role.VALUE or (facts.keys is not None and facts.keys.is_certain)
+
+
+def make_certain(facts: StoreFacts, context: CheckContext) -> str:
+    """What makes it certain, in a sentence with the command to run then."""
+    store = facts.store
+    topic = facts.source.topic if facts.source is not None else "TOPIC"
+    again = context.given.quoted(
+        "diagnose",
+        *("--application", store.application),
+        *("--store", store.name),
+        *("--source", f"{store.application}/{store.name}={topic}"),
+    )
+    return (
+        f"No evidence is conclusive that store {store.name} restores from topic {topic}. Look it up (Topology.describe(), "
+        f"EXPLAIN in ksqlDB, or the code); if it does, run {again}."
+    )

@@ -1,0 +1,95 @@
+"""From a census to ids at fault, and to words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from srfix.recovery.findings import IdAtFault, PartitionAtFault
+from srfix.recovery.ids_in_words import MOST_NAMED
+from srfix.serde.subjects import split_context
+
+if TYPE_CHECKING:
+    from srfix.recovery.census import Census
+    from srfix.serde.subjects import Role, Subject
+    from srfix.serde.wire import SchemaId
+
+
+def answered_through(asked: Subject, answered: Subject) -> str:
+    """By what a look-up under one subject was answered from another, and what ends it."""
+    context, name = split_context(answered)
+    if name == split_context(asked)[1]:
+        return f"satisfied through another context ({answered}); that ends when its versions are deleted in {context}"
+    return f"satisfied through an alias of {answered}; that ends when the alias is removed (its configuration)"
+
+
+def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtFault, ...]:
+    """Where these ids live, ascending."""
+    found = []
+    for schema_id in sorted(ids):
+        counts = [
+            (partition.partition, count)
+            for partition in census.partitions
+            for count in partition.of(role).ids
+            if count.schema_id == schema_id
+        ]
+        known = [count.live_keys for _partition, count in counts if count.live_keys is not None]
+        found.append(
+            IdAtFault(
+                schema_id=schema_id,
+                live_keys=sum(known) if known else None,
+                records=sum(count.records for _partition, count in counts),
+                partitions=tuple(
+                    PartitionAtFault(
+                        partition=partition,
+                        live_keys=count.live_keys,
+                        pending_keys=count.pending_keys,
+                        first_offset=count.first_offset,
+                        last_offset=count.last_offset,
+                    )
+                    for partition, count in counts
+                ),
+                is_partial=census.is_partial,
+            )
+        )
+    return tuple(found)
+
+
+def in_words(faults: Iterable[IdAtFault]) -> str:
+    """`schema id 1 (3 live keys: 2 in partition 0, 1 in partition 2)`, joined; with what a partial census leaves open."""
+    told = tuple(faults)
+    named = [f"schema id {fault.schema_id} ({keys_in_words(fault)})" for fault in told[:MOST_NAMED]]
+    if len(told) > MOST_NAMED:
+        named.append(f"{len(told) - MOST_NAMED:,} more schema ids")
+    words = "; ".join(named)
+    if any(fault.is_partial for fault in told):
+        words += (
+            "; the topic was not read to its end, so these are the keys of what was read, and what follows may add more or "
+            "supersede some"
+        )
+    return words
+
+
+def keys_in_words(fault: IdAtFault) -> str:
+    """The live keys of one id, partition by partition; "at least", if the topic was not read to its end."""
+    least = "at least " if fault.is_partial else ""
+    pending = sum(partition.pending_keys for partition in fault.partitions)
+    behind = f"{least}{_keys(pending)} behind the committed offset" if pending else ""
+    if fault.live_keys is None:
+        return f"nothing is restored yet: the group has no committed offset there; {least}{_records(fault.records)} in the log"
+    if not fault.live_keys:
+        return behind or ("no live key so far" if fault.is_partial else "no live key")
+    places = ", ".join(
+        f"{partition.live_keys} in partition {partition.partition}"
+        for partition in fault.partitions
+        if partition.live_keys
+    )
+    return f"{least}{_keys(fault.live_keys, 'live ')}: {places}" + (f"; {behind}" if behind else "")
+
+
+def _keys(count: int, kind: str = "") -> str:
+    return f"1 {kind}key" if count == 1 else f"{count} {kind}keys"
+
+
+def _records(count: int) -> str:
+    return "1 record" if count == 1 else f"{count} records"

@@ -1,0 +1,25 @@
+"""A read-only look at a Kafka cluster: topics, groups, offsets, records."""
+
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+if TYPE_CHECKING:
+    from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
+    from srfix.recovery.cluster.cluster import Cluster, GroupListing
+    from srfix.recovery.cluster.log_reader import GaveUp
+    from srfix.recovery.cluster.raw_record import RawRecord
+    from srfix.recovery.cluster.records import RecordRange, read_records
+    from srfix.recovery.cluster.topic_lookup import partitions_of
+else:
+    __getattr__, __dir__, __all__ = lazy_loader.attach(
+        __name__,
+        submod_attrs={
+            "answers": ["Commit", "GroupState", "TopicConfigs"],
+            "cluster": ["Cluster", "GroupListing"],
+            "log_reader": ["GaveUp"],
+            "raw_record": ["RawRecord"],
+            "records": ["RecordRange", "read_records"],
+            "topic_lookup": ["partitions_of"],
+        },
+    )

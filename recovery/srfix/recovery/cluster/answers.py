@@ -1,0 +1,76 @@
+"""What a cluster answers about topic configurations and groups, and what to ask for where it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """What a group has committed for one partition."""
+
+    offset: int
+    """The next record that it would read."""
+    metadata: str
+    """What it wrote beside: nothing by Kafka Streams up to 2.3, base64 from 2.4 on. Its end is not known: what the client
+    library had in memory behind it may follow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicConfigs:
+    """The configuration of one topic."""
+
+    topic: Topic
+    values: Mapping[str, str] | None
+    """Name → value, inherited ones too; None where it could not be read."""
+    problem: str | None
+    """Why not, with the ACL to ask for where that is missing; None if it could."""
+
+    @property
+    def is_compacted(self) -> bool | None:
+        """True if `cleanup.policy` has `compact` in it; None if that is not known."""
+        policy = None if self.values is None else self.values.get("cleanup.policy")
+        return None if policy is None else "compact" in policy.split(",")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupState:
+    """A consumer group as its coordinator sees it."""
+
+    group: str
+    state: str | None
+    """`Stable`, `Empty`, `PreparingRebalance`, `Dead`, …; None where it could not be asked."""
+    members: int | None
+    """How many members it has; None where it could not be asked."""
+    problem: str | None
+    """Why not, with the ACL to ask for where that is missing; None if it could."""
+    assignor: str = ""
+    """The assignor that its members agreed on, `stream` for Kafka Streams; empty where there is none."""
+    client_ids: tuple[str, ...] = ()
+    """The client ids of its members, sorted; Kafka Streams ends them in `-StreamThread-<n>-consumer`."""
+
+
+def refusal(error: KafkaError, *, acl: str) -> str:
+    """Why a question was not answered, in words.
+
+    :param acl: the permission that it takes, such as `DescribeConfigs on topic 'users'`.
+    """
+    from confluent_kafka import KafkaError
+
+    denied = (
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    )
+    if error.code() in denied:
+        return f"this user may not ask; the ACL to ask for is {acl}"
+    if error.code() == KafkaError._TIMED_OUT:
+        return f"no answer in time ({error.str()})"
+    return f"the cluster does not say ({error.str()})"

@@ -1,0 +1,357 @@
+"""A read-only look at a Kafka cluster: topics, groups, committed offsets, watermarks, single records.
+
+It joins no group, commits nothing and creates no topic: whether a topic exists is read from the full listing,
+for asking a broker about a topic by name can create it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar, cast
+
+from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs, refusal
+from srfix.recovery.cluster.group_offsets import GroupOffsets
+from srfix.recovery.cluster.log_reader import read_places, read_range
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.serde.errors import ClusterError
+from srfix.serde.properties import ReadOnlyClient
+from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, IsolationLevel
+    from confluent_kafka.admin import AdminClient, OffsetSpec
+
+_Answer = TypeVar("_Answer")
+_FIRST_TRY_S: Final = 1.0
+
+
+class _Offset(Protocol):
+    @property
+    def offset(self) -> int: ...
+
+
+class _ConfigValue(Protocol):
+    @property
+    def value(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupListing:
+    """The consumer groups that a cluster lists."""
+
+    groups: tuple[str, ...]
+    """Their ids, sorted; what could be listed where there is a problem."""
+    problem: str | None
+    """Why the list is missing or incomplete (an old or embedded broker, an ACL); None if it is complete."""
+
+
+class Cluster:
+    """Reads what a cluster says about itself.
+
+    :param config: librdkafka's configuration names; what would join, commit, create or print is left out.
+    :param timeout_s: how long any one question may take.
+    :raises UsageError: if librdkafka does not take the configuration, or it names no bootstrap servers.
+    """
+
+    def __init__(self, config: Mapping[str, str], *, timeout_s: float = 15.0) -> None:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        self._client = ReadOnlyClient(config)
+        self._timeout_s = timeout_s
+        self._offsets = GroupOffsets(self._client, timeout_s)
+        self._reader: Consumer | None = None
+        self._lacks_controller = False
+        try:
+            self._admin: AdminClient | None = AdminClient(self._client.config())
+        except (KafkaException, TypeError, ValueError) as error:
+            raise self._client.refused_config(error) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Cluster({self._client.bootstrap_servers})"
+
+    def topics(self) -> Mapping[Topic, int]:
+        """Every topic that this user may see, with its number of partitions; by name.
+
+        :raises ClusterError: if no broker answers in time, or authentication fails.
+        """
+        from confluent_kafka import KafkaException
+
+        admin = self._open_admin()
+        deadline = time.monotonic() + self._timeout_s
+        # Short first, then longer: librdkafka reports a failed log-in only between the tries.
+        patience = _FIRST_TRY_S
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                listing = admin.list_topics(timeout=max(0.1, min(patience, left)))
+            except KafkaException as error:
+                admin.poll(0)
+                if left <= patience or self._client.authentication_failed:
+                    raise self._client.failed("listing the topics", error) from None
+                patience *= 2
+            else:
+                # Known by the way: whoever asks a controller that is none of the brokers waits for nothing.
+                self._lacks_controller = listing.controller_id not in listing.brokers
+                return {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
+
+    def hidden_topics(self, topics: Iterable[str]) -> frozenset[Topic]:
+        """Those of the names that this user may not ask about: the listing lacks them, whether they exist or not.
+
+        None where the cluster has no controller to ask, as embedded ones have none, nor access rights.
+
+        :raises ClusterError: if no broker answers in time.
+        """
+        from confluent_kafka import KafkaError, KafkaException, TopicCollection
+
+        wanted = list(dict.fromkeys(topics))
+        if not wanted or self._lacks_controller:
+            return frozenset()
+        asked = self._open_admin().describe_topics(TopicCollection(wanted), request_timeout=self._timeout_s)
+        hidden: set[Topic] = set()
+        for name, future in asked.items():
+            try:
+                future.result(self._timeout_s + 1)
+            except (KafkaException, TimeoutError) as error:
+                code = error.args[0].code() if isinstance(error, KafkaException) else KafkaError._TIMED_OUT
+                if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    hidden.add(Topic(name))
+                elif code == KafkaError._TIMED_OUT:
+                    raise self._client.failed(f"asking whether there is a topic {name!r}", error) from None
+        return frozenset(hidden)
+
+    def groups(self) -> GroupListing:
+        """The consumer groups, as far as the cluster lists them.
+
+        :raises ClusterError: if no broker answers in time.
+        """
+        self.topics()  # a cluster out of reach is an error, not a list with a problem
+        answer = self._answer(
+            "listing the consumer groups", self._open_admin().list_consumer_groups(request_timeout=self._timeout_s)
+        )
+        problems = dict.fromkeys(str(getattr(error, "str", error.__str__)()) for error in answer.errors)
+        problem = f"the cluster does not list its groups ({'; '.join(problems)})" if problems else None
+        return GroupListing(groups=tuple(sorted(group.group_id for group in answer.valid)), problem=problem)
+
+    def committed(
+        self, group: str, topic_partitions: Iterable[tuple[str, int]]
+    ) -> Mapping[tuple[Topic, int], int | None]:
+        """The offsets that a group has committed for these partitions; None where it has none.
+
+        A group that nobody knows has none. All partitions are named in the question: some brokers
+        answer nothing else.
+
+        :raises AccessDeniedError: if this user may not read the group.
+        :raises ClusterError: if no broker answers in time.
+        """
+        wanted = {(Topic(topic), partition): None for topic, partition in topic_partitions}
+        if not wanted:
+            return {}
+        answer = self._offsets.of_named(self._open_admin(), [group], wanted)[group]
+        if isinstance(answer, ClusterError):
+            raise answer
+        return wanted | {where: commit.offset for where, commit in answer.items()}
+
+    def committed_by(
+        self, groups: Iterable[str], topic_partitions: Iterable[tuple[str, int]]
+    ) -> Mapping[str, Mapping[tuple[Topic, int], Commit] | ClusterError]:
+        """What each of many groups has committed for these partitions, asked side by side; what has no commit is left out.
+
+        In place of what cannot be read stands the error: an `AccessDeniedError` for a group that this user may not ask.
+        """
+        return self._offsets.of(self._open_admin(), groups, topic_partitions)
+
+    def group_state(self, group: str, *, timeout_s: float = 5.0) -> GroupState:
+        """Whether a group has members. What the cluster refuses is a problem in the answer, not an error."""
+        from confluent_kafka import KafkaException
+
+        futures = self._open_admin().describe_consumer_groups([group], request_timeout=timeout_s)
+        try:
+            found = futures[group].result(timeout_s + 1)
+        except KafkaException as error:
+            problem = refusal(error.args[0], acl=f"Describe on group {group!r}")
+            return GroupState(group=group, state=None, members=None, problem=problem)
+        except TimeoutError:
+            return GroupState(group=group, state=None, members=None, problem="no answer in time")
+        state = "".join(word.capitalize() for word in found.state.name.split("_"))
+        return GroupState(
+            group=group,
+            state=state,
+            members=len(found.members),
+            problem=None,
+            assignor=found.partition_assignor or "",
+            client_ids=tuple(sorted(member.client_id for member in found.members)),
+        )
+
+    def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
+        """The configuration of each topic. What the cluster refuses is a problem in the answer, not an error.
+
+        The topics must exist: asking about one by its name is not how to find out.
+        """
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import ConfigResource, ResourceType
+
+        wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in dict.fromkeys(topics)]
+        if not wanted:
+            return {}
+        if self._lacks_controller:
+            nobody = "the cluster has no controller, which would answer this"
+            return {Topic(r.name): TopicConfigs(topic=Topic(r.name), values=None, problem=nobody) for r in wanted}
+        answers: dict[Topic, TopicConfigs] = {}
+        for resource, future in self._open_admin().describe_configs(wanted, request_timeout=timeout_s).items():
+            topic = Topic(resource.name)
+            values: dict[str, str] | None = None
+            problem: str | None = None
+            try:
+                entries = cast("Mapping[str, _ConfigValue]", future.result(timeout_s + 1))
+                values = {name: entry.value for name, entry in entries.items() if entry.value is not None}
+            except KafkaException as error:
+                problem = refusal(error.args[0], acl=f"DescribeConfigs on topic {resource.name!r}")
+            except TimeoutError:
+                problem = "no answer in time"
+            answers[topic] = TopicConfigs(topic=topic, values=values, problem=problem)
+        return answers
+
+    def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
+        """Per partition where its log starts (inclusive) and ends (exclusive, the high watermark).
+
+        :raises AccessDeniedError: if this user may not ask about the topic.
+        :raises ClusterError: if the topic or a partition does not exist, or no broker answers in time.
+        """
+        from confluent_kafka import IsolationLevel
+        from confluent_kafka.admin import OffsetSpec
+
+        wanted = list(dict.fromkeys(partitions))
+        self._require(topic, wanted)
+        starts, ends = (
+            self._list_offsets(topic, wanted, spec, IsolationLevel.READ_UNCOMMITTED)
+            for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+        )
+        return {partition: (starts[partition], ends[partition]) for partition in wanted}
+
+    def stable_ends(self, topic: str, partitions: Iterable[int]) -> Mapping[int, int]:
+        """Per partition where its log ends (exclusive) for whoever reads committed records only: the last stable offset.
+        An open transaction keeps it below the high watermark.
+
+        :raises AccessDeniedError: if this user may not ask about the topic.
+        :raises ClusterError: if the topic or a partition does not exist, or no broker answers in time.
+        """
+        from confluent_kafka import IsolationLevel
+        from confluent_kafka.admin import OffsetSpec
+
+        wanted = list(dict.fromkeys(partitions))
+        self._require(topic, wanted)
+        return self._list_offsets(topic, wanted, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+
+    def record_at(self, topic: str, partition: int, offset: int) -> RawRecord | None:
+        """The record at one offset; None if the broker has none there (any more).
+
+        :raises ClusterError: if the topic or partition does not exist, or no broker answers in time.
+        """
+        ((_place, record),) = self.records_at(topic, [(partition, offset)])
+        return record
+
+    def records_at(
+        self, topic: str, places: Iterable[tuple[int, int]]
+    ) -> Iterator[tuple[tuple[int, int], RawRecord | None]]:
+        """The records at these (partition, offset), in no order; None where the broker has none (any more).
+
+        :raises ClusterError: if the topic or a partition does not exist, or no broker answers in time.
+        """
+        wanted = list(places)
+        self._require(topic, sorted({partition for partition, _offset in wanted}))
+        yield from read_places(self._client, self._open_reader(), topic, wanted, timeout_s=self._timeout_s)
+
+    def read(
+        self, topic: str, partition: int, begin: int, end: int, *, give_up_at: float | None = None
+    ) -> Iterator[RawRecord]:
+        """The records of a partition that exists, from `begin` (inclusive) to `end` (exclusive), aborted ones too.
+
+        :param give_up_at: when it stops, by `time.monotonic`, whatever the broker does; None for never.
+        :raises ClusterError: if no broker answers in time.
+        :raises GaveUp: at `give_up_at`.
+        """
+        return read_range(self._client, topic, partition, begin, end, timeout_s=self._timeout_s, give_up_at=give_up_at)
+
+    def close(self) -> None:
+        """Closes the connections. Calling it again does nothing."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        self._admin = None
+
+    def _require(self, topic: str, partitions: Iterable[int]) -> None:
+        count = self.topics().get(Topic(topic))
+        where = f"the Kafka cluster at {self._client.bootstrap_servers}"
+        if count is None:
+            raise ClusterError(
+                f"There is no topic {topic!r} on {where}, or this user may not see it. Check its spelling, "
+                "letter case, the cluster and the right to describe it."
+            )
+        missing = sorted(partition for partition in partitions if not 0 <= partition < count)
+        if missing:
+            raise ClusterError(
+                f"The topic {topic!r} on {where} has {count} partitions, 0 to {count - 1}; {', '.join(map(str, missing))} was "
+                "asked for. Check whether the topic was recreated."
+            )
+
+    def _list_offsets(
+        self, topic: str, partitions: list[int], spec: OffsetSpec, isolation: IsolationLevel
+    ) -> Mapping[int, int]:
+        from confluent_kafka import TopicPartition
+
+        if not partitions:
+            return {}
+        futures = self._open_admin().list_offsets(
+            {TopicPartition(topic, partition): spec for partition in partitions},
+            isolation_level=isolation,
+            request_timeout=self._timeout_s,
+        )
+        doing = f"reading the watermarks of the topic {topic!r}"
+        acl = f"Describe on topic {topic!r}"
+        return {
+            entry.partition: self._answer(doing, cast("Future[_Offset]", future), acl=acl).offset
+            for entry, future in futures.items()
+        }
+
+    def _open_admin(self) -> AdminClient:
+        if self._admin is None:
+            raise ClusterError(f"{self!r} is closed; open a new one to ask the cluster.")
+        return self._admin
+
+    def _open_reader(self) -> Consumer:
+        from confluent_kafka import Consumer
+
+        if self._reader is None:
+            self._reader = Consumer(
+                self._client.config(
+                    auto_offset_reset="error",
+                    enable_partition_eof="true",
+                    isolation_level="read_uncommitted",
+                    # one record is wanted, now: fetch little, and never wait for more to gather
+                    queued_min_messages="1",
+                    fetch_message_max_bytes="65536",
+                    fetch_wait_max_ms="10",
+                    fetch_queue_backoff_ms="10",
+                )
+            )
+        return self._reader
+
+    def _answer(self, doing: str, future: Future[_Answer], *, acl: str | None = None) -> _Answer:
+        from confluent_kafka import KafkaException
+
+        try:
+            # librdkafka keeps the time-out; the second more is for its own answer to arrive.
+            return future.result(self._timeout_s + 1)
+        except (KafkaException, TimeoutError) as error:
+            self._open_admin().poll(0)
+            raise self._client.failed(doing, error, acl=acl) from None

@@ -1,0 +1,131 @@
+"""Committed offsets, asked of many groups side by side.
+
+A question names one group (librdkafka), so what makes many of them cheap is to have many under way at once. Most brokers
+answer with all that a group has committed where no partition is named; some answer nothing then (librdkafka's mock
+cluster), and a broker that has answered so once is known to. Where partitions are named, they are named in pieces:
+librdkafka looks each partition of an answer up in the question's list, from its start.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from srfix.recovery.cluster.answers import Commit
+from srfix.serde.errors import AccessDeniedError, ClusterError
+from srfix.serde.properties import ReadOnlyClient
+from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+Where: TypeAlias = tuple[Topic, int]
+"""Topic and partition."""
+_AT_ONCE: Final = 64
+_PIECE: Final = 250
+
+_Question: TypeAlias = "tuple[str, Sequence[TopicPartition] | None]"
+_Pending: TypeAlias = "tuple[str, Future[ConsumerGroupTopicPartitions]]"
+
+
+class GroupOffsets:
+    """Asks one cluster. What it learns of how its brokers answer is kept.
+
+    :param timeout_s: how long any one question may take.
+    """
+
+    def __init__(self, client: ReadOnlyClient, timeout_s: float) -> None:
+        self._client = client
+        self._timeout_s = timeout_s
+        self._answers_unnamed = False
+
+    def of(
+        self, admin: AdminClient, groups: Iterable[str], partitions: Iterable[tuple[str, int]]
+    ) -> dict[str, dict[Where, Commit] | ClusterError]:
+        """What each group has committed for these partitions; an error in place of what may not or cannot be asked."""
+        asked = tuple(dict.fromkeys(groups))
+        wanted = {(Topic(topic), partition): None for topic, partition in partitions}
+        if not wanted:
+            return {group: {} for group in asked}
+        found: dict[str, dict[Where, Commit] | ClusterError] = {}
+        silent: list[str] = []
+        for group, answer in self._ask(admin, ((group, None) for group in asked)):
+            if isinstance(answer, dict):
+                self._answers_unnamed = self._answers_unnamed or bool(answer)
+                found[group] = {where: commit for where, commit in answer.items() if where in wanted}
+                if not answer:
+                    silent.append(group)
+            else:
+                found[group] = answer
+                if not isinstance(answer, AccessDeniedError):
+                    silent.append(group)  # a broker may not take a question without names (before 0.10.2)
+        if not self._answers_unnamed:
+            found |= self.of_named(admin, silent, wanted)
+        return found
+
+    def of_named(
+        self, admin: AdminClient, groups: Iterable[str], partitions: Iterable[tuple[str, int]]
+    ) -> dict[str, dict[Where, Commit] | ClusterError]:
+        """The same, every partition named in the question."""
+        from confluent_kafka import TopicPartition
+
+        named = [TopicPartition(topic, partition) for topic, partition in dict.fromkeys(partitions)]
+        pieces = [named[start : start + _PIECE] for start in range(0, len(named), _PIECE)]
+        found: dict[str, dict[Where, Commit] | ClusterError] = {}
+        for group, answer in self._ask(admin, ((group, piece) for group in dict.fromkeys(groups) for piece in pieces)):
+            known = found.setdefault(group, {})
+            if isinstance(answer, ClusterError):
+                found[group] = answer
+            elif isinstance(known, dict):
+                known.update(answer)
+        return found
+
+    def _ask(
+        self, admin: AdminClient, questions: Iterable[_Question]
+    ) -> Iterator[tuple[str, dict[Where, Commit] | ClusterError]]:
+        from confluent_kafka import ConsumerGroupTopicPartitions
+
+        pending: deque[_Pending] = deque()
+        for group, named in questions:
+            if len(pending) >= _AT_ONCE:
+                yield self._answer(admin, pending.popleft())
+            question = ConsumerGroupTopicPartitions(group, None if named is None else list(named))
+            futures = admin.list_consumer_group_offsets([question], request_timeout=self._timeout_s)
+            pending.append((group, futures[group]))
+        while pending:
+            yield self._answer(admin, pending.popleft())
+
+    def _answer(self, admin: AdminClient, pending: _Pending) -> tuple[str, dict[Where, Commit] | ClusterError]:
+        from confluent_kafka import KafkaError, KafkaException
+
+        group, future = pending
+        doing = f"reading the committed offsets of the group {group!r}"
+        try:
+            # librdkafka keeps the time-out; the second more is for its own answer to arrive.
+            entries = future.result(self._timeout_s + 1).topic_partitions or []
+        except (KafkaException, TimeoutError) as error:
+            admin.poll(0)
+            return group, self._client.failed(doing, error, acl=f"Describe on group {group!r}")
+        found: dict[Where, Commit] = {}
+        for entry in entries:
+            if entry.error is None:
+                if entry.offset >= 0:
+                    found[Topic(entry.topic), entry.partition] = Commit(offset=entry.offset, metadata=_metadata(entry))
+            elif entry.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                where = f"{doing} for {entry.topic}[{entry.partition}]"
+                return group, self._client.failed(where, entry.error, acl=f"Describe on topic {entry.topic!r}")
+        return group, found
+
+
+def _metadata(entry: TopicPartition) -> str:
+    """What stands beside an offset, and whatever lies behind it in memory.
+
+    librdkafka copies it without the zero that confluent-kafka looks for (since its pull request 4876).
+    """
+    try:
+        return entry.metadata or ""
+    except UnicodeDecodeError as error:
+        return error.object.decode("utf-8", errors="replace")

@@ -1,0 +1,159 @@
+"""Reads logs with a consumer that joins no group and commits nothing: ranges of a partition, and single records."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.cluster.raw_record import RawRecord, raw_record
+from srfix.serde.properties import ReadOnlyClient
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+
+_BATCH: Final = 500
+_POLL_S: Final = 0.1
+"""A batch that does not fill is waited for this long: the whole cost of a short range."""
+
+
+class GaveUp(Exception):
+    """The time to give up has come, and the range is not read to its end."""
+
+
+def read_range(
+    client: ReadOnlyClient,
+    topic: str,
+    partition: int,
+    begin: int,
+    end: int,
+    *,
+    timeout_s: float,
+    give_up_at: float | None = None,
+) -> Iterator[RawRecord]:
+    """The records of a partition from `begin` (inclusive) to `end` (exclusive), aborted and open ones too.
+
+    :param timeout_s: how long no record may arrive before the end of the log.
+    :param give_up_at: when it stops, by `time.monotonic`, whether records arrive or not; None for never.
+    :raises ClusterError: if the cluster does not answer, or no record arrives for that long.
+    :raises GaveUp: at `give_up_at`.
+    """
+    if begin >= end:
+        return
+    consumer = _open(client)
+    try:
+        yield from _consume(client, consumer, topic, partition, begin, end, timeout_s, give_up_at)
+    finally:
+        consumer.close()
+
+
+def _open(client: ReadOnlyClient) -> Consumer:
+    from confluent_kafka import Consumer, KafkaException
+
+    try:
+        return Consumer(
+            client.config(
+                isolation_level="read_uncommitted",
+                enable_partition_eof="true",
+                auto_offset_reset="earliest",
+                queued_min_messages=str(_BATCH),
+                fetch_wait_max_ms="50",
+            )
+        )
+    except (KafkaException, TypeError, ValueError) as error:
+        raise client.refused_config(error) from None
+
+
+def _consume(
+    client: ReadOnlyClient,
+    consumer: Consumer,
+    topic: str,
+    partition: int,
+    begin: int,
+    end: int,
+    timeout_s: float,
+    give_up_at: float | None,
+) -> Iterator[RawRecord]:
+    from confluent_kafka import KafkaError, TopicPartition
+
+    consumer.assign([TopicPartition(topic, partition, begin)])
+    doing = f"reading {topic}[{partition}]"
+    last_heard = time.monotonic()
+    while True:
+        left = _POLL_S if give_up_at is None else min(_POLL_S, give_up_at - time.monotonic())
+        if left <= 0:
+            raise GaveUp
+        batch = consumer.consume(_BATCH, left)
+        if batch:
+            last_heard = time.monotonic()
+        elif time.monotonic() - last_heard >= timeout_s:
+            raise client.failed(doing, f"no record for {timeout_s:g} s before offset {end}")
+        for message in batch:
+            # Before each record: what is done with one may take long.
+            if give_up_at is not None and time.monotonic() >= give_up_at:
+                raise GaveUp
+            error, offset = message.error(), message.offset()
+            if error is not None:
+                if error.code() == KafkaError._PARTITION_EOF:
+                    return
+                if error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not error.retriable():
+                    raise client.failed(doing, error.str())
+                continue
+            if offset is None or offset >= end:
+                return
+            yield raw_record(message, partition=partition, offset=offset)
+            if offset >= end - 1:
+                return
+
+
+def read_places(
+    client: ReadOnlyClient, consumer: Consumer, topic: str, places: Iterable[tuple[int, int]], *, timeout_s: float
+) -> Iterator[tuple[tuple[int, int], RawRecord | None]]:
+    """The records at (partition, offset), in no order; None where the broker has none (any more).
+
+    One place of every partition at a time, so that many partitions take no longer than one.
+
+    :param consumer: one that fetches little, tells the ends of partitions, and does not reset offsets.
+    :param timeout_s: how long no place may be answered.
+    :raises ClusterError: if no broker answers in that time.
+    """
+    waiting: defaultdict[int, deque[int]] = defaultdict(deque)
+    for partition, offset in dict.fromkeys(places):
+        waiting[partition].append(offset)
+    while waiting:
+        wanted = {partition: offsets.popleft() for partition, offsets in waiting.items()}
+        waiting = defaultdict(deque, {partition: offsets for partition, offsets in waiting.items() if offsets})
+        yield from _one_each(client, consumer, topic, wanted, timeout_s)
+
+
+def _one_each(
+    client: ReadOnlyClient, consumer: Consumer, topic: str, wanted: dict[int, int], timeout_s: float
+) -> Iterator[tuple[tuple[int, int], RawRecord | None]]:
+    from confluent_kafka import KafkaError, TopicPartition
+
+    consumer.assign([TopicPartition(topic, partition, offset) for partition, offset in wanted.items()])
+    deadline = time.monotonic() + timeout_s
+    try:
+        while wanted:
+            partition, offset = next(iter(wanted.items()))
+            doing = f"reading the record at {topic}[{partition}] offset {offset}"
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise client.failed(doing, f"no answer in {timeout_s:g} s")
+            message = consumer.poll(left)
+            if message is None:
+                continue
+            error, found, at = message.error(), message.partition(), message.offset()
+            if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
+                if error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not error.retriable():
+                    raise client.failed(doing, error.str())
+                continue
+            if found is None or found not in wanted:
+                continue  # what follows a place that is answered
+            offset = wanted.pop(found)
+            deadline = time.monotonic() + timeout_s
+            is_there = error is None and at == offset
+            yield (found, offset), raw_record(message, partition=found, offset=offset) if is_there else None
+    finally:
+        consumer.unassign()

@@ -1,0 +1,39 @@
+"""Whether a topic exists, from the full listing, and what it may have been meant to be called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.serde.casing import declared_name
+from srfix.serde.errors import UsageError
+from srfix.serde.hints import nearest_ones
+from srfix.serde.subjects import Topic
+
+_MOST = 3
+
+
+def partitions_of(cluster: Cluster, topic: str) -> tuple[int, ...]:
+    """The partitions of a topic, ascending.
+
+    :raises UsageError: if it is not in the full listing; the message suggests names that are near.
+    :raises ClusterError: if no broker answers.
+    """
+    topics = cluster.topics()
+    count = topics.get(Topic(topic))
+    if count is None:
+        near = near_names(topic, topics)
+        meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise UsageError(
+            f"There is no topic {topic!r} among the {len(topics)} that this user may see.{meant} Check its spelling, "
+            "letter case, the cluster (--bootstrap-servers), and the right to describe it."
+        )
+    return tuple(range(count))
+
+
+def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The names most like this one, best first: other letter case counts as the same."""
+    by_fold: dict[str, str] = {}
+    for known in names:
+        by_fold.setdefault(declared_name(known), known)
+    return tuple(by_fold[fold] for fold in nearest_ones(declared_name(name), by_fold, most=_MOST))

@@ -1,0 +1,109 @@
+"""What a person has acknowledged by a pattern over subjects: kept out of the findings, and counted.
+
+A dead application leaves its subjects behind, and a diagnosis can judge them by no group. Who knows better says so with
+`--ignore PATTERN`; what is ignored is shown, with its severity, and is no part of the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from srfix.recovery.commands import Given
+from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.diagnosis.findings_advice import upon_findings
+from srfix.recovery.facts import StoreFacts, concerned
+from srfix.recovery.findings import ApplicationAdvice, Finding, Ignored, Skipped
+from srfix.serde.subjects import Subject, changelog_topic, join_context, split_context, subject_for
+
+
+def acknowledge(
+    examination: Examination, patterns: Sequence[str], in_registry: Collection[Subject], *, given: Given | None = None
+) -> Examination:
+    """The examination without what the patterns acknowledge; that stands in `Diagnosis.ignored` instead.
+
+    A finding is acknowledged if a pattern fits its subject, or the phantom subject of its store and role. What was not
+    looked at is, if a pattern fits each of the subjects that it concerns and the registry has. Without patterns the
+    examination is returned as it is.
+
+    :param patterns: as a shell's (`*`, `?`, `[…]`), over whole subjects, case-sensitive.
+    :param in_registry: the subjects of the registry, soft-deleted ones too.
+    """
+    if not patterns:
+        return examination
+    ignored: list[Ignored] = []
+    findings: list[Finding] = []
+    skipped: list[Skipped] = []
+    for finding in examination.diagnosis.findings:
+        pattern = _first(patterns, _subjects_of(finding))
+        if pattern is None:
+            findings.append(finding)
+        else:
+            ignored.append(
+                Ignored(
+                    subjects=(finding.subject,),
+                    pattern=pattern,
+                    what=f"{finding.code} {finding.application}/{finding.store}",
+                    severity=finding.severity,
+                )
+            )
+    for skip in examination.diagnosis.skipped:
+        about = tuple(subject for subject in skip.subjects if subject in in_registry) or skip.subjects
+        fitting = [_first(patterns, (subject,)) for subject in about]
+        if fitting and fitting[0] is not None and None not in fitting:
+            ignored.append(Ignored(subjects=about, pattern=fitting[0], what=skip.what, severity=None))
+        else:
+            skipped.append(skip)
+    return replace(
+        examination,
+        diagnosis=replace(
+            examination.diagnosis,
+            findings=tuple(findings),
+            skipped=tuple(skipped),
+            ignored=tuple(ignored),
+            applications=tuple(_advice(examination, findings, given or Given())),
+        ),
+        facts=tuple(kept for facts in examination.facts if (kept := _without(facts, patterns)).roles),
+        applications=concerned(
+            examination.applications, [(finding.application, finding.store) for finding in findings]
+        ),
+    )
+
+
+def unused_patterns(examination: Examination, patterns: Sequence[str]) -> tuple[str, ...]:
+    """The patterns that fit no subject of what was ignored: they may be mistyped, or no longer needed."""
+    subjects = {subject for each in examination.diagnosis.ignored for subject in each.subjects}
+    used = {each.pattern for each in examination.diagnosis.ignored}
+    return tuple(
+        pattern
+        for pattern in dict.fromkeys(patterns)
+        if pattern not in used and not any(fnmatchcase(subject, pattern) for subject in subjects)
+    )
+
+
+def _first(patterns: Sequence[str], subjects: Collection[Subject]) -> str | None:
+    """The first pattern that fits any of the subjects."""
+    return next((pattern for pattern in patterns if any(fnmatchcase(s, pattern) for s in subjects)), None)
+
+
+def _subjects_of(finding: Finding) -> tuple[Subject, ...]:
+    context, _name = split_context(finding.subject)
+    changelog = changelog_topic(finding.application, finding.store)
+    return finding.subject, join_context(context, subject_for(changelog, finding.role))
+
+
+def _without(facts: StoreFacts, patterns: Sequence[str]) -> StoreFacts:
+    """Without the roles whose phantom subject is acknowledged, so that no repair of them is planned."""
+    return replace(
+        facts, roles={role: known for role, known in facts.roles.items() if _first(patterns, (known.subject,)) is None}
+    )
+
+
+def _advice(examination: Examination, findings: Sequence[Finding], given: Given) -> Iterator[ApplicationAdvice]:
+    circumstances = {known.application: known for known in examination.applications}
+    for told in examination.diagnosis.applications:
+        own = [finding for finding in findings if finding.application == told.application]
+        if own and told.application in circumstances:
+            advice = tuple(upon_findings(circumstances[told.application], own, given=given))
+            yield replace(told, advice=advice)

@@ -1,0 +1,231 @@
+"""Which changelogs to look at: internal-looking subjects without a topic, and stores that the person names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.recovery.commands import Given
+from srfix.recovery.diagnosis import not_looked_at, undecided
+from srfix.recovery.diagnosis.supplied_candidates import supplied_skips, supplied_stores
+from srfix.recovery.evidence import Applications
+from srfix.recovery.facts import Survey, Suspect, SuspectStore
+from srfix.recovery.findings import Skipped
+from srfix.recovery.internal_topics import (
+    InternalTopicKind,
+    application_prefixes,
+    ksqldb_query,
+    operator_behind,
+    parse,
+    recognise,
+    record_name_subject,
+)
+from srfix.serde.errors import ClusterError, UsageError
+from srfix.serde.subjects import Topic, split_context, split_subject
+
+_SPOT_CHECKS: Final = 20
+"""Listed groups that are asked besides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """What to look at, and what not."""
+
+    suspects: tuple[Suspect, ...]
+    """The changelogs, by name and context."""
+    applications: Applications
+    """Which of the names in question are those of applications."""
+    skipped: tuple[Skipped, ...]
+    """Subjects that are none of a store restored from a topic, and questions that the broker would not answer."""
+
+
+def find_candidates(
+    survey: Survey, *, application: str | None, store: str | None, given: Given | None = None
+) -> Candidates:
+    """Looks through all subjects, live and soft-deleted, for internal-looking ones whose topic is not listed.
+
+    :raises UsageError: if the application that is named has neither a group nor a subject, or nothing has a store of the
+        name.
+    :raises ClusterError: if the broker does not answer at all.
+    :raises RegistryError: if the registry does not answer.
+    """
+    given = given or Given()
+    skipped: list[Skipped] = []
+    listing = survey.cluster.groups()
+    listed = frozenset(listing.groups)
+    if listing.problem is not None:
+        skipped.append(
+            Skipped(
+                what="the list of consumer groups",
+                reason=f"{listing.problem}; application ids were looked for among the prefixes of subjects instead",
+                could_hide=False,
+            )
+        )
+    named_by_person = () if application is None else (application,)
+    applications = Applications(survey, listed, named_by_person, is_listed_in_part=listing.problem is not None)
+    orphaned = _changelogs_without_topic(survey, application, skipped)
+    if application is None or store is None:
+        _ask(survey, listed, (topic for _context, topic in orphaned), named=application)
+    found: dict[tuple[Topic, str], Suspect] = {}
+    for context, topic in orphaned:
+        splits = _splits(topic, context, application, store)
+        if splits:
+            found[topic, context] = Suspect(changelog=topic, context=context, splits=splits)
+    # One that left a subject in some context is not looked at in another one, where nothing points to it.
+    known = {topic for topic, _context in found}
+    named = _named(survey, application, store, skipped)
+    for suspect in (*supplied_stores(survey), *named):
+        asked_for = application in (None, suspect.application) and store in (None, suspect.name)
+        if asked_for and suspect.changelog not in known:
+            key = (suspect.changelog, suspect.context)
+            others = found[key].splits if key in found else ()
+            splits = tuple(dict.fromkeys((*others, suspect)))
+            found[key] = Suspect(changelog=suspect.changelog, context=suspect.context, splits=splits)
+    names = frozenset(split.name for suspect in found.values() for split in suspect.splits)
+    skipped.extend(supplied_skips(survey, application=application, found=names))
+    if application is None and store is not None and not found:
+        raise UsageError(
+            f"No store {store!r} was found: no changelog-like subject without a topic ends in its name. If its phantom "
+            "subject does not exist, name its application too: --application ID --store NAME."
+        )
+    _refuse_unknown(survey, application, found, (*listing.groups, *survey.supplied.applications))
+    of_operators = {key: why for key, suspect in found.items() if (why := _never_restored(survey, suspect)) is not None}
+    skipped.extend(of_operators.values())
+    left = {key: suspect for key, suspect in found.items() if key not in of_operators}
+    hidden = _hidden(survey, left.values(), given)
+    skipped.extend(hidden.values())
+    return Candidates(
+        suspects=tuple(left[key] for key in sorted(left) if left[key] not in hidden),
+        applications=applications,
+        skipped=tuple(skipped),
+    )
+
+
+def _changelogs_without_topic(
+    survey: Survey, application: str | None, skipped: list[Skipped]
+) -> list[tuple[str, Topic]]:
+    """Contexts and changelog topics that do not exist; of one application, if it is named."""
+    topics = survey.topics()
+
+    def is_wanted(topic: Topic) -> bool:
+        is_its_own = application is None or parse(topic, application=application) is not None
+        return is_its_own and topic not in topics and recognise(topic) is InternalTopicKind.CHANGELOG
+
+    found: dict[tuple[str, Topic], None] = {}
+    for subject in survey.subjects():
+        context, name = split_context(subject)
+        split = split_subject(name)
+        if split is None:
+            record_named = record_name_subject(name)
+            if record_named is not None and is_wanted(record_named):
+                skipped.append(not_looked_at.by_record_name(subject))
+            continue
+        topic, _role = split
+        if is_wanted(topic):
+            found[context, topic] = None
+    return sorted(found)
+
+
+def _splits(topic: Topic, context: str, application: str | None, store: str | None) -> tuple[SuspectStore, ...]:
+    """The ways to take a changelog's name apart that may be meant, the longest application first: a person who names an
+    application does not know of others with such a name, one who names the store too does.
+    """
+    names = application_prefixes(topic) if application is None or store is None else (application,)
+    return tuple(
+        SuspectStore(application=name, name=parsed.store, context=context)
+        for name in names
+        if (parsed := parse(topic, application=name)) is not None
+        and parsed.store is not None
+        and store in (None, parsed.store)
+    )
+
+
+def _ask(survey: Survey, listed: Collection[str], topics: Iterable[Topic], *, named: str | None) -> None:
+    """Asks for the offsets of all groups that come into question, side by side.
+
+    Those that are listed, else all that a name allows: a listing shows only the groups that one may describe, so its
+    silence proves nothing.
+    """
+    least = 0 if named is None else len(named)
+    groups: dict[str, None] = {}
+    for topic in topics:
+        prefixes = [prefix for prefix in application_prefixes(topic) if len(prefix) >= least]
+        groups |= dict.fromkeys([prefix for prefix in prefixes if prefix in listed] or prefixes)
+    if groups:
+        # Some that exist besides: their answers tell how this broker answers.
+        survey.ask_commits([*groups, *sorted(listed)[:_SPOT_CHECKS]])
+
+
+def _named(
+    survey: Survey, application: str | None, store: str | None, skipped: list[Skipped]
+) -> Iterator[SuspectStore]:
+    """The stores that the person named with their applications, whether or not they left a subject."""
+    for key in survey.sources:
+        of_application, slash, name = key.rpartition("/")
+        if slash and application in (None, of_application) and store in (None, name):
+            named = SuspectStore(application=of_application, name=name)
+            if named.changelog not in survey.topics():
+                yield named
+    if application is None or store is None:
+        return
+    named = SuspectStore(application=application, name=store)
+    if named.changelog not in survey.topics():
+        yield named
+    else:
+        skipped.append(
+            Skipped(
+                what=f"store {store} of application {application}",
+                reason=f"it has a changelog topic of its own, {named.changelog}, and restores from that",
+                could_hide=False,
+                subjects=named.subjects,
+            )
+        )
+
+
+def _never_restored(survey: Survey, suspect: Suspect) -> Skipped | None:
+    """Why a name says that nothing is restored from a source topic; None if it does not, or the person knows better."""
+    if any(survey.named_source(split) is not None for split in suspect.splits):
+        return None
+    operator = operator_behind(suspect.changelog)
+    if operator is not None:
+        return not_looked_at.of_operator(suspect, operator)
+    query = ksqldb_query(suspect.changelog)
+    return (
+        not_looked_at.of_transient_query(suspect, query.query_id) if query is not None and query.is_transient else None
+    )
+
+
+def _hidden(survey: Survey, suspects: Collection[Suspect], given: Given) -> Mapping[Suspect, Skipped]:
+    """Stores whose changelog may exist after all, in a place that this user may not see.
+
+    Not those of which the person says where they restore from, or hands over what says so.
+    """
+    certain = {suspect.changelog for suspect in supplied_stores(survey)}
+    doubtful = [
+        suspect
+        for suspect in suspects
+        if suspect.changelog not in certain and not any(map(survey.named_source, suspect.splits))
+    ]
+    hidden = survey.cluster.hidden_topics(suspect.changelog for suspect in doubtful)
+    return {suspect: undecided.hidden(suspect, given) for suspect in doubtful if suspect.changelog in hidden}
+
+
+def _refuse_unknown(
+    survey: Survey, application: str | None, found: Mapping[tuple[Topic, str], Suspect], listed: Iterable[str]
+) -> None:
+    if application is None or found or application in frozenset(listed):
+        return
+    try:
+        if survey.commits(application):
+            return
+    except ClusterError as error:
+        raise ClusterError(
+            f"The committed offsets of group {application!r} could not be read ({error}), and no internal-looking "
+            "subject starts with its name: whether the application exists cannot be told."
+        ) from error
+    raise UsageError(
+        f"There is no application {application!r}: no consumer group of that name has a committed offset on this "
+        "cluster, and no changelog-like subject in the registry starts with its name. Check the application.id (it is "
+        "the group id), the cluster (--bootstrap-servers) and the registry (--registry)."
+    )

@@ -1,0 +1,267 @@
+"""Evidence, census and checks put together: what is wrong with which store, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from srfix.recovery.advice import Hint, circumstances_of, gather_hints, observations, with_hints
+from srfix.recovery.census import CensusEngine
+from srfix.recovery.checks import CHECKS
+from srfix.recovery.commands import Given
+from srfix.recovery.diagnosis import not_looked_at, undecided
+from srfix.recovery.diagnosis.candidates import find_candidates
+from srfix.recovery.diagnosis.findings_advice import upon_findings
+from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn
+from srfix.recovery.diagnosis.mirrors import with_mirrors
+from srfix.recovery.diagnosis.weighing import weigh_all
+from srfix.recovery.evidence import Verdict, unseen_source
+from srfix.recovery.facts import CheckContext, Circumstances, KnownStore, StoreFacts, Survey, SuspectStore
+from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped, finding_order
+from srfix.serde.errors import AccessDeniedError
+from srfix.serde.subjects import Role, Topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """A diagnosis together with the facts that it rests on, for those who plan a repair."""
+
+    diagnosis: Diagnosis
+    facts: tuple[StoreFacts, ...]
+    """Per examined store all that was learned."""
+    applications: tuple[Circumstances, ...] = ()
+    """What is known of each application that has findings, by name."""
+
+
+def diagnose(
+    survey: Survey,
+    engine: CensusEngine,
+    said: CheckContext | None = None,
+    *,
+    application: str | None = None,
+    store: str | None = None,
+    deadline_s: float | None = None,
+    max_records: int | None = None,
+    decode_values: bool = False,
+    on_progress: ProgressHook = None,
+) -> Examination:
+    """Looks at every candidate store of the cluster, or at those of one application. Reads only.
+
+    :param said: what the person said of reader and version, and gave on the command line.
+    :param deadline_s: seconds after which the census of each topic stops; what it leaves unread is skipped.
+    :param max_records: records of each topic after which its census stops likewise.
+    :param decode_values: True to decode every row that a restore loads; else the newest of each (id, partition) is.
+    :raises UsageError: if the application or a source that is named does not exist.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    said = said or CheckContext(registry=survey.registry)
+    survey.registry.forget_unknown_ids()
+    found = find_candidates(survey, application=application, store=store, given=said.given)
+    counter = Counter(survey, engine, on_progress, deadline_s, max_records, decode_values)
+    gathered = _Gathered(survey=survey, counter=counter, said=said, application=application)
+    verdicts = weigh_all(found.suspects, survey, found.applications)  # it learns which groups may not be asked
+    gathered.skipped += [*found.skipped, *undecided.refused_groups(found.applications.refused, application)]
+    for verdict in verdicts:
+        gathered.look_at(verdict)
+    if application is not None and store is None and not found.suspects:
+        gathered.skipped.append(not_looked_at.no_store(application))
+    return gathered.examination()
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is gathered of an application, store by store."""
+
+    stores: list[KnownStore] = field(default_factory=list)
+    hints: dict[Hint, None] = field(default_factory=dict)
+
+    def add(self, store: KnownStore, hints: Iterable[Hint]) -> None:
+        self.stores.append(store)
+        self.hints |= dict.fromkeys(hints)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Gathered:
+    """One diagnosis: what it has come to so far, store by store."""
+
+    survey: Survey
+    counter: Counter
+    said: CheckContext
+    application: str | None
+    """The one that was asked for; None for all."""
+    findings: list[Finding] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    examined: list[SuspectStore] = field(default_factory=list)
+    facts: list[StoreFacts] = field(default_factory=list)
+    known: dict[str, _Known] = field(default_factory=dict)
+
+    def look_at(self, verdict: Verdict) -> None:
+        """One store: whose it is, whether it can be examined, what is wrong with it."""
+        left_out = self._not_asked_for(verdict)
+        if left_out is None:
+            self.examined.append(verdict.store)
+            left_out = self._not_examined(verdict)
+        if left_out is not None:
+            self.skipped.append(left_out)
+            return
+        self.skipped.extend(undecided.not_compared(verdict))
+        topic = None if verdict.chosen is None else verdict.chosen.topic
+        hints = gather_hints(verdict.store, self.survey, topic)
+        context = with_hints(self.said, hints)
+        found = self._of_source(verdict, topic, context) if topic is not None else self._of_open(verdict, context)
+        if found:
+            self._keep(verdict, topic, found, hints)
+
+    def _not_asked_for(self, verdict: Verdict) -> Skipped | None:
+        """Why the store is left out: no application owns it, or one that was not asked for."""
+        if not verdict.established:
+            return _without_application(self.survey, verdict, self.said.given)
+        if self.application not in (None, verdict.store.application):
+            return undecided.of_another(verdict, self.application, self.said.given)
+        return None
+
+    def _not_examined(self, verdict: Verdict) -> Skipped | None:
+        """Why the store is not examined: it may not be read, or nothing can be restored from its source."""
+        survey, suspect, given = self.survey, verdict.store, self.said.given
+        refused = _refused(survey, suspect)
+        if refused is not None:
+            return refused
+        if verdict.taken is not None:
+            return undecided.taken(verdict, given)
+        if survey.named_source(suspect) is None and _is_without_logging(survey, suspect):
+            return not_looked_at.from_nowhere(suspect, given)
+        unseen = unseen_source(verdict, survey, given)
+        if unseen is not None:
+            return unseen
+        return undecided.gone(verdict, given) if verdict.chosen is not None and verdict.chosen.is_gone else None
+
+    def _of_source(self, verdict: Verdict, topic: Topic, context: CheckContext) -> Sequence[Finding]:
+        """What every check finds in a store whose source is decided."""
+        try:
+            learned = learn(self.survey, self.counter, verdict.store, topic, verdict)
+        except AccessDeniedError as error:  # one topic that may not be read hides no other store
+            self.skipped.append(not_looked_at.not_allowed(verdict.store, error))
+            return ()
+        self.facts.append(learned)
+        self.skipped.extend(not_looked_at.of_examined(learned))
+        return tuple(_check(learned, context))
+
+    def _of_open(self, verdict: Verdict, context: CheckContext) -> Sequence[Finding]:
+        """A finding without a source per code and role, if at least one of the hypotheses would give one.
+
+        Where none would, that is no clean bill of health, unless each of them was judged whole and nothing but notes is
+        found.
+        """
+        if all(each.topic is None for each in verdict.open):
+            self.skipped.append(undecided.without_source(verdict, self.said.given))
+            return ()
+        which = undecided.which_is_true(verdict, context.given)
+        considered = tuple(each.considered() for each in verdict.open)
+        findings: dict[tuple[str, Role], Finding] = {}
+        skipped: dict[Skipped, None] = {}
+        is_open = not verdict.is_comparable or not any(each.is_alike for each in verdict.open)
+        for each in verdict.open:
+            if each.topic is None or each.is_gone:
+                is_open = True
+                continue
+            try:
+                learned = learn(self.survey, self.counter, each.store, each.topic, verdict)
+            except AccessDeniedError as error:
+                skipped[not_looked_at.not_allowed(each.store, error)] = None
+                is_open = True
+                continue
+            for finding in _check_without_source(replace(learned, source=None), context, which):
+                findings.setdefault((finding.code, finding.role), replace(finding, considered=considered))
+            unclear = tuple(not_looked_at.of_examined(learned))
+            skipped |= dict.fromkeys(unclear)
+            is_open = is_open or _is_wrong(_check(learned, context)) or any(piece.could_hide for piece in unclear)
+        if is_open and not _is_wrong(findings.values()):
+            skipped[undecided.not_decided(verdict, context.given)] = None
+        self.skipped.extend(skipped)
+        return tuple(findings.values())
+
+    def _keep(self, verdict: Verdict, topic: Topic | None, found: Iterable[Finding], hints: Sequence[Hint]) -> None:
+        """The findings of a store, and what is known of its application then."""
+        suspect, seen = verdict.store, observations(hints)
+        splits = tuple(f"{split.application}/{split.name}" for split in verdict.other_splits)
+        self.findings.extend(replace(finding, observations=seen, other_splits=splits) for finding in found)
+        of_store = KnownStore(
+            name=suspect.name,
+            topic=topic,
+            is_global=is_global(self.survey, suspect, topic),
+            context=self.survey.registry.context_of(suspect.subject(Role.VALUE)),
+        )
+        self.known.setdefault(suspect.application, _Known()).add(of_store, hints)
+
+    def examination(self) -> Examination:
+        """All of it, in order, with what to do for each application."""
+        findings = with_mirrors(self.findings, self.survey)
+        applications = [
+            circumstances_of(name, self.known[name].stores, self.said, self.known[name].hints, self.survey)
+            for name in sorted(self.known)
+        ]
+        return Examination(
+            diagnosis=Diagnosis(
+                findings=tuple(sorted(findings, key=finding_order)),
+                skipped=tuple(self.skipped),
+                examined=tuple(map(str, self.examined)),
+                applications=tuple(self._advice(known, findings) for known in applications),
+            ),
+            facts=tuple(self.facts),
+            applications=tuple(applications),
+        )
+
+    def _advice(self, known: Circumstances, findings: Iterable[Finding]) -> ApplicationAdvice:
+        own = [finding for finding in findings if finding.application == known.application]
+        return ApplicationAdvice(
+            application=known.application,
+            observations=observations(self.known[known.application].hints),
+            advice=tuple(upon_findings(known, own, given=self.said.given)),
+        )
+
+
+def _check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    for check in CHECKS:
+        yield from check.find(facts, context)
+
+
+def _check_without_source(facts: StoreFacts, context: CheckContext, which_is_true: str) -> Iterator[Finding]:
+    for check in CHECKS:
+        if check.without_source is not None:
+            yield from (check.without_source(finding, which_is_true) for finding in check.find(facts, context))
+
+
+def _is_wrong(findings: Iterable[Finding]) -> bool:
+    return any(finding.severity is not Severity.NOTE for finding in findings)
+
+
+def _is_without_logging(survey: Survey, suspect: SuspectStore) -> bool:
+    """True if a state directory shows it, and none shows anything that it restores from."""
+    found = [
+        on_disk
+        for on_disk in survey.supplied.stores_on_disk()
+        if (on_disk.prefix, on_disk.name) == (suspect.application, suspect.name)
+    ]
+    return any(on_disk.restores_from_nowhere for on_disk in found) and not any(on_disk.sources for on_disk in found)
+
+
+def _without_application(survey: Survey, verdict: Verdict, given: Given) -> Skipped:
+    """Why no application was found; a group that may not be asked proves nothing."""
+    for split in verdict.suspect.splits:
+        if split.application in verdict.unproven:
+            refused = _refused(survey, split)
+            if refused is not None:
+                return refused
+    return undecided.without_application(verdict, given)
+
+
+def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:
+    """What keeps a store from being examined at all: without its group's offsets nobody knows what a restore loads."""
+    if survey.supplied.is_global(suspect.application, suspect.name):
+        return None
+    try:
+        survey.commits(suspect.application)
+    except AccessDeniedError as error:
+        return not_looked_at.not_allowed(suspect, error)
+    return None

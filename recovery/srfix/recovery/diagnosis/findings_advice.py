@@ -1,0 +1,59 @@
+"""What to do about the findings of one application: what their checks say, in the order of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from srfix.recovery.advice import prevention
+from srfix.recovery.checks import CHECKS, AdviceRequest, Check, Rules
+from srfix.recovery.commands import Given
+from srfix.recovery.facts import Circumstances
+from srfix.recovery.findings import Finding, Severity
+
+
+def upon_findings(known: Circumstances, findings: Collection[Finding], *, given: Given | None = None) -> Iterator[str]:
+    """What to do about the findings of one application."""
+    codes = {finding.code for finding in findings}
+    found = [check for check in CHECKS if check.code in codes]
+    serious = [finding for finding in findings if finding.severity is not Severity.NOTE]
+    rules = _rules(found)
+    advised = 0
+    for check in found:
+        own = tuple(finding for finding in serious if finding.code == check.code)
+        if own and check.advice.serious is not None:
+            yield from check.advice.serious(
+                AdviceRequest(known=known, findings=own, rules=rules, given=given or Given())
+            )
+            if check.advice.is_whole:
+                return
+            advised += len(own)
+    if advised < len(serious):
+        what = "what else was found" if advised else "what was found"
+        yield (
+            f"Neither a restart nor wiping the state directory mends {what}: a restore loads the same records again. What "
+            "helps stands at each finding."
+        )
+    if not serious:
+        yield from _upon_notes(known, found, findings)
+    if not advised and any(check.advice.recurs for check in found):
+        yield from prevention(known, rules.upgrade)
+
+
+def _rules(found: Sequence[Check]) -> Rules:
+    rules = [check.advice.rules for check in found if check.advice.rules is not None]
+    return Rules(
+        wiping=next((each.wiping for each in rules if each.wiping is not None), None),
+        upgrade=next((each.upgrade for each in rules if each.upgrade is not None), None),
+    )
+
+
+def _upon_notes(known: Circumstances, found: Sequence[Check], findings: Collection[Finding]) -> Iterator[str]:
+    """Nothing is broken: the last check that has something to say of that says it."""
+    if any(fault.is_partial for finding in findings for fault in finding.schema_ids):
+        yield (
+            "Nothing was found broken in what was read, but the topic was not read to its end: run srfix diagnose without its "
+            "limits (--deadline, --max-records) before you rely on it."
+        )
+        return
+    notes = [check.advice.note for check in found if check.advice.note is not None]
+    yield from (note(known) for note in notes[-1:])

@@ -1,0 +1,170 @@
+"""What is learned of one store: its census, what stands under its subjects, whether its rows decode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
+from srfix.recovery.evidence import Verdict, read_topics
+from srfix.recovery.facts import (
+    Bodies,
+    KeyRole,
+    RoleFacts,
+    StoreFacts,
+    SubjectState,
+    Survey,
+    SuspectStore,
+    keys_of_store,
+    newest_bodies,
+    read_subject_state,
+    whole_bodies,
+)
+from srfix.recovery.findings import Source
+from srfix.serde.subjects import Role, Topic
+from srfix.serde.windowed import WindowKind
+from srfix.serde.wire import SchemaId
+
+ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None
+_Decoded: TypeAlias = tuple[Topic, str | None, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
+
+
+@dataclass(slots=True)
+class Counter:
+    """Counts a topic once per group: several stores never share a topic, but several candidates may be tried."""
+
+    survey: Survey
+    engine: CensusEngine
+    on_progress: ProgressHook
+    deadline_s: float | None
+    max_records: int | None
+    decode_values: bool
+    counted: dict[tuple[Topic, str | None], Census] = field(default_factory=dict)
+    decoded: dict[_Decoded, Mapping[Role, Bodies]] = field(default_factory=dict)
+
+    def __call__(self, topic: Topic, group: str | None) -> Census:
+        """`group` is None for a global table: committed offsets play no part there."""
+        if (topic, group) not in self.counted:
+            self.counted[topic, group] = self._count(topic, group)
+        return self.counted[topic, group]
+
+    def bodies(
+        self, topic: Topic, group: str | None, roles: tuple[Role, ...], keys: KeyRole, context: str
+    ) -> Mapping[Role, Bodies]:
+        """Whether the rows that a restore loads decode, in these roles, with the schemas of this context's ids."""
+        raw_key_ids = frozenset(self(topic, group).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
+        asked = topic, group, roles, keys.window, raw_key_ids, context
+        if asked not in self.decoded:
+            self.decoded[asked] = self._decode(keys.census, roles, keys.window, raw_key_ids, context)
+        return self.decoded[asked]
+
+    def _decode(
+        self,
+        census: Census,
+        roles: tuple[Role, ...],
+        window: WindowKind | None,
+        raw_key_ids: frozenset[SchemaId],
+        context: str,
+    ) -> Mapping[Role, Bodies]:
+        cluster, registry = self.survey.cluster, self.survey.registry
+        if not self.decode_values:
+            return newest_bodies(
+                cluster, registry, census, roles, window=window, context=context, deadline_s=self.deadline_s
+            )
+        return whole_bodies(
+            cluster,
+            registry,
+            census,
+            roles,
+            window=window,
+            raw_key_ids=raw_key_ids,
+            context=context,
+            deadline_s=self.deadline_s,
+            on_progress=self.on_progress,
+        )
+
+    def _count(self, topic: Topic, group: str | None) -> Census:
+        partitions = tuple(range(self.survey.topics()[topic]))
+        committed: Mapping[int, int | None] | None = None
+        if group is not None:
+            commits = self.survey.commits(group)
+            committed = {p: commits.get((topic, p)) for p in partitions}
+        request = CensusRequest(
+            topic=topic,
+            partitions=partitions,
+            committed=committed,
+            deadline_s=self.deadline_s,
+            max_records=self.max_records,
+        )
+        return self.engine.count(request, on_progress=self.on_progress)
+
+
+def learn(survey: Survey, counter: Counter, suspect: SuspectStore, topic: Topic, verdict: Verdict) -> StoreFacts:
+    """What is known of a store that restores from a topic.
+
+    :raises AccessDeniedError: if this user may not read the topic.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    group = None if is_global(survey, suspect, topic) else suspect.application
+    census = counter(topic, group)
+    states = _states(survey, suspect, census)
+    keys = keys_of_store(survey, suspect, topic, census, states)
+    census = keys.census
+    roles: dict[Role, RoleFacts] = {}
+    for role, state in states.items():
+        ids = census.ids(role)
+        if not ids and not state.versions:
+            continue
+        if role is Role.KEY and not keys.is_role:
+            continue
+        subject, own = suspect.subject(role), suspect.source_subject(topic, role)
+        restored = census.restorable_ids(role)
+        roles[role] = RoleFacts(
+            role=role,
+            subject=subject,
+            state=state,
+            memberships={schema_id: survey.membership(subject, schema_id) for schema_id in ids},
+            source_memberships={schema_id: survey.membership(own, schema_id) for schema_id in restored},
+        )
+    return StoreFacts(
+        store=suspect,
+        source=Source(topic=topic, subject=suspect.source_subject(topic, Role.VALUE)),
+        evidence=verdict.evidence,
+        census=census,
+        roles=roles,
+        bodies=counter.bodies(topic, group, tuple(roles), keys, suspect.context),
+        source_configs=survey.topic_configs(topic),
+        keys=keys,
+        is_global=group is None,
+        is_told_global=survey.supplied.is_global(suspect.application, suspect.name),
+        value_asks_no_registry=bool(states[Role.KEY].versions)
+        and Role.VALUE not in roles
+        and not survey.has_subject(suspect.source_subject(topic, Role.VALUE)),
+    )
+
+
+def _states(survey: Survey, suspect: SuspectStore, census: Census) -> Mapping[Role, SubjectState]:
+    """What stands under the phantom subjects. Of one that is not listed nothing is asked, unless a finding may need it."""
+    states: dict[Role, SubjectState] = {}
+    for role in (Role.VALUE, Role.KEY):
+        subject = suspect.subject(role)
+        value = states.get(Role.VALUE)
+        needed = bool(census.ids(role)) and (value is None or not value.versions)
+        if survey.has_subject(subject) or needed:
+            states[role] = read_subject_state(survey.registry, subject)
+        else:
+            states[role] = SubjectState(subject=subject, versions=(), config=None, mode=None)
+    return states
+
+
+def is_global(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> bool:
+    """True for a global table's store, in whose restore committed offsets play no part: as a state directory or a topology
+    says, or as the group has committed offsets elsewhere and none on its topic.
+    """
+    told = survey.supplied.is_told_global(suspect.application, suspect.name)
+    if told is not None:
+        return told
+    read = read_topics(suspect, survey)
+    return topic is not None and bool(read) and topic not in read

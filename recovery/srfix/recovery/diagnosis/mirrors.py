@@ -1,0 +1,48 @@
+"""One store whose subjects stand in several registry contexts: one finding with several places.
+
+Schema linking and exporters copy a subject into a context of its own name space. Which of the copies the store's serde asks
+is told by the registry URL of the application, which srfix does not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from srfix.recovery.facts import Survey
+from srfix.recovery.findings import Finding, finding_order
+from srfix.serde.subjects import DEFAULT_CONTEXT, split_context
+
+
+def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
+    """The findings, those of copies of a subject in several contexts as one: of the default context, or of the first by
+    name. Copies are those whose latest schema is the same text; others are two deployments.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    places: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in findings:
+        name = split_context(finding.subject)[1]
+        latest = survey.latest(finding.subject) if survey.has_subject(finding.subject) else None
+        text = "" if latest is None else latest.schema.text
+        key = (finding.code, finding.application, finding.store, finding.role.value, name, text)
+        places.setdefault(key, []).append(finding)
+    return [_as_one(sorted(found, key=_default_context_first)) for found in places.values()]
+
+
+def _as_one(found: list[Finding]) -> Finding:
+    first, others = found[0], tuple(each.subject for each in found[1:])
+    if not others:
+        return first
+    return replace(
+        first,
+        mirrors=others,
+        explanation=f"{first.explanation} The same is true of {', '.join(others)}, its mirror in another context. Which of "
+        "them the store's reader asks is told by the registry URL of the application.",
+        next=f"{first.next} That looks after {first.subject} alone: for the mirror, run srfix with the context's URL "
+        "(--registry URL/contexts/CONTEXT), if the application uses that.",
+    )
+
+
+def _default_context_first(finding: Finding) -> tuple[bool, tuple[int, str, str, str, str, str]]:
+    return split_context(finding.subject)[0] != DEFAULT_CONTEXT, finding_order(finding)

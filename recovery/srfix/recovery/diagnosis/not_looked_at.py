@@ -1,0 +1,135 @@
+"""What a diagnosis did not look at, in words: a store, or a part of what was examined of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from srfix.recovery.commands import Given
+from srfix.recovery.facts import Bodies, StoreFacts, Suspect, SuspectStore
+from srfix.recovery.findings import Skipped
+from srfix.serde.errors import AccessDeniedError
+from srfix.serde.subjects import Role, Subject, Topic
+
+
+def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
+    """What the examination of a store left out."""
+    census = facts.census
+    if census is None:
+        return
+    configs = facts.source_configs
+    if configs is not None and configs.is_compacted is None:
+        yield Skipped(
+            what=f"cleanup.policy of topic {configs.topic}",
+            reason=f"{configs.problem or 'the cluster does not name it'}; whether retention deletes rows of store "
+            f"{facts.store.name} was not looked at (SRF018)",
+            could_hide=False,
+            subjects=facts.store.subjects,
+        )
+    for role, bodies in facts.bodies.items():
+        yield from _not_decoded(census.topic, role, bodies, facts.store)
+    if facts.keys is not None and facts.keys.not_looked_at is not None:
+        yield Skipped(
+            what=f"keys of topic {census.topic}",
+            reason=facts.keys.not_looked_at,
+            could_hide=facts.keys.could_hide,
+            subjects=(facts.store.subject(Role.KEY),),
+        )
+    for partition in census.partitions:
+        where = f"topic {census.topic}, partition {partition.partition}"
+        if partition.stopped_early is not None:
+            yield Skipped(what=where, reason=partition.stopped_early, could_hide=True, subjects=facts.store.subjects)
+        for role in Role:
+            if role is Role.KEY and role not in facts.roles and Role.VALUE in facts.roles:
+                continue  # the key serde asks no registry
+            counted = partition.of(role)
+            if counted.guids:
+                yield Skipped(
+                    what=f"{counted.guids} {role.value}(s) of {where}",
+                    reason="they name their schema by GUID, which a diagnosis does not look up under the subjects",
+                    could_hide=True,
+                    subjects=(facts.store.subject(role),),
+                )
+            told = facts.source is not None and role in facts.roles and bool(counted.live_unframed_keys)  # by SRF013
+            if role is Role.VALUE and counted.unframed and not told and not facts.value_asks_no_registry:
+                yield Skipped(
+                    what=f"{counted.unframed} {role.value}(s) of {where}, the first at offset {counted.first_unframed_offset}",
+                    reason="they are not framed by a schema registry serializer, so they carry no schema id",
+                    could_hide=True,
+                    subjects=(facts.store.subject(role),),
+                )
+
+
+def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) -> Iterator[Skipped]:
+    """Rows that were not decoded: they could hide a finding if all were to be."""
+    what = f"bodies of the {role.value}s of topic {topic}"
+    if bodies.newest_only and bodies.decoded < bodies.live_keys:
+        yield Skipped(
+            what=what,
+            reason=f"only the newest live one of each schema id and partition was decoded ({bodies.decoded} of "
+            f"{bodies.live_keys}); --decode-values decodes them all (SRF013)",
+            could_hide=False,
+            subjects=(store.subject(role),),
+        )
+    for left_out in bodies.left_out:
+        yield Skipped(
+            what=what,
+            reason=f"not decoded: {left_out}",
+            could_hide=not bodies.newest_only,
+            subjects=(store.subject(role),),
+        )
+
+
+def no_store(application: str) -> Skipped:
+    """The application that was named has no store that was found."""
+    return Skipped(
+        what=f"the stores of application {application}",
+        reason="none was examined. Those are found by themselves that left a changelog subject without a topic; name another "
+        "one with --store NAME, or hand over what names its stores: --state-dir DIR, --topology FILE",
+        could_hide=True,
+    )
+
+
+def not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
+    """Its group or its topic may not be read."""
+    return suspect.skipped(f"{error} Without it, what a restore loads cannot be told")
+
+
+def of_operator(suspect: Suspect, operator: str) -> Skipped:
+    """Its name says that it is no table of one topic."""
+    return Skipped(
+        what=f"the subjects of {suspect.changelog}",
+        reason=f"the name ends in that of {operator} store, which has a changelog of its own and restores from no source "
+        "topic. There is no such changelog topic: the application was reset or is gone, or the store's logging is disabled",
+        could_hide=False,
+        subjects=suspect.splits[0].subjects,
+    )
+
+
+def of_transient_query(suspect: Suspect, query_id: str) -> Skipped:
+    """A push query's state is never restored."""
+    return Skipped(
+        what=f"the subjects of {suspect.changelog}",
+        reason=f"they are left over from ksqlDB's transient query {query_id}, whose state is never restored",
+        could_hide=False,
+        subjects=suspect.splits[0].subjects,
+    )
+
+
+def by_record_name(subject: Subject) -> Skipped:
+    """It follows another strategy."""
+    return Skipped(
+        what=f"subject {subject}",
+        reason="it follows TopicRecordNameStrategy, which this version does not examine",
+        could_hide=True,
+        subjects=(subject,),
+    )
+
+
+def from_nowhere(suspect: SuspectStore, given: Given) -> Skipped:
+    """Its logging is disabled."""
+    named = given.quoted("diagnose", "--source", f"{suspect.application}/{suspect.name}=TOPIC")
+    return suspect.skipped(
+        "its state directory says that nothing is restored into it: its logging is disabled, so its subjects have no "
+        f"topic by design (`srfix explain SRF007`). If that is wrong, name its topic: {named}",
+        could_hide=False,
+    )

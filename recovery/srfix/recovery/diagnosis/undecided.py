@@ -1,0 +1,177 @@
+"""What the evidence leaves open about a store, in words: the hypotheses that are left, and the command that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from srfix.recovery.commands import Given
+from srfix.recovery.evidence import Hypothesis, Verdict, rules
+from srfix.recovery.facts import Suspect, SuspectStore
+from srfix.recovery.findings import Skipped
+from srfix.recovery.internal_topics import ksqldb_query
+from srfix.serde.errors import ClusterError
+from srfix.serde.subjects import Topic
+
+_MOST_HYPOTHESES: Final = 5
+"""Hypotheses that are told of one store."""
+_NAMED_GROUPS: Final = 3
+"""Groups that may not be asked and are named; there may be hundreds."""
+
+
+def without_source(verdict: Verdict, given: Given) -> Skipped:
+    """No evidence points to any topic."""
+    store = verdict.store
+    return store.skipped(
+        "nothing tells which topic it restores from (no committed offsets, no schema to compare). Name it: "
+        f"{_ask_for_source(store, given)}.{_splits(verdict)}"
+    )
+
+
+def not_decided(verdict: Verdict, given: Given) -> Skipped:
+    """Several hypotheses are left, or none is certain enough, and none of them would give a finding."""
+    store = verdict.store
+    shown = verdict.open[:_MOST_HYPOTHESES]
+    several = len({each.store.application for each in shown}) > 1
+    possible = [f"({number}) {_in_words(each, several=several)}" for number, each in enumerate(shown, start=1)]
+    if len(verdict.open) > len(shown):
+        possible.append(f"and {len(verdict.open) - len(shown)} more")
+    return store.skipped(
+        f"it is not decided which topic it restores from. Possible: {'. '.join(possible)}. "
+        f"{which_is_true(verdict, given)}{_splits(verdict)}"
+    )
+
+
+def which_is_true(verdict: Verdict, given: Given) -> str:
+    """The question which of the hypotheses is true, as commands to paste."""
+    commands = [
+        _ask_for_source(each.store, given, each.topic)
+        for each in verdict.open[:_MOST_HYPOTHESES]
+        if each.topic is not None and not each.is_gone
+    ]
+    return f"Say which: {' or '.join(commands or [_ask_for_source(verdict.store, given)])}."
+
+
+def without_application(verdict: Verdict, given: Given) -> Skipped:
+    """No group, or none that is a Kafka Streams application, has a name that the changelog's begins with."""
+    suspect = verdict.suspect
+    known = [
+        f"group {application} is none ({'; '.join(piece.detail for piece in pieces if piece.against)})"
+        for application, pieces in verdict.applications.items()
+        if any(piece.kind == rules.PLAIN_GROUP.kind for piece in pieces)
+    ]
+    unproven = [f"group {group} shows no sign of Kafka Streams" for group in verdict.unproven]
+    said = f": {'; '.join((*known, *unproven))}" if known or unproven else ""
+    split = suspect.splits[0]
+    likely = sorted(suspect.splits, key=lambda each: each.application not in verdict.unproven)[:_MOST_HYPOTHESES]
+    examine = [given.quoted("diagnose", "--application", each.application, "--store", each.name) for each in likely]
+    return Skipped(
+        what=f"the subjects of {suspect.changelog}",
+        reason="the name is that of a changelog, no such topic exists, and no Kafka Streams application was found whose name "
+        f"it starts with{said} (it may have expired or never existed, or the topic was a person's and is gone). Say "
+        f"whose store it is to have it examined: {' or '.join(examine)}.",
+        could_hide=True,
+        subjects=split.subjects,
+    )
+
+
+def not_compared(verdict: Verdict) -> Iterator[Skipped]:
+    """Topics that the choice of a source left aside."""
+    chosen = verdict.chosen
+    if verdict.not_compared and (chosen is None or not chosen.is_proven):
+        yield Skipped(
+            what=f"{verdict.not_compared} topic(s) without a subject, as sources of {verdict.store.in_words}",
+            reason="there are too many of them to compare the ids in their records with the store's schema",
+            could_hide=chosen is None,
+            subjects=verdict.store.subjects,
+        )
+
+
+def gone(verdict: Verdict, given: Given) -> Skipped:
+    """The topic that it restores from does not exist any more."""
+    store, chosen = verdict.store, verdict.chosen
+    topic = chosen.topic if chosen is not None else None
+    why = "; ".join(piece.detail for piece in chosen.pieces if not piece.against) if chosen is not None else ""
+    return store.skipped(
+        f"the topic that it restores from, as it seems, is gone from this cluster: {topic} ({why}). Nothing can be "
+        f"restored from it. If it is another topic, name it: {_ask_for_source(store, given)}; check --bootstrap-servers "
+        f"too.{_splits(verdict)}"
+    )
+
+
+def taken(verdict: Verdict, given: Given) -> Skipped:
+    """Its topic is another store's."""
+    store = verdict.store
+    return store.skipped(
+        f"the only topic that it may restore from, {verdict.taken}, is another store's, so it restores from nowhere "
+        f"(logging disabled, say); if that is wrong, name its topic: {_ask_for_source(store, given)}.{_splits(verdict)}",
+        could_hide=bool(verdict.doubts),
+    )
+
+
+def of_another(verdict: Verdict, application: str | None, given: Given) -> Skipped:
+    """Another application than the one that was asked for fits better."""
+    store = verdict.store
+    examine = given.quoted("diagnose", "--application", store.application)
+    return Skipped(
+        what=f"the subjects of {verdict.suspect.changelog}",
+        reason=f"they are rather those of application {store.application!r}, whose name they start with too, than of "
+        f"{application!r}. Examine them as its own: {examine}; or as a store of {application!r} with --store",
+        could_hide=True,
+        subjects=store.subjects,
+    )
+
+
+def hidden(suspect: Suspect, given: Given) -> Skipped:
+    """Its changelog may exist after all, in a place that this user may not see."""
+    query = ksqldb_query(suspect.changelog)
+    split = next(
+        (each for each in suspect.splits if query and each.application == query.application), suspect.splits[0]
+    )
+    return Skipped(
+        what=f"the subjects of {suspect.changelog}",
+        reason=f"whether there is a changelog topic {suspect.changelog} cannot be told: this user may not see a topic of that "
+        f"name. The ACL to ask for is Describe on topic {suspect.changelog!r}; or say which topic the store restores from: "
+        f"{_ask_for_source(split, given)}",
+        could_hide=True,
+        subjects=split.subjects,
+    )
+
+
+def refused_groups(refused: Mapping[str, ClusterError], named: str | None) -> Iterator[Skipped]:
+    """The groups that could not be asked, in one line: there may be one per subject."""
+    groups = sorted(group for group in refused if named is None or len(group) > len(named))
+    if not groups:
+        return
+    first = refused[groups[0]]
+    what = f"the committed offsets of group {groups[0]!r}"
+    reason = f"{first} Whether it is an application cannot be told"
+    if len(groups) > 1:
+        names = ", ".join(map(repr, groups[:_NAMED_GROUPS])) + (", …" if len(groups) > _NAMED_GROUPS else "")
+        what = f"the committed offsets of {len(groups)} groups whose names are prefixes of subjects ({names})"
+        reason = f"of the first: {first} Whether they are applications cannot be told"
+    if named is not None:
+        reason += f"; what may be theirs was examined as that of {named!r}"
+    yield Skipped(what=what, reason=reason, could_hide=named is None)
+
+
+def _in_words(each: Hypothesis, *, several: bool) -> str:
+    """A hypothesis, and what speaks for and against it; its application too where several are possible."""
+    pieces = [piece for piece in each.pieces if several or piece.topic is not None]
+    pro = "; ".join(piece.detail for piece in pieces if not piece.against) or "nothing"
+    con = "; ".join(piece.detail for piece in pieces if piece.against) or "nothing"
+    whose = f"store {each.store.name} of {each.store.application}, from " if several else ""
+    topic = "no known topic" if each.topic is None else f"topic {each.topic}{' (gone)' if each.is_gone else ''}"
+    return f"{whose}{topic}; for it: {pro}; against it: {con}"
+
+
+def _ask_for_source(store: SuspectStore, given: Given, topic: Topic | None = None) -> str:
+    return given.quoted("diagnose", "--source", f"{store.application}/{store.name}={topic or 'TOPIC'}")
+
+
+def _splits(verdict: Verdict) -> str:
+    others = verdict.other_splits
+    if not others:
+        return ""
+    named = ", ".join(f"{split.name} of {split.application}" for split in others)
+    return f" By its name alone it could also be store {named}."

@@ -1,0 +1,344 @@
+"""Gathers what speaks for and against each hypothesis, and gives the verdict on each changelog.
+
+`evidence` gathers topic by topic, `hypotheses` says which one wins; here they are put together, and stores of one
+application are held against each other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from srfix.recovery.commands import shell_words
+from srfix.recovery.evidence import (
+    Applications,
+    Hypothesis,
+    Verdict,
+    choose,
+    committed_offsets,
+    order,
+    rules,
+    schema_similarity,
+    state_directory,
+    store_name,
+)
+from srfix.recovery.evidence import table as evidence
+from srfix.recovery.facts import Survey, Suspect, SuspectStore
+from srfix.recovery.findings import Evidence, Weight
+from srfix.serde.errors import AccessDeniedError, UsageError
+from srfix.serde.subjects import Topic
+
+_OF_TOPIC: Final = frozenset(
+    rule.kind for rule in (rules.ALL_FIELDS, rules.SAME_FIELDS, rules.SAME_RECORD, rules.KEY_FIELDS, rules.NO_IDS)
+)
+"""Kinds that say the same of a topic whoever's store it is."""
+_MOST_PEEKED: Final = 50
+"""Topics that nobody committed and that have no subject to compare, of which some values are read."""
+
+
+def weigh_all(suspects: Iterable[Suspect], survey: Survey, applications: Applications) -> tuple[Verdict, ...]:
+    """The verdict on each changelog; a topic is one store's of an application at most.
+
+    :raises UsageError: if a source that a person named does not exist, or is said of several applications' stores.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    every = tuple(suspects)
+    established = {suspect: tuple(_established(suspect, applications)) for suspect in every}
+    _refuse_ambiguous_sources(survey, established)
+    return settle_contests([weigh(suspect, survey, applications) for suspect in every], survey)
+
+
+def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdict:
+    """The verdict on one changelog, whatever other stores there are.
+
+    :raises UsageError: if a source that a person named does not exist.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    of_applications = {split.application: _of_application(split, suspect, applications) for split in suspect.splits}
+    established = tuple(_established(suspect, applications))
+    for split in _named_with_source(suspect, established, survey):
+        said = rules.GIVEN.of_application(split.application, "a source was named for its store")
+        of_applications[split.application] = (*of_applications[split.application], said)
+        established = tuple(dict.fromkeys((*established, split)))
+    every = _with_shared(
+        [each for split in established for each in _hypotheses(split, of_applications[split.application], survey)]
+    )
+    ranked = sorted((each for each in every if not each.is_out), key=order)
+    for split in suspect.splits:
+        if split not in established:
+            left = applications.left_by(suspect.changelog, split.application)
+            of_applications[split.application] = (*of_applications[split.application], *left)
+    doubts = tuple(_doubts(suspect.splits, of_applications, every, survey))
+    return Verdict(
+        suspect=suspect,
+        applications=of_applications,
+        established=_likeliest_first(established, ranked),
+        unproven=tuple(name for name, pieces in of_applications.items() if not pieces and applications.is_group(name)),
+        ranked=tuple(ranked),
+        ruled_out=tuple(sorted((each for each in every if each.is_out), key=order)),
+        doubts=doubts,
+        chosen=choose(ranked, doubts),
+        is_comparable=any(schema_similarity.is_comparable(split, survey) for split in suspect.splits[:1]),
+        not_compared=max((len(_not_read(split, survey)) for split in established), default=0),
+    )
+
+
+def _with_shared(every: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """The hypotheses, each with what was seen of its topic for another application: how a schema fits is the same for all."""
+    of_topics: defaultdict[Topic | None, dict[str, list[Evidence]]] = defaultdict(dict)
+    for each in every:
+        seen: defaultdict[str, list[Evidence]] = defaultdict(list)
+        for piece in each.pieces:
+            if piece.topic is not None and piece.application is None and piece.kind in _OF_TOPIC:
+                seen[piece.kind].append(piece)
+        for kind, pieces in seen.items():
+            of_topics[each.topic].setdefault(kind, pieces)
+    whole = []
+    for each in every:
+        known = {piece.kind for piece in each.pieces}
+        more = [piece for kind, pieces in of_topics[each.topic].items() if kind not in known for piece in pieces]
+        whole.append(replace(each, pieces=(*each.pieces, *more)))
+    return whole
+
+
+def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdict, ...]:
+    """A topic is a source once per application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`): where several
+    stores chose the same one, the one that leads the others by the margin keeps it, and where none does, none.
+    """
+    proven = {
+        (each.store.application, each.topic): each.store.name
+        for verdict in verdicts
+        if (each := verdict.chosen) is not None and each.is_proven
+    }
+    verdicts = [_without_proven(verdict, proven) for verdict in verdicts]
+    settled = {(application, store) for (application, _topic), store in proven.items()}
+    verdicts = [_by_elimination(verdict, settled, survey) for verdict in verdicts]
+    rivals: defaultdict[tuple[str, Topic | None], list[Hypothesis]] = defaultdict(list)
+    for verdict in verdicts:
+        if (mine := verdict.chosen) is not None:
+            rivals[mine.store.application, mine.topic].append(mine)
+    return tuple(
+        verdict
+        if (mine := verdict.chosen) is None
+        or all(_leads(mine, other) for other in rivals[mine.store.application, mine.topic])
+        else replace(verdict, chosen=None)
+        for verdict in verdicts
+    )
+
+
+def _without_proven(verdict: Verdict, proven: Mapping[tuple[str, Topic | None], str]) -> Verdict:
+    """The verdict without the topics that other stores of the application are proven to restore from."""
+
+    def is_free(each: Hypothesis) -> bool:
+        owner = proven.get((each.store.application, each.topic), each.store.name)
+        return each.is_proven or owner == each.store.name
+
+    free = tuple(filter(is_free, verdict.ranked))
+    if len(free) == len(verdict.ranked):
+        return verdict
+    is_taken = not any(each.topic is not None for each in free)
+    taken = next(each.topic for each in verdict.ranked if not is_free(each)) if is_taken else None
+    return replace(verdict, ranked=free, chosen=choose(free, verdict.doubts), taken=taken)
+
+
+def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], survey: Survey) -> Verdict:
+    """The verdict, decided where a checkpoint leaves it one topic, and every other store there is proven to restore from
+    another one.
+
+    :param settled: the stores that are proven to restore from some topic, with their applications.
+    """
+    left = {
+        each.topic: each
+        for each in verdict.ranked
+        if any(piece.kind == state_directory.KIND and not piece.against for piece in each.pieces)
+    }
+    if verdict.chosen is not None or len(left) != 1:
+        return verdict
+    (mine,) = left.values()
+    store = mine.store
+    rivals = {
+        (store.application, rival)
+        for found in survey.supplied.stores_on_disk()
+        if (found.prefix, found.name) == (store.application, store.name)
+        for source in found.sources
+        if source.topic == mine.topic
+        for rival in source.rivals
+    }
+    return replace(verdict, chosen=mine) if rivals and rivals <= set(settled) else verdict
+
+
+def _leads(mine: Hypothesis, other: Hypothesis) -> bool:
+    if mine.is_named or other.store.name == mine.store.name:  # the same store, which left subjects in several contexts
+        return True
+    if mine.is_proven != other.is_proven:
+        return mine.is_proven
+    return not other.is_named and mine.points >= other.points + rules.MARGIN_OF_STORES
+
+
+def _established(suspect: Suspect, applications: Applications) -> Iterator[SuspectStore]:
+    for split in suspect.splits:
+        pieces = _of_application(split, suspect, applications)
+        given = any(piece.kind == rules.GIVEN.kind for piece in pieces)
+        out = any(piece.against and piece.is_conclusive for piece in pieces)
+        if given or (not out and any(not piece.against for piece in pieces)):
+            yield split
+
+
+def _of_application(split: SuspectStore, suspect: Suspect, applications: Applications) -> tuple[Evidence, ...]:
+    name = split.application
+    return (
+        *applications.evidence(name),
+        *applications.of_name(suspect.changelog, name),
+        *applications.of_store(name, split.name),
+    )
+
+
+def _named_with_source(suspect: Suspect, established: Sequence[SuspectStore], survey: Survey) -> Iterator[SuspectStore]:
+    """The splits that a person says to be a store, by naming a source for it: with its application, or where no other
+    application is known.
+    """
+    for split in suspect.splits:
+        named = survey.named_source(split)
+        if named is not None and (named.has_application or not established):
+            yield split
+            return
+
+
+def _doubts(
+    splits: Iterable[SuspectStore],
+    of_applications: Mapping[str, tuple[Evidence, ...]],
+    every: Sequence[Hypothesis],
+    survey: Survey,
+) -> Iterator[Hypothesis]:
+    """Each likely topic as the source for an application without a visible link to it: an expired application leaves no
+    sign, and one with global tables alone commits nothing.
+    """
+    seen = {(each.store.application, each.topic) for each in every}
+    of_topics: dict[Topic, Hypothesis] = {}
+    for each in sorted(every, key=order):
+        if each.topic is not None and not each.is_out:
+            of_topics.setdefault(each.topic, each)
+    for split in splits:
+        of_application = of_applications[split.application]
+        if any(piece.against and piece.is_conclusive for piece in of_application):
+            continue
+        read = committed_offsets.read_topics(split, survey)
+        of_names = {piece.topic: piece for piece in store_name.gather(split, survey)}
+        for topic, each in of_topics.items():
+            if (split.application, topic) in seen:
+                continue
+            shared = tuple(
+                piece for piece in each.pieces if piece.application is None and piece.kind != store_name.KIND
+            )
+            own = (*committed_offsets.gather(split, survey),) if topic in read else ()
+            named = (of_names[topic],) if topic in of_names else ()
+            pieces = (*shared, *named, *(piece for piece in own if piece.topic == topic))
+            yield replace(each, store=split, pieces=(*of_application, *pieces))
+
+
+def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequence[SuspectStore]]) -> None:
+    """:raises UsageError: if `--source STORE=TOPIC` is said of stores of several applications."""
+    for key, topic in survey.sources.items():
+        meant = sorted({split.application for splits in established.values() for split in splits if split.name == key})
+        if len(meant) > 1:
+            said = shell_words("--source", f"{key}={topic}")
+            several = ", ".join(shell_words("--source", f"{application}/{key}={topic}") for application in meant)
+            raise UsageError(
+                f"{said} is meant for a store of one application, and {len(meant)} have one of that name. "
+                f"Say which: {several}."
+            )
+
+
+def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], survey: Survey) -> Iterator[Hypothesis]:
+    pieces = [piece for gather in evidence.ALL for piece in gather(split, survey)]
+    read = committed_offsets.read_topics(split, survey)
+    bare = schema_similarity.topics_without_subject(split, survey)
+    too_many = frozenset(_not_read(split, survey))
+    fit = {piece.topic for piece in pieces if piece.kind == rules.ALL_FIELDS.kind and not piece.against}
+    pieces.extend(_by_ids(split, [topic for topic in bare if topic not in too_many and topic not in fit], survey))
+    compared = {piece.topic for piece in pieces if piece.kind in (rules.ALL_FIELDS.kind, rules.NO_IDS.kind)}
+    named_after = {piece.topic for piece in pieces if piece.kind == store_name.KIND}
+    pieces.extend(
+        rules.NOT_COMPARED.of_topic(topic, "its schema cannot be compared with that of the store")
+        for topic in bare
+        if topic not in compared and (topic in read or topic in named_after)
+    )
+    gone = tuple(schema_similarity.unlisted_topics(survey, split.context))
+    of_gone = [*schema_similarity.compare(split, survey, gone), *store_name.gone_source(split, survey, gone)]
+    by_topic: defaultdict[Topic, list[Evidence]] = defaultdict(list)
+    for piece in (*pieces, *of_gone):
+        if piece.topic is not None:
+            by_topic[piece.topic].append(piece)
+    for piece in (
+        *committed_offsets.against(split, tuple(by_topic), survey),
+        *state_directory.against(split, tuple(by_topic), survey),
+    ):
+        if piece.topic is not None:
+            by_topic[piece.topic].append(piece)
+    _named_otherwise(split, by_topic)
+    of_read = [of_topic for topic, of_topic in by_topic.items() if topic in read]
+    found = False
+    for topic, of_topic in by_topic.items():
+        is_gone = topic not in survey.topics()
+        if is_gone and not _fits(of_topic):
+            continue
+        if is_gone and any(_fits_as_well(other, of_topic) for other in of_read):
+            of_topic.append(
+                rules.GONE.of_topic(topic, "it does not exist any more, and a topic that the group reads fits as well")
+            )
+        if any(not piece.against for piece in of_topic) or any(
+            piece.kind == rules.ALL_FIELDS.kind for piece in of_topic
+        ):
+            found = True
+            yield Hypothesis(store=split, topic=topic, is_gone=is_gone, pieces=(*of_application, *of_topic))
+    if not found:
+        yield Hypothesis(store=split, topic=None, pieces=of_application)
+
+
+def _not_read(split: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
+    """Topics without a subject of which no values are read, for there are too many: a global table's may be any of them."""
+    read = committed_offsets.read_topics(split, survey)
+    others = [topic for topic in schema_similarity.topics_without_subject(split, survey) if topic not in read]
+    return tuple(others[_MOST_PEEKED:])
+
+
+def _named_otherwise(split: SuspectStore, by_topic: Mapping[Topic, list[Evidence]]) -> None:
+    """Adds to each topic that the store is named after another one, if it is."""
+    named = {topic for topic, pieces in by_topic.items() if any(piece.kind == store_name.KIND for piece in pieces)}
+    for topic, pieces in by_topic.items():
+        if named and topic not in named:
+            others = ", ".join(sorted(named))
+            pieces.append(
+                rules.NAMED_OTHERWISE.of_topic(topic, f"the store's name, {split.name}, begins with {others}")
+            )
+
+
+def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Iterator[Evidence]:
+    for topic in topics:
+        try:
+            yield from schema_similarity.compare_by_ids(split, survey, (topic,))
+        except AccessDeniedError:  # it stays open: what else speaks for it is said, and the census asks for the right
+            continue
+
+
+def _fits(pieces: Iterable[Evidence]) -> bool:
+    return any(not piece.against and piece.weight is not Weight.WEAK for piece in pieces)
+
+
+def _fits_as_well(pieces: Iterable[Evidence], others: Iterable[Evidence]) -> bool:
+    """True if a topic has all the fields, and none that it has too many where the other one has none too many."""
+    mine = tuple(pieces)
+    return _fits(mine) and (_has_no_other(mine) or not _has_no_other(others))
+
+
+def _has_no_other(pieces: Iterable[Evidence]) -> bool:
+    return any(piece.kind == rules.SAME_FIELDS.kind for piece in pieces)
+
+
+def _likeliest_first(splits: Sequence[SuspectStore], ranked: Sequence[Hypothesis]) -> tuple[SuspectStore, ...]:
+    stores = [each.store for each in ranked]
+    return tuple(sorted(splits, key=lambda split: stores.index(split) if split in stores else len(stores)))

@@ -1,0 +1,46 @@
+"""The errors that recovery alone raises; all are `SrfixError`s (`srfix.serde.errors`).
+
+SrfixError
+├── PlanError                   a plan or journal that cannot be used
+│   ├── AppliedInPartError      a repair that stopped after its first write
+│   └── RolledBackInPartError   a rollback that stopped after its first write
+├── StateDirectoryError         a file of a state directory that is not what Kafka Streams writes
+│   └── LibraryMissingError     rocksdict is not installed
+├── TopologyError               a text that is not a printed topology
+└── KsqldbError                 ksqlDB could not be asked, or answered something else
+"""
+
+from __future__ import annotations
+
+from srfix.serde.errors import SrfixError
+
+
+class PlanError(SrfixError):
+    """A plan or a journal that cannot be used as it is."""
+
+
+class AppliedInPartError(PlanError):
+    """The repair stopped after its first write: some steps are done, the journal says which."""
+
+
+class RolledBackInPartError(PlanError):
+    """The rollback stopped after it had begun: part of the repair stands still, the journal says which."""
+
+
+class StateDirectoryError(SrfixError, ValueError):
+    """A file of a state directory that cannot be read as Kafka Streams writes it."""
+
+
+class LibraryMissingError(StateDirectoryError):
+    """rocksdict, the library that reads RocksDB, is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("reading RocksDB needs the package rocksdict; install it with: pip install 'srfix[state]'")
+
+
+class TopologyError(SrfixError, ValueError):
+    """A text that is not the printed topology of Kafka Streams."""
+
+
+class KsqldbError(SrfixError):
+    """ksqlDB could not be asked, said no, or what was saved of it is not its answer."""

@@ -1,0 +1,57 @@
+"""Text as people paste it, made searchable: colours, log prefixes, escapes and wrapped lines taken out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from srfix.serde.bounds import LOG_CHARACTERS
+
+MAX_CHARACTERS: Final = LOG_CHARACTERS
+"""Of a longer text only the end is read: in a log the last failure is the one that matters."""
+
+_ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_JSON_ESCAPE = re.compile(r'\\(r\\n|n|r|t|"|/|u0027)')
+_JSON_ESCAPED = {"r\\n": "\n", "n": "\n", "r": "\n", "t": "\t", '"': '"', "/": "/", "u0027": "'"}
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\ufeff]")
+_COMPOSE_PREFIX = re.compile(r"(?m)^[\w.-]{1,100} *\| ?")
+_FRESH_LINE = re.compile(
+    r"\s*(?:at\s|Caused by:|Suppressed:|\.\.\. \d|File \"|Traceback|During handling|The above|[\[{(]"
+    r"|\d{2,4}[-/:]\d\d|(?:ERROR|WARN|INFO|DEBUG|TRACE|FATAL)\b|[\w$]+(?:\.[\w$]+)+(?:Exception|Error)\b)"
+)
+_NARROWEST_WRAP = 40
+_WIDEST_WRAP = 320
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogText:
+    """A pasted text, cleaned."""
+
+    text: str
+    """Lines end in `\\n`; no escape sequences, no control characters but tabs."""
+    is_cut: bool
+    """True if only the end of it was read."""
+
+
+def clean(text: str) -> LogText:
+    """Takes out colours, carriage returns, JSON escapes (a trace in a JSON log line), compose prefixes."""
+    is_cut = len(text) > MAX_CHARACTERS
+    text = _ESCAPE_SEQUENCE.sub("", text[-MAX_CHARACTERS:])
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
+    text = _JSON_ESCAPE.sub(lambda match: _JSON_ESCAPED[match[1]], text)
+    return LogText(text=_COMPOSE_PREFIX.sub("", _CONTROL.sub("", text)), is_cut=is_cut)
+
+
+def unwrap(text: str) -> str:
+    """Joins lines that a terminal broke: those as wide as the widest, unless a new entry follows."""
+    lines = text.split("\n")
+    width = max(map(len, lines))
+    if not _NARROWEST_WRAP <= width <= _WIDEST_WRAP:
+        return text
+    joined = lines[0]
+    for before, line in pairwise(lines):
+        is_broken = len(before) == width and line and not _FRESH_LINE.match(line)
+        joined += line if is_broken else f"\n{line}"
+    return joined

@@ -1,0 +1,317 @@
+"""Reads a pasted stack trace or log, and says what it is.
+
+It knows the words of the Confluent Java clients (5.0 and later), of ksqlDB, of confluent-kafka for Python and
+Go, of libserdes and of srfix itself; it decides from the message, the registry's error code and the name of
+the topic. It never quotes the text: what was pasted may hold credentials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from srfix.recovery.commands import positional, srfix_command
+from srfix.recovery.explain.log_text import clean, unwrap
+from srfix.recovery.explain.symptoms import UNNAMED_SUBJECT, WORDS, Symptom
+from srfix.recovery.explain.trace_patterns import (
+    Anchor,
+    AnchorKind,
+    connect_task,
+    find_anchor,
+    near,
+    role_near,
+    streams_versions,
+    topic_near,
+)
+from srfix.recovery.internal_topics import InternalTopicKind, application_prefixes, ksqldb_query, parse, recognise
+from srfix.serde.subjects import Role, Subject, Topic, subject_for
+
+_WINDOW = 24 * 1024
+"""Characters on each side of the message that are read for its particulars: a chain of causes fits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackTraceReading:
+    """What a pasted text shows. What the text does not say is None."""
+
+    symptom: Symptom
+    finding: str | None
+    """The finding code that explains it; None where it is no finding (credentials, network)."""
+    title: str
+    """What it is, in one line."""
+    explanation: str
+    """What happened, and how sure that is."""
+    schema_id: int | None = None
+    """The schema id in the last such message."""
+    other_schema_ids: tuple[int, ...] = ()
+    """Ids in other messages of the same wording, ascending, at most 100."""
+    role: Role | None = None
+    topic: Topic | None = None
+    """The topic that the failing serde was handed."""
+    topic_kind: InternalTopicKind | None = None
+    """What an internal-looking topic would be for; None for an ordinary name."""
+    subject: Subject | None = None
+    """Its subject; of values where the text does not say which role."""
+    error_code: int | None = None
+    """The registry's error code, or its HTTP status."""
+    application: str | None = None
+    """The application.id, where thread name, ksqlDB's form or the topic's name decide it."""
+    store: str | None = None
+    """The state store, where the application is known."""
+    possible_applications: tuple[str, ...] = ()
+    """All that the topic's name allows, longest first, where nothing decides."""
+    streams_versions: tuple[str, ...] = ()
+    """The Kafka Streams versions that the frames allow, ascending."""
+    clues: tuple[str, ...] = ()
+    """What the reading rests on, in words."""
+    next_command: str
+    """The command to run next; capitals such as APPLICATION_ID stand for what the text does not say."""
+    is_cut: bool = False
+    """True if the text was so long that only its end was read."""
+
+    @property
+    def is_recognised(self) -> bool:
+        """True if the text shows something that srfix knows."""
+        return self.symptom is not Symptom.NOT_RECOGNISED
+
+
+_CODE: Final = re.compile(
+    r"error\s+code:\s+(\d{3,5})|HTTP\s+status\s+code\s+\d{3},\s+SR\s+code\s+(\d{3,5})|HTTP\s+status\s+code\s+(\d{3})"
+    r"|HTTP\s+\d{3},\s+error\s+(\d{3,5})|HTTP\s+(\d{3})\b|[\"']error_code[\"']\s*:\s*(\d{3,5})|\(code\s+(\d{3,5})\)"
+    r"|\((4\d{4}|50\d{3})\)"
+)
+_NO_CONNECTION: Final = re.compile(
+    r"(?:Connect|UnknownHost|NoRouteToHost|SocketTimeout|SSLHandshake|ConnectTimeout)Exception|Connection\s+refused"
+)
+_VERSION_FRAME: Final = re.compile(
+    r"lookUpSubjectVersion|\.getVersion\(|getVersionFromRegistry|\.schemaVersion\(|POST\s+/subjects/"
+)
+_ID_FRAME: Final = re.compile(
+    r"RestService\.getId\(|getSchemaById\(|getSchemaBySubjectAndId\(|getByI[Dd]\(|getSchemaByIdFromRegistry\("
+)
+_NAMED_CONTEXT: Final = re.compile(r"/contexts/[^/\s]|%3A\.[^%\s]+%3A|:\.[^:\s.]+:")
+"""A URL that leads into a context, or a subject that names one."""
+_THREAD: Final = re.compile(r"([A-Za-z0-9._-]{1,200}?)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-StreamThread-\d+")
+_VERSION_READER: Final = re.compile(r"AvroConverter|deserializeWithSchemaAndVersion|KsqlConnectDeserializer")
+_KAFKA_NEARBY: Final = re.compile(r"(?i)schema.?registry|RestService|kafka|bootstrap|broker")
+
+_GENERATED_STORE: Final = re.compile(r"(?:KSTREAM|KTABLE|COGROUPKSTREAM)-")
+_NOT_OF_A_TASK = frozenset(
+    {Symptom.UNAUTHORIZED, Symptom.REGISTRY_FAILED, Symptom.UNREACHABLE, Symptom.NOT_A_REGISTRY, Symptom.NOT_RECOGNISED}
+)
+"""What means the same whoever met it."""
+_ABSENT = frozenset({404, 40401, 40403})
+_INCOMPATIBLE = frozenset({409, 40901})
+
+
+def read(text: str) -> StackTraceReading:
+    """Reads a text of any length and says what it shows. Never fails: what it does not know, it says so."""
+    cleaned = clean(text)
+    window, anchor = _locate(cleaned.text)
+    if anchor is None:
+        return _not_recognised(is_cut=cleaned.is_cut)
+    code = _error_code(window, anchor)
+    named = topic_near(window, anchor)
+    topic, role = named if named is not None else (None, None)
+    role = anchor.role or role or role_near(window, anchor)
+    symptom = _symptom(window, anchor, code=code, topic=topic)
+    if symptom is Symptom.NOT_RECOGNISED:
+        return _not_recognised(is_cut=cleaned.is_cut)
+    kind = recognise(topic) if topic is not None else None
+    task = None if symptom in _NOT_OF_A_TASK else connect_task(window, anchor, topic)
+    if task is not None:
+        symptom = Symptom.CONNECT_TASK
+    application, store = (None, None) if task is not None else _owner(window, anchor, topic)
+    versions = streams_versions(window, anchor)
+    reads_versions = anchor.kind is AnchorKind.VERSION_LOOKUP or _VERSION_READER.search(window) is not None
+    finding, title, explanation = WORDS[symptom]
+    if symptom is Symptom.SUBJECT_LOOKUP and topic is None:
+        finding, title, explanation = UNNAMED_SUBJECT
+    reading = StackTraceReading(
+        symptom=symptom,
+        finding=finding,
+        title=title,
+        explanation=explanation,
+        schema_id=anchor.schema_id,
+        other_schema_ids=anchor.other_ids,
+        role=role,
+        topic=topic,
+        topic_kind=kind,
+        subject=None if topic is None else subject_for(topic, role or Role.VALUE),
+        error_code=code,
+        application=application,
+        store=store,
+        possible_applications=() if application or topic is None or task is not None else application_prefixes(topic),
+        streams_versions=versions,
+        next_command=_next_command(
+            symptom, topic=topic, application=application, store=store, versions=versions, reads_versions=reads_versions
+        ),
+        is_cut=cleaned.is_cut,
+    )
+    return replace(reading, clues=tuple(_clues(reading, anchor, window, task)))
+
+
+def _locate(text: str) -> tuple[str, Anchor | None]:
+    """The part of the text around the message that decides, and that message."""
+    anchor = find_anchor(text)
+    if anchor is not None:
+        text = text[max(0, anchor.start - _WINDOW) : anchor.end + _WINDOW]
+    else:
+        # A line that a terminal broke within a word hides even the message.
+        text = text[-2 * _WINDOW :]
+    text = unwrap(text)
+    found = find_anchor(text)
+    if anchor is not None and found is not None and found.kind is anchor.kind:
+        # The window may hold fewer of the ids than the whole text.
+        found = replace(found, other_ids=anchor.other_ids)
+    return text, found
+
+
+def _error_code(text: str, anchor: Anchor) -> int | None:
+    """The registry's code for this message: a cause follows its wrapper in Java, but not in Python."""
+    match = near(_CODE, text, anchor, before=False)
+    if match is None:
+        return None
+    failure = near(_NO_CONNECTION, text, anchor, before=False)
+    if failure is not None and anchor.start < failure.start() < match.start():
+        return None
+    return int(next(group for group in match.groups() if group))
+
+
+def _symptom(text: str, anchor: Anchor, *, code: int | None, topic: Topic | None) -> Symptom:
+    lookup = Symptom.PHANTOM_LOOKUP if topic is not None and recognise(topic) else Symptom.SUBJECT_LOOKUP
+    by_kind = {
+        AnchorKind.UNFRAMED: Symptom.UNFRAMED,
+        AnchorKind.NOT_A_REGISTRY: Symptom.NOT_A_REGISTRY,
+        AnchorKind.NO_CONNECTION: Symptom.UNREACHABLE if _KAFKA_NEARBY.search(text) else Symptom.NOT_RECOGNISED,
+    }
+    if anchor.kind in by_kind:
+        return by_kind[anchor.kind]
+    is_write = anchor.kind in {AnchorKind.REGISTERING, AnchorKind.WRITER_LOOKUP}
+    if code in _INCOMPATIBLE or (code is None and text.startswith("Schema being registered", anchor.start)):
+        return Symptom.INCOMPATIBLE_WRITE
+    if code == 401 or (code == 403 and not is_write):
+        return Symptom.UNAUTHORIZED
+    if code is None and _is_cut_off(text, anchor):
+        return Symptom.UNREACHABLE
+    if code is not None and code >= 500 and not 40000 <= code < 43000:
+        return Symptom.REGISTRY_FAILED
+    if is_write or (code is not None and 42200 < code < 42300):
+        return Symptom.REFUSED_WRITE
+    if anchor.kind is AnchorKind.VERSION_LOOKUP:
+        return lookup
+    if anchor.kind is AnchorKind.ID_LOOKUP:
+        return _of_id(text, topic)
+    if anchor.kind is AnchorKind.DECODING and code not in _ABSENT:
+        return Symptom.UNDECODABLE
+    if code == 40401 or _VERSION_FRAME.search(text):
+        return lookup
+    if _ID_FRAME.search(text):
+        return _of_id(text, topic)
+    if anchor.kind is AnchorKind.ID_OR_VERSION_LOOKUP or code in _ABSENT:
+        return Symptom.ID_OR_SUBJECT
+    return Symptom.NOT_RECOGNISED
+
+
+def _of_id(text: str, topic: Topic | None) -> Symptom:
+    """An id that was not answered. In a named context a registry answers it to no subject that does not hold it, so that
+    under a phantom subject this is the incident there."""
+    in_context = _NAMED_CONTEXT.search(text) is not None
+    return Symptom.PHANTOM_LOOKUP if in_context and topic is not None and recognise(topic) else Symptom.UNKNOWN_ID
+
+
+def _is_cut_off(text: str, anchor: Anchor) -> bool:
+    failure = near(_NO_CONNECTION, text, anchor, before=False)
+    return failure is not None and anchor.kind is not AnchorKind.DECODING
+
+
+def _owner(text: str, anchor: Anchor, topic: Topic | None) -> tuple[str | None, str | None]:
+    """Application and store, as far as something decides them."""
+    thread = near(_THREAD, text, anchor, before=True)
+    from_thread = None if thread is None else thread[1]
+    if topic is None or recognise(topic) is None:
+        return from_thread, None
+    query = ksqldb_query(topic)
+    prefixes = application_prefixes(topic)
+    guesses = [from_thread, query.application if query else None, prefixes[0] if len(prefixes) == 1 else None]
+    # A generated store name starts with its operator: the application ends just before it.
+    guesses += [prefix for prefix in prefixes if _GENERATED_STORE.match(topic, len(prefix) + 1)]
+    for application in guesses:
+        parsed = None if application is None else parse(topic, application=application)
+        if parsed is not None:
+            return parsed.application, parsed.store
+    return None, None
+
+
+def _clues(reading: StackTraceReading, anchor: Anchor, window: str, task: str | None) -> Iterator[str]:
+    code, topic, kind = reading.error_code, reading.topic, reading.topic_kind
+    yield f"The message says that {anchor.kind.value}."
+    if task is not None:
+        yield task
+    if code is not None:
+        yield f"The registry answered with {code}{_CODE_MEANINGS.get(code, '')}."
+    if topic is not None and kind is not None:
+        yield f"The serde was handed the name {topic}, which has the form of a {kind.value}'s."
+    elif topic is not None:
+        yield f"The serde was handed the name {topic}, which is not that of an internal topic."
+    if topic is not None and reading.role is None:
+        yield "The text does not say key or value; values are assumed."
+    if reading.streams_versions:
+        yield f"The frames are those of Kafka Streams {' or '.join(reading.streams_versions)}."
+    query = ksqldb_query(topic) if topic is not None else None
+    if query is not None:
+        yield f"The application is ksqlDB's query {query.query_id}."
+    if "Metered" in window:
+        yield "The failing serde is a state store's, not a source node's."
+
+
+_CODE_MEANINGS: Final = {
+    401: " (no or wrong credentials)",
+    403: " (these credentials may not do this)",
+    409: " (incompatible schema)",
+    40401: " (it has no such subject)",
+    40403: " (it has no such schema there)",
+    40901: " (incompatible schema)",
+    42201: " (it does not take this for a valid schema)",
+    42205: " (operation not permitted: a read-only subject, say)",
+}
+
+
+def _next_command(
+    symptom: Symptom,
+    *,
+    topic: Topic | None = None,
+    application: str | None = None,
+    store: str | None = None,
+    versions: tuple[str, ...] = (),
+    reads_versions: bool = False,
+) -> str:
+    where = ("--bootstrap-servers", "HOST:9092", "--registry", "http://REGISTRY:8081")
+    if symptom is Symptom.CONNECT_TASK:
+        return srfix_command("scan", *where, *positional(topic or "TOPIC"))
+    words = ["diagnose", *where]
+    if symptom is Symptom.UNAUTHORIZED:
+        words += ["-R", "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"]
+    if application is not None or symptom is Symptom.PHANTOM_LOOKUP:
+        words += ["--application", application or "APPLICATION_ID"]
+    if store is not None or symptom is Symptom.PHANTOM_LOOKUP:
+        words += ["--store", store or "STORE"]
+    if len(versions) == 1:
+        words += ["--streams-version", versions[0]]
+    if reads_versions and symptom in {Symptom.PHANTOM_LOOKUP, Symptom.SUBJECT_LOOKUP}:
+        words += ["--reader", "connect"]
+    return srfix_command(*words)
+
+
+def _not_recognised(*, is_cut: bool) -> StackTraceReading:
+    finding, title, explanation = WORDS[Symptom.NOT_RECOGNISED]
+    return StackTraceReading(
+        symptom=Symptom.NOT_RECOGNISED,
+        finding=finding,
+        title=title,
+        explanation=explanation,
+        next_command=_next_command(Symptom.NOT_RECOGNISED),
+        is_cut=is_cut,
+    )

@@ -1,0 +1,95 @@
+"""What one look at cluster, registry and state directories gathered."""
+
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts.bodies import Bodies, UndecodableRows, newest_bodies, whole_bodies
+    from srfix.recovery.facts.circumstances import (
+        Circumstances,
+        KnownStore,
+        circumstances_document,
+        circumstances_from,
+        concerned,
+    )
+    from srfix.recovery.facts.decoding import (
+        DecodedPart,
+        DecodedRecord,
+        Deserializer,
+        RecordDecoder,
+        iso_time,
+        record_document,
+        shown,
+    )
+    from srfix.recovery.facts.holders import Holder, Holders, find_holders, list_holders
+    from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
+    from srfix.recovery.facts.key_role import KeyRole
+    from srfix.recovery.facts.keys_of_store import keys_of_store
+    from srfix.recovery.facts.live_records import LiveRecord, newest_live
+    from srfix.recovery.facts.reader import WITH_FIX, CheckContext, Reader, StreamsVersion, range_in_words
+    from srfix.recovery.facts.refusals import WRITABLE_MODES, RegistrationRefusal, foreseen_refusals, mode_in_force
+    from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, Suspect, SuspectStore
+    from srfix.recovery.facts.subject_state import (
+        SubjectState,
+        VersionState,
+        difference,
+        held_version,
+        level_of,
+        look_up,
+        read_subject_state,
+        subject_state_document,
+        subject_state_from,
+        version_numbers,
+    )
+    from srfix.recovery.facts.supplied import GivenTopology, Supplied
+    from srfix.recovery.facts.survey import Survey, ask_membership
+    from srfix.recovery.facts.table_sources import table_sources
+    from srfix.recovery.facts.windowed_keys import key_deserializer
+else:
+    __getattr__, __dir__, __all__ = lazy_loader.attach(
+        __name__,
+        submod_attrs={
+            "bodies": ["Bodies", "UndecodableRows", "newest_bodies", "whole_bodies"],
+            "circumstances": [
+                "Circumstances",
+                "KnownStore",
+                "circumstances_document",
+                "circumstances_from",
+                "concerned",
+            ],
+            "decoding": [
+                "DecodedPart",
+                "DecodedRecord",
+                "Deserializer",
+                "RecordDecoder",
+                "iso_time",
+                "record_document",
+                "shown",
+            ],
+            "holders": ["Holder", "Holders", "find_holders", "list_holders"],
+            "key_asymmetry": ["KeyAsymmetry", "asymmetry"],
+            "key_role": ["KeyRole"],
+            "keys_of_store": ["keys_of_store"],
+            "live_records": ["LiveRecord", "newest_live"],
+            "reader": ["CheckContext", "Reader", "StreamsVersion", "WITH_FIX", "range_in_words"],
+            "refusals": ["RegistrationRefusal", "WRITABLE_MODES", "foreseen_refusals", "mode_in_force"],
+            "stores": ["Membership", "RoleFacts", "StoreFacts", "Suspect", "SuspectStore"],
+            "subject_state": [
+                "SubjectState",
+                "VersionState",
+                "difference",
+                "held_version",
+                "level_of",
+                "look_up",
+                "read_subject_state",
+                "subject_state_document",
+                "subject_state_from",
+                "version_numbers",
+            ],
+            "supplied": ["GivenTopology", "Supplied"],
+            "survey": ["Survey", "ask_membership"],
+            "table_sources": ["table_sources"],
+            "windowed_keys": ["key_deserializer"],
+        },
+    )

@@ -1,0 +1,347 @@
+"""Whether the rows that a restore loads can be decoded at all: their bodies read with the writer schema of their id.
+
+Nothing but the id is asked, so that a body which does not fit is told apart from a schema that is not registered under
+some subject. Values without an id are the census's: they are not looked at here.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+from uuid import UUID
+
+from srfix.recovery.census import Census, CensusProgress, PartitionCensus
+from srfix.recovery.cluster import Cluster, GaveUp, RawRecord
+from srfix.recovery.facts.decoding import Deserializer, RecordDecoder
+from srfix.recovery.facts.live_records import newest_live
+from srfix.recovery.facts.windowed_keys import key_deserializer
+from srfix.recovery.registry import ReadableRegistry
+from srfix.serde.deserializer import SchemaDeserializer
+from srfix.serde.errors import DecodeError, ResolveError, SrfixError, TrailingBytesError
+from srfix.serde.resolve import ById, ResolvedSchema, Resolver
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role
+from srfix.serde.windowed import WindowKind
+from srfix.serde.wire import SchemaId
+
+_MOST: Final = 512
+"""Records that are decoded of one topic and role where only the newest are: eight ids in 64 partitions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndecodableRows:
+    """Live records of one id in one partition whose body does not decode."""
+
+    partition: int
+    schema_id: SchemaId
+    keys: int
+    """Live keys with such a body, of those whose record was decoded."""
+    first_offset: int
+    """Offset of the first of these records."""
+    last_offset: int
+    reason: str
+    """What is wrong with the first one's body."""
+    is_only_too_long: bool
+    """True if each of them decodes, with bytes left over: Java's decoder does not look behind the last field."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bodies:
+    """What decoding the live records of a topic found, for its keys or its values."""
+
+    undecodable: tuple[UndecodableRows, ...]
+    """By partition and id."""
+    decoded: int
+    """Live keys whose record was decoded, or found not to decode."""
+    live_keys: int
+    """Live keys that carry an id which the registry knows, by the census."""
+    newest_only: bool
+    """True if only the newest live record of each (id, partition) was to be decoded."""
+    left_out: tuple[str, ...] = ()
+    """What was to be decoded and could not, with its reason."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True if every live record that carries an id was decoded."""
+        return self.decoded >= self.live_keys and not self.left_out
+
+
+def newest_bodies(
+    cluster: Cluster,
+    registry: ReadableRegistry,
+    census: Census,
+    roles: Iterable[Role],
+    *,
+    window: WindowKind | None = None,
+    context: str = DEFAULT_CONTEXT,
+    deadline_s: float | None = None,
+) -> Mapping[Role, Bodies]:
+    """Decodes the newest live record of each (id, partition): soon done, and no proof for those before it.
+
+    :param window: the window behind each key; None if they are not windowed.
+    :param context: the registry context whose ids they are, where it is not the one that the URL leads into.
+    :param deadline_s: seconds after which it stops, and says what it left unread.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    bodies = {}
+    began = time.monotonic()
+    for role in roles:
+        judge = _Judge(registry, (role,), window, context)
+        of_role = _Found()
+        places, beyond = newest_live(cluster, census, role, most=_MOST)
+        if beyond:
+            of_role.left_out[
+                f"{beyond} more schema ids and partitions: {_MOST} records are the most that is looked at"
+            ] = None
+        for number, place in enumerate(places):
+            if deadline_s is not None and time.monotonic() - began >= deadline_s:
+                of_role.left_out[
+                    f"{len(places) - number} of {len(places)} schema ids and partitions: the deadline of {deadline_s:g} s "
+                    "(--deadline) was reached"
+                ] = None
+                break
+            if place.record is None:
+                where = f"partition {place.partition} offset {place.offset}"
+                of_role.left_out[f"{where}: compacted away since it was counted"] = None
+                continue
+            verdict = judge(census.topic, place.record, role)
+            if isinstance(verdict, str):
+                of_role.left_out[verdict] = None
+            elif verdict is not None:
+                of_role.take(place.partition, [verdict.wrong])
+        bodies[role] = of_role.bodies(census, role, judge.unknown, newest_only=True)
+    return bodies
+
+
+def whole_bodies(
+    cluster: Cluster,
+    registry: ReadableRegistry,
+    census: Census,
+    roles: Iterable[Role],
+    *,
+    window: WindowKind | None = None,
+    raw_key_ids: Container[SchemaId] = frozenset(),
+    context: str = DEFAULT_CONTEXT,
+    deadline_s: float | None = None,
+    on_progress: Callable[[CensusProgress], None] | None = None,
+) -> Mapping[Role, Bodies]:
+    """Decodes every record that a restore loads; the latest of each key counts, as in the census.
+
+    :param window: the window behind each key; None if they are not windowed.
+    :param raw_key_ids: what keys seem to carry that are no schema registry's: those are not decoded.
+    :param context: as for `newest_bodies`.
+    :param deadline_s: seconds after which it stops, and says what it left unread.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    asked = tuple(roles)
+    if not asked:
+        return {}
+    judge = _Judge(registry, asked, window, context, raw_key_ids)
+    reading = _WholeReading(judge, census, asked, deadline_s, on_progress)
+    for partition in census.partitions:
+        reading.read(cluster, partition)
+    return {role: reading.result(role) for role in asked}
+
+
+class _WholeReading:
+    """One topic, read once more from its start to the restore limits."""
+
+    def __init__(
+        self,
+        judge: _Judge,
+        census: Census,
+        roles: tuple[Role, ...],
+        deadline_s: float | None,
+        on_progress: Callable[[CensusProgress], None] | None,
+    ) -> None:
+        self._judge = judge
+        self._census = census
+        self._deadline_s = deadline_s
+        self._on_progress = on_progress
+        self._began = time.monotonic()
+        self._done = 0
+        self._total = sum(max(0, (p.restore_limit or 0) - p.start_offset) for p in census.partitions)
+        self._found = {role: _Found() for role in roles}
+
+    def read(self, cluster: Cluster, partition: PartitionCensus) -> None:
+        """One partition, as far as a restore reads it."""
+        limit = partition.restore_limit
+        if limit is None or limit <= partition.start_offset:
+            return
+        # per role and key: None where its latest record decodes, else what is wrong with it
+        latest: dict[Role, dict[bytes, _Wrong | None]] = {role: {} for role in self._found}
+        next_offset = partition.start_offset
+        give_up_at = None if self._deadline_s is None else self._began + self._deadline_s
+        try:
+            for record in cluster.read(
+                self._census.topic, partition.partition, next_offset, limit, give_up_at=give_up_at
+            ):
+                self._done += 1
+                if record.key is not None:
+                    for role in latest:
+                        self._look(role, record.key, record, latest[role])
+                next_offset = record.offset + 1
+                if self._on_progress is not None and self._done % 500 == 0:
+                    self._report(time.monotonic() - self._began)
+        except GaveUp:
+            where = f"partition {partition.partition}, offsets {next_offset} to {limit - 1}"
+            for found in self._found.values():
+                found.left_out[f"{where}: the deadline of {self._deadline_s:g} s (--deadline) was reached"] = None
+        for role, keys in latest.items():
+            self._found[role].take(partition.partition, keys.values())
+
+    def _look(self, role: Role, key: bytes, record: RawRecord, latest: dict[bytes, _Wrong | None]) -> None:
+        latest.pop(key, None)
+        if record.value is None:
+            return
+        verdict = self._judge(self._census.topic, record, role)
+        if isinstance(verdict, str):
+            self._found[role].left_out[verdict] = None
+        elif verdict is not None:
+            latest[key] = verdict.wrong
+
+    def _report(self, elapsed_s: float) -> None:
+        assert self._on_progress is not None
+        self._on_progress(
+            CensusProgress(
+                topic=self._census.topic,
+                records_done=self._done,
+                records_total=self._total,
+                elapsed_s=elapsed_s,
+                deadline_s=self._deadline_s,
+            )
+        )
+
+    def result(self, role: Role) -> Bodies:
+        return self._found[role].bodies(self._census, role, self._judge.unknown, newest_only=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """A body that does not decode."""
+
+    schema_id: SchemaId
+    offset: int
+    error: DecodeError
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """A key or value that was decoded, or found not to decode."""
+
+    wrong: _Wrong | None
+
+
+class _Judge:
+    """Decodes one record's key or value. A text says why that was not tried; None that it is not for this to judge."""
+
+    def __init__(
+        self,
+        registry: ReadableRegistry,
+        roles: Iterable[Role],
+        window: WindowKind | None,
+        context: str,
+        raw_key_ids: Container[SchemaId] = frozenset(),
+    ) -> None:
+        def make(resolver: Resolver, role: Role) -> Deserializer:
+            return key_deserializer(resolver, window) if role is Role.KEY else SchemaDeserializer(resolver)
+
+        self._schemas = _Remembering(ById(registry, context=context))
+        self._decoders = {role: RecordDecoder(self._schemas, roles=(role,), make=make) for role in roles}
+        self._raw_key_ids = raw_key_ids
+        self.unknown: set[SchemaId] = set()
+
+    def __call__(self, topic: str, record: RawRecord, role: Role) -> _Verdict | str | None:
+        (decoded,) = self._decoders[role].decode(topic, (record,))
+        part = decoded.key if role is Role.KEY else decoded.value
+        if part.schema_id is None:
+            return None  # not framed by an id: the census tells
+        if role is Role.KEY and part.schema_id in self._raw_key_ids:
+            return None
+        if isinstance(part.error, ResolveError):
+            self.unknown.add(part.schema_id)  # SRF011 tells
+            return None
+        if part.schema_id in self._schemas.raw_bytes or part.error is None:
+            return _Verdict(None)
+        if isinstance(part.error, DecodeError):
+            return _Verdict(_Wrong(part.schema_id, record.offset, part.error))
+        return f"schema id {part.schema_id}: {_plainly(part.error)}"
+
+
+class _Remembering:
+    """By id; and which ids are of the schema `bytes`, whose values Java's serializer writes without their length."""
+
+    def __init__(self, by_id: ById) -> None:
+        self._by_id = by_id
+        self.raw_bytes: set[int] = set()
+
+    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        resolved = self._by_id.resolve(schema_id, topic=topic, role=role)
+        if resolved.schema.schema_type == "AVRO" and _is_bytes(resolved.schema.text):
+            self.raw_bytes.add(schema_id)
+        return resolved
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        return self._by_id.resolve_guid(guid, topic=topic, role=role)
+
+
+def _is_bytes(schema_text: str) -> bool:
+    try:
+        schema = json.loads(schema_text)
+    except (ValueError, RecursionError):
+        return False
+    return "bytes" in (schema, schema.get("type") if isinstance(schema, dict) else None)
+
+
+def _plainly(error: SrfixError) -> str:
+    """Without the words about which payload it is, which the deserializer puts before them."""
+    cause = error.__cause__
+    return (cause if isinstance(cause, SrfixError) else error).message
+
+
+class _Found:
+    """What was found of the keys, or of the values, of a topic."""
+
+    def __init__(self) -> None:
+        self.left_out: dict[str, None] = {}
+        self._decoded = 0
+        self._undecodable: dict[tuple[int, SchemaId], UndecodableRows] = {}
+
+    def take(self, partition: int, verdicts: Collection[_Wrong | None]) -> None:
+        """Counts live keys of a partition: None for each that decodes."""
+        self._decoded += len(verdicts)
+        for wrong in sorted((each for each in verdicts if each is not None), key=lambda each: each.offset):
+            too_long = isinstance(wrong.error, TrailingBytesError)
+            known = self._undecodable.get((partition, wrong.schema_id))
+            if known is None:
+                self._undecodable[partition, wrong.schema_id] = UndecodableRows(
+                    partition=partition,
+                    schema_id=wrong.schema_id,
+                    keys=1,
+                    first_offset=wrong.offset,
+                    last_offset=wrong.offset,
+                    reason=_plainly(wrong.error),
+                    is_only_too_long=too_long,
+                )
+            else:
+                self._undecodable[partition, wrong.schema_id] = replace(
+                    known,
+                    keys=known.keys + 1,
+                    last_offset=wrong.offset,
+                    is_only_too_long=known.is_only_too_long and too_long,
+                )
+
+    def bodies(self, census: Census, role: Role, unknown: set[SchemaId], *, newest_only: bool) -> Bodies:
+        """:param unknown: ids that the registry does not know: their live keys are not counted."""
+        counts = (count for partition in census.partitions for count in partition.of(role).ids)
+        return Bodies(
+            undecodable=tuple(rows for _place, rows in sorted(self._undecodable.items())),
+            decoded=self._decoded,
+            live_keys=sum(count.live_keys or 0 for count in counts if count.schema_id not in unknown),
+            newest_only=newest_only,
+            left_out=tuple(self.left_out),
+        )

@@ -1,0 +1,243 @@
+"""Records read as a chosen reader would read them: a record that cannot be read is a value with its error."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TypeAlias
+from uuid import UUID
+
+from srfix.recovery.cluster import RawRecord
+from srfix.serde.bounds import payload_bounds, remember
+from srfix.serde.columns import Columns
+from srfix.serde.deserializer import SchemaDeserializer
+from srfix.serde.errors import (
+    PayloadBoundError,
+    ResolveError,
+    SrfixError,
+    WireError,
+)
+from srfix.serde.interface import ABOUT_A_PAYLOAD, Context, SerdeContext, Value
+from srfix.serde.json_values import to_json
+from srfix.serde.registry import Json
+from srfix.serde.resolve import ResolvedSchema, Resolver
+from srfix.serde.subjects import Role, Subject
+from srfix.serde.wire import SchemaId, parse
+
+Deserializer: TypeAlias = Callable[[bytes | None, Context], Value]
+"""Payload → row."""
+_ABOUT_THE_RECORD = (*ABOUT_A_PAYLOAD, ResolveError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodedPart:
+    """The key or the value of one record."""
+
+    payload: bytes | None = field(repr=False)
+    """The bytes; None for a null key or a tombstone."""
+    is_decoded: bool
+    """True if `value` is what the reader sees; False where it was not asked for, or failed."""
+    value: Value = None
+    """What the reader sees."""
+    schema_id: SchemaId | None = None
+    """The id that the payload carries; None if it carries none, or was not looked at."""
+    guid: UUID | None = None
+    """The GUID that it carries instead."""
+    subject: Subject | None = None
+    """The subject that answered; None where the policy asks none, or none did."""
+    registered_id: SchemaId | None = None
+    """The id under which that subject holds the schema."""
+    error: SrfixError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodedRecord:
+    """One record as a reader sees it."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None
+    """Milliseconds since the epoch; None if it has none."""
+    key: DecodedPart
+    value: DecodedPart
+
+    @property
+    def failed(self) -> bool:
+        """True if the key or the value could not be read."""
+        return self.key.error is not None or self.value.error is not None
+
+
+class RecordDecoder:
+    """Reads records through a resolve policy.
+
+    :param roles: the parts to decode; the others stay bytes.
+    :param columns: what the value's row is made of; None for the record as the writer has it.
+    :param make: makes the deserializer of a role instead: it must ask the resolver that it is given, which remembers
+        what was found.
+    """
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        *,
+        roles: Iterable[Role] = (Role.VALUE,),
+        columns: Columns | None = None,
+        make: Callable[[Resolver, Role], Deserializer] | None = None,
+    ) -> None:
+        """:raises ColumnError: if the columns cannot be used."""
+        self._resolver = _Noting(resolver)
+
+        def by_schema(resolver: Resolver, role: Role) -> Deserializer:
+            return SchemaDeserializer(resolver, columns=columns if role is Role.VALUE else None)
+
+        self._deserializers = {role: (make or by_schema)(self._resolver, role) for role in roles}
+
+    def decode(self, topic: str, records: Iterable[RawRecord]) -> Iterator[DecodedRecord]:
+        """Each record, in the order given.
+
+        :raises RegistryError: if the registry could not be asked: that says nothing about the record.
+        """
+        for record in records:
+            yield DecodedRecord(
+                topic=topic,
+                partition=record.partition,
+                offset=record.offset,
+                timestamp=record.timestamp,
+                key=self._part(topic, record, Role.KEY),
+                value=self._part(topic, record, Role.VALUE),
+            )
+
+    def _part(self, topic: str, record: RawRecord, role: Role) -> DecodedPart:
+        payload = record.key if role is Role.KEY else record.value
+        deserializer = self._deserializers.get(role)
+        if deserializer is None:
+            return DecodedPart(payload=payload, is_decoded=False)
+        if payload is None:
+            return DecodedPart(payload=None, is_decoded=True)
+        schema_id, guid = None, None
+        with contextlib.suppress(WireError):  # the deserializer meets it again, and says so
+            frame = parse(payload, headers=record.headers, role=role)
+            if frame is not None:
+                schema_id, guid = frame.schema_id, frame.guid
+        value: Value = None
+        problem: SrfixError | None = None
+        try:
+            value = deserializer(payload, SerdeContext(topic, role, record.headers))
+        except _ABOUT_THE_RECORD as error:
+            problem = error
+        identity = guid if schema_id is None else schema_id
+        resolved = None if identity is None else self._resolver.found.get((identity, role))
+        return DecodedPart(
+            payload=payload,
+            is_decoded=problem is None,
+            value=value,
+            schema_id=schema_id,
+            guid=guid,
+            subject=None if resolved is None else resolved.subject,
+            registered_id=None if resolved is None else resolved.registered_id,
+            error=problem,
+        )
+
+
+class _Noting:
+    """A resolver that remembers what it found, and what it did not: resolvers ask again for each record then."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._refused: dict[tuple[int | UUID, Role], ResolveError] = {}
+        self.found: dict[tuple[int | UUID, Role], ResolvedSchema] = {}
+
+    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        return self._noted((schema_id, role), lambda: self._resolver.resolve(schema_id, topic=topic, role=role))
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        return self._noted((guid, role), lambda: self._resolver.resolve_guid(guid, topic=topic, role=role))
+
+    def _noted(self, key: tuple[int | UUID, Role], resolve: Callable[[], ResolvedSchema]) -> ResolvedSchema:
+        refused = self._refused.get(key)
+        if refused is not None:
+            raise copy(refused)
+        try:
+            resolved = resolve()
+        except ResolveError as error:
+            # A copy has no traceback, whose frames would keep the payload alive.
+            remember(self._refused, key, copy(error), payload_bounds().refusals)
+            raise
+        remember(self.found, key, resolved, payload_bounds().plans)
+        return resolved
+
+
+def shown(record: DecodedRecord) -> DecodedRecord:
+    """The record as it can be shown: a row that nests too deep for JSON is one that failed."""
+    return replace(record, key=_shown_part(record.key), value=_shown_part(record.value))
+
+
+def _shown_part(part: DecodedPart) -> DecodedPart:
+    if not part.is_decoded:
+        return part
+    try:
+        to_json(part.value)
+    except PayloadBoundError as error:
+        return replace(part, is_decoded=False, value=None, error=error)
+    return part
+
+
+def record_document(record: DecodedRecord) -> dict[str, Json]:
+    """The `srfix.record/1` document of a record, one line of `srfix decode --output json`.
+
+    Decoded parts as `srfix.serde.json_values` writes them. A part that was not decoded is
+    `{"$raw": "<base64>", "text": …}`, the text where it is UTF-8, else null.
+    """
+    return {
+        "schema": "srfix.record/1",
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "time": None if record.timestamp is None else iso_time(record.timestamp),
+        "key": _shown(record.key),
+        "value": _shown(record.value),
+        "key_schema": _schema(record.key),
+        "value_schema": _schema(record.value),
+        "errors": [
+            {"role": role.value, "kind": type(part.error).__name__, "message": part.error.message}
+            for role, part in ((Role.KEY, record.key), (Role.VALUE, record.value))
+            if part.error is not None
+        ],
+    }
+
+
+def iso_time(timestamp_ms: int) -> str | None:
+    """ISO 8601, UTC, to the millisecond; None for a time that no calendar of ours has."""
+    try:
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _shown(part: DecodedPart) -> Json:
+    if part.is_decoded:
+        return to_json(part.value)
+    if part.payload is None:
+        return None
+    try:
+        text = part.payload.decode("utf-8")
+    except UnicodeDecodeError:
+        text = None
+    return {"$raw": base64.b64encode(part.payload).decode("ascii"), "text": text}
+
+
+def _schema(part: DecodedPart) -> Json:
+    if part.schema_id is None and part.guid is None:
+        return None
+    return {
+        "id": None if part.schema_id is None else int(part.schema_id),
+        "guid": None if part.guid is None else str(part.guid),
+        "subject": part.subject,
+        "registered_id": None if part.registered_id is None else int(part.registered_id),
+    }

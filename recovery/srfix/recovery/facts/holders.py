@@ -1,0 +1,109 @@
+"""Which subjects hold a schema id, by the registry's full listing.
+
+`GET /schemas/ids/{id}/subjects` and `/versions` answer by content and are wrong where one content has two ids (seen on
+Confluent 7.9.9 and 8.2.1), so they only say where to look where a registry has no full listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from srfix.recovery.facts.subject_state import version_numbers
+from srfix.recovery.registry import ReadableRegistry
+from srfix.serde.registry import EndpointNotSupportedError, SchemaNotFoundError, SchemaVersion
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Holder:
+    """A version that holds a schema id."""
+
+    subject: Subject
+    version: int
+    schema_id: SchemaId
+    deleted: bool
+    """True if it is soft-deleted: by-id readers and the failing reader find it, compatibility does not see it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holders:
+    """Who holds some ids."""
+
+    by_id: Mapping[SchemaId, tuple[Holder, ...]]
+    """Per id its holders, by subject and version; none for an id that no subject holds."""
+    is_complete: bool
+    """False where the registry has no full listing: then only likely subjects were asked."""
+
+
+def list_holders(registry: ReadableRegistry) -> tuple[Holder, ...]:
+    """Every version of every subject, soft-deleted ones too, in two listings; sorted.
+
+    :raises EndpointNotSupportedError: if the registry does not list its schemas (Confluent before 7.0, Apicurio).
+    :raises RegistryError: if it does not answer.
+    """
+    return tuple(sorted(_listed(registry, None)))
+
+
+def find_holders(
+    registry: ReadableRegistry, schema_ids: Collection[SchemaId], *, likely: Iterable[Subject] = ()
+) -> Holders:
+    """The holders of some ids.
+
+    Where the registry has no full listing, `likely` and the subjects that it hints at are asked, version by version.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    if not schema_ids:
+        return Holders(by_id={}, is_complete=True)
+    wanted = frozenset(schema_ids)
+    is_complete = True
+    try:
+        found = sorted(_listed(registry, wanted))
+    except EndpointNotSupportedError:
+        is_complete = False
+        found = sorted(_asked(registry, wanted, likely))
+    return Holders(
+        by_id={
+            schema_id: tuple(holder for holder in found if holder.schema_id == schema_id)
+            for schema_id in sorted(schema_ids)
+        },
+        is_complete=is_complete,
+    )
+
+
+def _listed(registry: ReadableRegistry, wanted: Collection[SchemaId] | None) -> list[Holder]:
+    # Only where they are is kept: the texts of a big registry would fill the memory.
+    every = [_where(found) for found in registry.schemas(deleted=True) if wanted is None or found.schema_id in wanted]
+    if not every:
+        return []
+    # Nothing in the first listing says which of them are soft-deleted.
+    live = {_where(found) for found in registry.schemas() if wanted is None or found.schema_id in wanted}
+    return [
+        Holder(subject=subject, version=version, schema_id=schema_id, deleted=(subject, version, schema_id) not in live)
+        for subject, version, schema_id in every
+    ]
+
+
+def _where(found: SchemaVersion) -> tuple[Subject, int, SchemaId]:
+    return found.subject, found.version, found.schema_id
+
+
+def _asked(registry: ReadableRegistry, wanted: Collection[SchemaId], likely: Iterable[Subject]) -> Iterator[Holder]:
+    hinted = [subject for schema_id in sorted(wanted) for subject in _hinted(registry, schema_id)]
+    for subject in dict.fromkeys((*likely, *hinted)):
+        numbers = version_numbers(registry, subject, deleted=True)
+        live = version_numbers(registry, subject) if numbers else ()
+        for number in numbers:
+            # Version by version: a look-up by content may answer with the other id of a content that has two.
+            version = registry.version(subject, number, deleted=True)
+            if version.schema_id in wanted:
+                yield Holder(subject=subject, version=number, schema_id=version.schema_id, deleted=number not in live)
+
+
+def _hinted(registry: ReadableRegistry, schema_id: SchemaId) -> tuple[Subject, ...]:
+    try:
+        return registry.subjects_of_id(schema_id, deleted=True) or ()
+    except SchemaNotFoundError:
+        return ()

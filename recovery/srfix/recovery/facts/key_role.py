@@ -1,0 +1,238 @@
+"""Are a topic's keys schema registry keys at all? One place decides, for nothing in a census can.
+
+A BIGINT key of eight bytes begins as a framed key does, and so do UUIDs and windows by chance. So the ids that a census
+peeks in keys are taken for ids only where a key subject stands (the phantom one or the source's, soft-deleted versions
+too), or where most keys decode under the schema that they name. A subject alone is no proof either: it may be left over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+from srfix.recovery.census import Census, IdCount, RoleCensus
+from srfix.recovery.facts.key_sample import KeyReading, KeySample, SampledKey
+from srfix.recovery.facts.subject_state import SubjectState
+from srfix.serde.subjects import Role
+from srfix.serde.windowed import WindowKind
+from srfix.serde.wire import SchemaId
+
+_RAW_SIZES: Final = frozenset({8, 16})
+"""Bytes of a BIGINT and of a UUID in binary."""
+_ENOUGH: Final = 8
+"""Keys of a raw size that must decode, all of them, before they are taken for framed ones without a key subject."""
+_TELLING: Final = 4
+"""Keys of a raw size that hardly ever decode, of which so many tell that they are raw, whatever ids they seem to carry."""
+_BY_CHANCE: Final = 0.25
+"""Up to this share, keys that decode are taken for raw ones that do so by chance: three bytes are one of Avro's longs in
+one of eight cases."""
+
+
+class KeyStanding(Enum):
+    """What the keys are."""
+
+    CERTAIN = "certain"
+    """A key subject stands, and the keys are what it holds: most of them decode."""
+    SUBJECT_ONLY = "subject-only"
+    """A key subject stands, and the keys that were read do not show that they are written under it."""
+    ASSUMED = "assumed"
+    """No key subject stands, and most keys decode under the schema that they name."""
+    RAW = "raw"
+    """They are no schema registry's: BIGINT, UUID, text, or what a census peeked by chance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRole:
+    """What the keys of a source topic are."""
+
+    standing: KeyStanding
+    census: Census
+    """The census in which only ids that are ids are counted as such; keys with others are unframed there."""
+    source: SubjectState
+    """What stands under the source topic's key subject."""
+    window: WindowKind | None = None
+    """The window behind each key; None if they are not windowed."""
+    not_looked_at: str | None = None
+    """What the keys that were read leave open, in words; None if nothing."""
+    could_hide: bool = False
+    """True if that could hide a finding."""
+
+    @property
+    def is_role(self) -> bool:
+        """True if the keys are examined as schema registry keys."""
+        return self.standing is not KeyStanding.RAW
+
+    @property
+    def is_certain(self) -> bool:
+        """True if no doubt is left that a schema registry serializer wrote the keys: advice that deletes rows needs it."""
+        return self.standing is KeyStanding.CERTAIN
+
+
+def key_role(census: Census, phantom: SubjectState, source: SubjectState, sample: KeySample) -> KeyRole:
+    """Decides it.
+
+    :param phantom: what stands under the phantom key subject.
+    :param source: what stands under the source topic's key subject.
+    :param sample: live keys, read by the id that they seem to carry.
+    """
+    if not census.ids(Role.KEY):
+        standing = KeyStanding.CERTAIN if phantom.versions else KeyStanding.RAW
+        return KeyRole(standing=standing, census=census, source=source)
+    shares = _Shares(census, sample)
+    if phantom.versions or source.versions:
+        return _with_subject(census, sample, shares, phantom, source)
+    return _without_subject(census, sample, shares, source)
+
+
+def _with_subject(
+    census: Census, sample: KeySample, shares: _Shares, phantom: SubjectState, source: SubjectState
+) -> KeyRole:
+    held = {*phantom.schema_ids, *source.schema_ids}
+    read = [key for key in sample.keys if key.outcome is not KeyReading.NOT_READ]
+    fitting = [key for key in read if key.outcome in (KeyReading.DECODES, KeyReading.FITS_SUBJECT)]
+    is_raw_sized = _are_raw_sized(read)
+    told = len(read) >= _TELLING or held.isdisjoint(key.schema_id for key in read)
+    if is_raw_sized and told and len(fitting) <= _BY_CHANCE * len(read):
+        size, subject = read[0].size, (phantom if phantom.versions else source).subject
+        return KeyRole(
+            standing=KeyStanding.RAW,
+            census=without_key_ids(census, census.ids(Role.KEY)),
+            source=source,
+            not_looked_at=f"{subject} stands, but they are not what it holds: each of the {len(read)} that were read has "
+            f"{size} bytes, as {_raw_type(size)} keys have, and {len(fitting) or 'none'} of them decode. They were taken for "
+            "keys without a schema, and the subject for a left-over",
+            could_hide=bool(fitting),
+        )
+    proven = shares.of(KeyReading.DECODES, KeyReading.FITS_SUBJECT, KeyReading.NOT_READ)
+    is_certain = proven > 0.5 or (shares.carried(held) > 0.5 and not is_raw_sized)
+    return KeyRole(
+        standing=KeyStanding.CERTAIN if is_certain else KeyStanding.SUBJECT_ONLY,
+        census=census,
+        source=source,
+        window=sample.window,
+    )
+
+
+def _without_subject(census: Census, sample: KeySample, shares: _Shares, source: SubjectState) -> KeyRole:
+    ids = census.ids(Role.KEY)
+    proven = shares.of(KeyReading.DECODES)
+    decoding = [key for key in sample.keys if key.outcome is KeyReading.DECODES]
+    raw = KeyRole(standing=KeyStanding.RAW, census=without_key_ids(census, ids), source=source)
+    told = (
+        f"{len(decoding)} of the {len(sample.keys)} that were read decode under the schema whose id they seem to carry"
+    )
+    if not sample.keys:
+        return replace(
+            raw,
+            not_looked_at="they begin as keys with a schema id do, no key subject stands, and none could be read: whether "
+            "they are a schema registry's is not known",
+            could_hide=True,
+        )
+    if shares.of(KeyReading.NOT_READ) > 0.5:
+        return replace(
+            raw,
+            not_looked_at="no key subject stands, and there is no serde here for the schemas whose ids they seem to carry: "
+            "whether they are a schema registry's is not known",
+            could_hide=True,
+        )
+    if proven > 0.5 and _are_raw_sized(sample.keys) and (len(decoding) < max(_ENOUGH, len(sample.keys))):
+        return replace(
+            raw,
+            not_looked_at=f"no key subject stands, and each of them has {sample.keys[0].size} bytes, as "
+            f"{_raw_type(sample.keys[0].size)} keys have; {told}, which is too little to tell",
+            could_hide=True,
+        )
+    if proven > 0.5:
+        strangers = [i for i in ids if i not in {key.schema_id for key in decoding}]
+        return KeyRole(
+            standing=KeyStanding.ASSUMED,
+            census=without_key_ids(census, strangers),
+            source=source,
+            window=sample.window,
+            not_looked_at=f"no key subject stands; {told}. Those with other ids were not looked at"
+            if strangers
+            else None,
+            could_hide=bool(strangers),
+        )
+    if not decoding:
+        return raw
+    return replace(
+        raw,
+        not_looked_at=f"no key subject stands, and only {told}: they were taken for keys without a schema",
+        could_hide=proven > _BY_CHANCE,
+    )
+
+
+class _Shares:
+    """Which share of a topic's live keys has which outcome, by the keys of each id that were read."""
+
+    def __init__(self, census: Census, sample: KeySample) -> None:
+        self._weights: dict[SchemaId, int] = {}
+        unframed = 0
+        for partition in census.partitions:
+            keys = partition.keys
+            unframed += keys.unframed if keys.live_unframed_keys is None else keys.live_unframed_keys
+            for count in keys.ids:
+                self._weights[count.schema_id] = self._weights.get(count.schema_id, 0) + _weight(count)
+        self._read: dict[SchemaId, list[KeyReading]] = {}
+        for key in sample.keys:
+            self._read.setdefault(key.schema_id, []).append(key.outcome)
+        # Of an id of which no key was read nothing is known: it counts neither way.
+        self._total = unframed + sum(weight for schema_id, weight in self._weights.items() if schema_id in self._read)
+
+    def carried(self, ids: Container[SchemaId]) -> float:
+        """The share of the keys that seem to carry one of these ids; 0 if nothing was read."""
+        found = sum(self._weights.get(schema_id, 0) for schema_id in self._read if schema_id in ids)
+        return found / self._total if self._total else 0.0
+
+    def of(self, *outcomes: KeyReading) -> float:
+        """From 0 to 1; 0 if nothing was read."""
+        found = sum(
+            self._weights.get(schema_id, 0) * sum(outcome in outcomes for outcome in of_it) / len(of_it)
+            for schema_id, of_it in self._read.items()
+        )
+        return found / self._total if self._total else 0.0
+
+
+def _weight(count: IdCount) -> int:
+    """Keys that are live or will be; records, where all are superseded."""
+    return (count.live_keys or 0) + count.pending_keys or count.records
+
+
+def _are_raw_sized(keys: Iterable[SampledKey]) -> bool:
+    sizes = {key.size for key in keys}
+    return len(sizes) == 1 and sizes <= _RAW_SIZES
+
+
+def _raw_type(size: int) -> str:
+    return "BIGINT" if size == 8 else "binary UUID"
+
+
+def without_key_ids(census: Census, strangers: Iterable[SchemaId]) -> Census:
+    """The census with the keys that seem to carry these ids counted as unframed."""
+    ids = frozenset(strangers)
+    if not ids:
+        return census
+    return replace(
+        census,
+        partitions=tuple(replace(partition, keys=_without(partition.keys, ids)) for partition in census.partitions),
+    )
+
+
+def _without(keys: RoleCensus, ids: frozenset[SchemaId]) -> RoleCensus:
+    gone = [count for count in keys.ids if count.schema_id in ids]
+    if not gone:
+        return keys
+    firsts = [*(count.first_offset for count in gone), *([] if (o := keys.first_unframed_offset) is None else [o])]
+    live = None
+    if keys.live_unframed_keys is not None:
+        live = keys.live_unframed_keys + sum(count.live_keys or 0 for count in gone)
+    return replace(
+        keys,
+        ids=tuple(count for count in keys.ids if count.schema_id not in ids),
+        unframed=keys.unframed + sum(count.records for count in gone),
+        first_unframed_offset=min(firsts),
+        live_unframed_keys=live,
+    )

@@ -1,0 +1,185 @@
+"""A few keys of a topic, read as a deserializer reads them: by the schema whose id they seem to name.
+
+A census peeks: eight bytes of a BIGINT begin as a framed key does. Only reading tells.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+from uuid import UUID
+
+from srfix.recovery.census import Census
+from srfix.recovery.cluster import Cluster, RawRecord
+from srfix.recovery.facts.windowed_keys import key_deserializer, window_of
+from srfix.serde.errors import DecodeError, ResolveError
+from srfix.serde.interface import ABOUT_A_PAYLOAD, SerdeContext
+from srfix.serde.resolve import ResolvedSchema, Resolver
+from srfix.serde.subjects import Role
+from srfix.serde.windowed import WindowKind
+from srfix.serde.wire import SchemaId, is_schema_id, schema_id_of
+from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
+
+_MOST_PLACES: Final = 64
+"""(id, partition) pairs of which the newest key is read; BIGINT keys seem to have thousands of ids."""
+_MORE: Final = 7
+"""Offsets before the newest key of an id that are read too, in one partition of each id."""
+_MOST_MORE: Final = 8
+"""Ids of which more than the newest key is read."""
+
+
+class KeyReading(Enum):
+    """What came of reading a key by the id that it seems to carry."""
+
+    DECODES = "decodes"
+    """The whole key decodes under the schema of its id (with the topic's window behind it, if there is one)."""
+    FITS_SUBJECT = "fits-subject"
+    """It does not, but the bytes behind the id decode under a schema of the key subject that stands."""
+    MISFIT = "misfit"
+    """It does not decode under the schema of its id."""
+    UNKNOWN_ID = "unknown-id"
+    """The registry does not know the id."""
+    NOT_READ = "not-read"
+    """The registry knows the id, and there is no serde for the schema here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledKey:
+    """One key."""
+
+    partition: int
+    """Where a record with this key is."""
+    offset: int
+    """Where in the partition."""
+    schema_id: SchemaId
+    """The id that it seems to carry."""
+    size: int
+    """Its bytes, id and window included."""
+    outcome: KeyReading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySample:
+    """Some of a topic's keys: those that begin as framed ones do."""
+
+    keys: tuple[SampledKey, ...]
+    """By partition and offset, each key once in its partition."""
+    window: WindowKind | None
+    """The window behind the topic's keys; None if they are not windowed."""
+
+
+def sample_keys(
+    cluster: Cluster, census: Census, resolver: Resolver, under_subject: Iterable[ResolvedSchema], *, more: bool
+) -> KeySample:
+    """Reads the newest key of each id, and some before it.
+
+    :param resolver: by id, in the store's context.
+    :param under_subject: schemas under the key subjects that stand; asked for only where a key does not decode.
+    :param more: False to read no key but the newest of each id, if all of them decode.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    reader = _Reader(census.topic, resolver)
+    records = _records(cluster, census, _newest(census))
+    if more or any(reader.outcome(record.key or b"", None) is not KeyReading.DECODES for record in records):
+        records = [*records, *_records(cluster, census, _before(census))]
+    keys = {(record.partition, record.key): record for record in records if record.key is not None}
+    window = window_of([key for _partition, key in keys], lambda key: reader.outcome(key, None) is KeyReading.DECODES)
+    outcomes = {place: reader.outcome(place[1], window) for place in keys}
+    if any(outcome in _NOT_PROVEN for outcome in outcomes.values()):
+        as_if = [_Reader(census.topic, _Always(schema)) for schema in under_subject]
+        for place, outcome in outcomes.items():
+            if outcome in _NOT_PROVEN and any(r.outcome(place[1], window) is KeyReading.DECODES for r in as_if):
+                outcomes[place] = KeyReading.FITS_SUBJECT
+    return KeySample(
+        keys=tuple(
+            SampledKey(
+                partition=partition,
+                offset=record.offset,
+                schema_id=schema_id_of(key),
+                size=len(key),
+                outcome=outcomes[partition, key],
+            )
+            for (partition, key), record in sorted(keys.items(), key=lambda item: (item[0][0], item[1].offset))
+        ),
+        window=window,
+    )
+
+
+_NOT_PROVEN: Final = frozenset({KeyReading.MISFIT, KeyReading.UNKNOWN_ID})
+
+
+def _newest(census: Census) -> Iterator[tuple[int, int]]:
+    """Where the newest key of each (id, partition) is; of each id in one partition before any in a second."""
+    places: defaultdict[SchemaId, list[tuple[int, int]]] = defaultdict(list)
+    for partition in census.partitions:
+        for count in partition.keys.ids:
+            newest = count.last_offset if count.live_offset is None else count.live_offset
+            places[count.schema_id].append((partition.partition, newest))
+    ranked = sorted((rank, schema_id, place) for schema_id, of_it in places.items() for rank, place in enumerate(of_it))
+    return (place for _rank, _schema_id, place in ranked[:_MOST_PLACES])
+
+
+def _before(census: Census) -> Iterator[tuple[int, int]]:
+    """The offsets before the newest key of each id, in the partition where most records carry it."""
+    best: dict[SchemaId, tuple[int, int, int, int]] = {}
+    for partition in census.partitions:
+        for count in partition.keys.ids:
+            newest = count.last_offset if count.live_offset is None else count.live_offset
+            best[count.schema_id] = max(
+                best.get(count.schema_id, (0, 0, 0, 0)),
+                (count.records, partition.partition, newest, count.first_offset),
+            )
+    for _records, partition_number, newest, first in sorted(best.values(), reverse=True)[:_MOST_MORE]:
+        for offset in range(newest - 1, max(first, newest - 1 - _MORE) - 1, -1):
+            yield partition_number, offset
+
+
+def _records(cluster: Cluster, census: Census, places: Iterable[tuple[int, int]]) -> list[RawRecord]:
+    """The records at these places whose key begins as a framed one does, as the census peeked."""
+    wanted = set(places)
+    found = (
+        [record for _place, record in cluster.records_at(census.topic, wanted) if record is not None] if wanted else []
+    )
+    peeked = SchemaIdPeek()([record.key for record in found])
+    ids = peek_headers([record.headers for record in found], peeked, Role.KEY)
+    return [record for record, schema_id in zip(found, ids, strict=True) if is_schema_id(schema_id)]
+
+
+class _Reader:
+    """Reads keys of one topic through one resolver. An id that is not known is asked for once."""
+
+    def __init__(self, topic: str, resolver: Resolver) -> None:
+        self._context = SerdeContext(topic, Role.KEY)
+        self._deserializers = {kind: key_deserializer(resolver, kind) for kind in (None, *WindowKind)}
+        self._unknown: set[SchemaId] = set()
+
+    def outcome(self, key: bytes, window: WindowKind | None) -> KeyReading:
+        if schema_id_of(key) in self._unknown:
+            return KeyReading.UNKNOWN_ID
+        try:
+            self._deserializers[window](key, self._context)
+        except ResolveError:
+            self._unknown.add(schema_id_of(key))
+            return KeyReading.UNKNOWN_ID
+        except DecodeError:
+            return KeyReading.MISFIT
+        except ABOUT_A_PAYLOAD:
+            return KeyReading.NOT_READ
+        return KeyReading.DECODES
+
+
+class _Always:
+    """One schema, whatever the id."""
+
+    def __init__(self, resolved: ResolvedSchema) -> None:
+        self._resolved = resolved
+
+    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        return self._resolved
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        return self._resolved

@@ -1,0 +1,51 @@
+"""What the keys of a store's source topic are: some of them are read where a census peeked ids in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from srfix.recovery.census import Census
+from srfix.recovery.facts.key_role import KeyRole, KeyStanding, key_role
+from srfix.recovery.facts.key_sample import KeySample, sample_keys
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
+from srfix.recovery.facts.survey import Survey
+from srfix.serde.registry import reference_texts
+from srfix.serde.resolve import ById, ResolvedSchema
+from srfix.serde.subjects import Role, Topic
+
+
+def keys_of_store(
+    survey: Survey, store: SuspectStore, topic: Topic, census: Census, phantoms: Mapping[Role, SubjectState]
+) -> KeyRole:
+    """Decides it for a store: reads some keys of its source topic where a census peeked ids in them.
+
+    :param phantoms: what stands under its phantom subjects.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    phantom, subject = phantoms[Role.KEY], store.source_subject(topic, Role.KEY)
+    nothing = SubjectState(subject=subject, versions=(), config=None, mode=None)
+    if not phantom.versions and phantoms[Role.VALUE].versions:
+        # Rows were put, and no key schema was registered: the key serde asks no registry.
+        return KeyRole(standing=KeyStanding.RAW, census=census, source=nothing)
+    if not census.ids(Role.KEY):
+        return key_role(census, phantom, nothing, KeySample(keys=(), window=None))
+    source = read_subject_state(survey.registry, subject) if survey.has_subject(subject) else nothing
+    sample = sample_keys(
+        survey.cluster,
+        census,
+        ById(survey.registry, context=store.context),
+        _newest_schemas(survey, (phantom, source)),
+        more=not (phantom.versions or source.versions),
+    )
+    return key_role(census, phantom, source, sample)
+
+
+def _newest_schemas(survey: Survey, states: Iterable[SubjectState]) -> Iterator[ResolvedSchema]:
+    for state in states:
+        if state.versions:
+            newest = max(state.live or state.versions)
+            found = survey.registry.version(state.subject, newest.version, deleted=True)
+            references = reference_texts(survey.registry, found.schema, subject=state.subject)
+            yield ResolvedSchema(schema_id=found.schema_id, schema=found.schema, references=references)

@@ -1,0 +1,135 @@
+"""What reads a store and which Kafka Streams runs it, as far as the person said; what a check asks of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from srfix.recovery.commands import Given
+from srfix.recovery.facts.refusals import RegistrationRefusal, foreseen_refusals
+from srfix.recovery.facts.stores import Membership, RoleFacts
+from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
+from srfix.recovery.facts.survey import ask_membership
+from srfix.recovery.findings import Severity
+from srfix.recovery.registry import ReadableRegistry
+from srfix.serde.errors import UsageError
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject
+from srfix.serde.wire import SchemaId
+
+
+class Reader(Enum):
+    """What reads the store."""
+
+    CONNECT = "connect"
+    """Looks the version up under the subject: Connect's AvroConverter, ksqlDB."""
+    PLAIN = "plain"
+    """By id, with no look-up of the version: KafkaAvroDeserializer, SpecificAvroSerde. They name their subject when they
+    ask for the id, which matters in a named context."""
+    DUAL = "dual"
+    """With the dual-subject fallback: srfix, ksqlDB's StaticTopicSerde."""
+    UNKNOWN = "unknown"
+    """Nobody said."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StreamsVersion:
+    """A Kafka Streams version, as far as it matters here."""
+
+    major: int
+    """2 in 2.6.3."""
+    minor: int
+    """6 in 2.6.3."""
+
+    @classmethod
+    def parse(cls, text: str) -> StreamsVersion:
+        """Reads `2.6` or `2.6.3`.
+
+        :raises UsageError: if the text is no version.
+        """
+        parts = text.split(".")
+        if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):
+            raise UsageError(f"--streams-version {text}: expected the Kafka Streams version, such as 2.6.3 or 2.7.")
+        return cls(int(parts[0]), int(parts[1]))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+    @property
+    def asks_the_source_subject(self) -> bool:
+        """True from the fix on."""
+        return self >= WITH_FIX
+
+
+def range_in_words(oldest: StreamsVersion | None, newest: StreamsVersion | None) -> str | None:
+    """`2.4 to 3.2`, `3.3 or later`, `up to 2.3`; None without a bound."""
+    if oldest == newest:
+        return None if oldest is None else str(oldest)
+    if oldest is not None and newest is not None:
+        return f"{oldest} to {newest}"
+    return f"up to {newest}" if oldest is None else f"{oldest} or later"
+
+
+WITH_FIX: Final = StreamsVersion(2, 7)
+"""The first Kafka Streams with the fix of KAFKA-10179 (pull request 8902): it asks the source's own subject."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckContext:
+    """What the person said of reader and Kafka Streams, and the registry."""
+
+    registry: ReadableRegistry
+    """For the questions that only some checks ask."""
+    reader: Reader = Reader.UNKNOWN
+    streams_version: StreamsVersion | None = None
+    """Which Kafka Streams runs; None if nobody said."""
+    given: Given = field(default_factory=Given)
+    """What the person gave on the command line, for the commands that findings print."""
+
+    @property
+    def is_connect(self) -> bool:
+        """True if the reader is known to look versions up under the subject."""
+        return self.reader is Reader.CONNECT
+
+    @property
+    def is_dual(self) -> bool:
+        """True if the reader is known to fall back to a second subject."""
+        return self.reader is Reader.DUAL
+
+    @property
+    def asks_the_source_subject(self) -> bool:
+        """True if a Kafka Streams is known to run that asks the source's own subject."""
+        return self.streams_version is not None and self.streams_version.asks_the_source_subject
+
+    def does_without(self, subject: Subject) -> bool:
+        """True if this reader needs no version under the subject that it asks.
+
+        A plain deserializer does in the default context. In a named one the registry gives the schema of an id to nobody
+        but a subject that holds the id, and Confluent's deserializers name theirs (`getSchemaBySubjectAndId`; seen on
+        7.9.9 and 8.3.1).
+        """
+        if self.reader is Reader.PLAIN:
+            return self.registry.context_of(subject) == DEFAULT_CONTEXT
+        return self.reader is Reader.DUAL
+
+    def fails_by_id(self, subject: Subject) -> bool:
+        """True if a plain deserializer is what reads, and fails on the id under this subject."""
+        return self.reader is Reader.PLAIN and not self.does_without(subject)
+
+    def lookup_severity(self, subject: Subject) -> Severity:
+        """How bad a version that is missing under a phantom subject is for this reader."""
+        if self.does_without(subject):
+            return Severity.NOTE
+        return Severity.NOTE if self.asks_the_source_subject else Severity.BROKEN
+
+    def membership(self, subject: Subject, schema_id: SchemaId) -> Membership:
+        """Whether the schema behind an id is registered under a subject, asked as the failing reader asks."""
+        return ask_membership(self.registry, subject, schema_id)
+
+    def state_of(self, subject: Subject) -> SubjectState:
+        return read_subject_state(self.registry, subject)
+
+    def refusals(self, role: RoleFacts, registrations: Iterable[Membership]) -> tuple[RegistrationRefusal, ...]:
+        """The registrations under the phantom subject that the registry would refuse as things stand."""
+        return foreseen_refusals(self.registry, role, registrations)

@@ -1,0 +1,118 @@
+"""What a registry would say to a registration, asked without registering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from srfix.recovery.facts.stores import Membership, RoleFacts
+from srfix.recovery.registry import ReadableRegistry
+from srfix.serde.errors import SchemaError
+from srfix.serde.printable import foreign
+from srfix.serde.registry import InvalidSchemaError, SubjectNotFoundError, VersionNotFoundError, schema_references
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
+from srfix.serde.wire import SchemaId
+
+WRITABLE_MODES = frozenset({"READWRITE"})
+"""Modes in which a schema without an id can be registered: IMPORT and FORWARD want one (42205)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrationRefusal:
+    """One registration that would be refused."""
+
+    schema_id: SchemaId
+    """The id whose schema would be registered."""
+    reason: str
+    """The registry's reason, in words."""
+    is_overcome: bool
+    """True if a plan can do something about it: an incompatibility yes, a read-only registry no."""
+
+
+def foreseen_refusals(
+    registry: ReadableRegistry, role: RoleFacts, registrations: Iterable[Membership]
+) -> tuple[RegistrationRefusal, ...]:
+    """The registrations under the phantom subject that would be refused as things stand.
+
+    Asks the subject's mode (its own, else the global one) and the registry's compatibility check, against the latest
+    version, or against all for a transitive level.
+
+    :param registrations: the ids to be registered, with their schemas; they need not be in the topic.
+    :raises RegistryError: if the registry does not answer.
+    """
+    wanted = tuple(registration for registration in registrations if registration.schema is not None)
+    if not wanted:
+        return ()
+    alias = (role.state.config or {}).get("alias")
+    if alias:  # seen on Confluent 7.9.9: writes go to the subject that the alias names, and are checked against it
+        why = f"{role.subject} is an alias of {alias}, where its writes would go; remove the alias (PUT /config) first"
+        return tuple(RegistrationRefusal(schema_id=each.schema_id, reason=why, is_overcome=False) for each in wanted)
+    whose, mode = mode_in_force(registry, role.subject, role.state.mode)
+    if mode is not None and mode not in WRITABLE_MODES:
+        return tuple(
+            RegistrationRefusal(schema_id=each.schema_id, reason=f"{whose} mode is {mode} (42205)", is_overcome=False)
+            for each in wanted
+        )
+    invalid = tuple(_invalid(registry, role, each) for each in wanted if each.problem is not None)
+    wanted = tuple(each for each in wanted if each.problem is None)
+    return (*invalid, *_incompatible(registry, role, wanted))
+
+
+def _invalid(registry: ReadableRegistry, role: RoleFacts, registration: Membership) -> RegistrationRefusal:
+    """The registry does not take the text for a schema: a reference is missing, or it has become stricter."""
+    reason = f"it is invalid there (42201: {foreign(registration.problem or '')})"
+    if registration.schema is not None:
+        try:
+            for _found in schema_references(registry, registration.schema, subject=role.subject):
+                pass
+        except (SubjectNotFoundError, VersionNotFoundError) as error:
+            said = foreign(error.registry_message.rstrip("."))
+            why = f"it refers to a schema that the registry does not have ({said})"
+            reason = f"{why}; register that one first, under that version"
+        except SchemaError as error:
+            reason = error.message
+    return RegistrationRefusal(schema_id=registration.schema_id, reason=reason, is_overcome=False)
+
+
+def _incompatible(
+    registry: ReadableRegistry, role: RoleFacts, wanted: tuple[Membership, ...]
+) -> Iterator[RegistrationRefusal]:
+    if not role.state.live or not wanted:
+        return  # a subject without live versions is not checked (observed on Confluent 7.9.9 and 8.2.1)
+    level = registry.effective_compatibility(role.subject)
+    if level == "NONE":
+        return
+    for registration in wanted:
+        schema_id, schema = registration.schema_id, registration.schema
+        if schema is None:
+            continue
+        try:
+            answer = registry.check_compatibility(
+                role.subject, schema, version=None if level.endswith("_TRANSITIVE") else "latest"
+            )
+        except (SubjectNotFoundError, VersionNotFoundError):
+            continue
+        except InvalidSchemaError as error:
+            reason = f"it is invalid there ({foreign(error.registry_message)})"
+            yield RegistrationRefusal(schema_id=schema_id, reason=reason, is_overcome=False)
+            continue
+        if not answer.is_compatible:
+            why = f": {foreign(answer.messages[0].rstrip('.'))}" if answer.messages else ""
+            reason = f"not {level} compatible with what the subject holds (409){why}"
+            yield RegistrationRefusal(schema_id=schema_id, reason=reason, is_overcome=True)
+
+
+def mode_in_force(registry: ReadableRegistry, subject: Subject, own: str | None) -> tuple[str, str | None]:
+    """Whose mode decides over a subject, and which: a global READONLY_OVERRIDE goes before the subject's own.
+
+    :param own: the subject's own mode; None if it has none.
+    :raises RegistryError: if the registry does not answer.
+    """
+    of_all = registry.mode()
+    if own is not None and of_all != "READONLY_OVERRIDE":
+        return "the subject's", own
+    context, _name = split_context(subject)
+    if context == DEFAULT_CONTEXT or of_all == "READONLY_OVERRIDE":
+        return "the registry's", of_all
+    effective = registry.effective_mode(subject)
+    return ("the registry's" if effective == of_all else f"the context {context}'s"), effective

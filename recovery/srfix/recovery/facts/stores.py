@@ -1,0 +1,193 @@
+"""A store under suspicion, and what was learned of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from srfix.recovery.census import Census
+from srfix.recovery.cluster import TopicConfigs
+from srfix.recovery.facts.bodies import Bodies
+from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
+from srfix.recovery.facts.key_role import KeyRole
+from srfix.recovery.facts.subject_state import SubjectState
+from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Skipped, Source
+from srfix.serde.registry import Schema
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, changelog_topic, join_context, subject_for
+from srfix.serde.wire import SchemaId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspectStore:
+    """A store whose changelog topic does not exist although a subject was, or would be, named after it."""
+
+    application: str
+    name: str
+    other_applications: tuple[str, ...] = ()
+    """Other applications whose name is a prefix of the subject too, likeliest first: it may be a store of theirs."""
+    context: str = DEFAULT_CONTEXT
+    """The registry context in which its serdes register and look up; the source topic's subjects are in the same."""
+
+    @property
+    def changelog(self) -> Topic:
+        """The changelog topic that does not exist."""
+        return changelog_topic(self.application, self.name)
+
+    def subject(self, role: Role) -> Subject:
+        """The phantom subject of its keys or values."""
+        return join_context(self.context, subject_for(self.changelog, role))
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """Its phantom subjects, of values and of keys."""
+        return self.subject(Role.VALUE), self.subject(Role.KEY)
+
+    def source_subject(self, topic: Topic, role: Role) -> Subject:
+        """The subject of the keys or values of the topic that it restores from, as its serdes would ask for it."""
+        return join_context(self.context, subject_for(topic, role))
+
+    @property
+    def in_words(self) -> str:
+        """The store in a sentence."""
+        return f"store {self.name} of application {self.application}"
+
+    def skipped(self, reason: str, *, could_hide: bool = True) -> Skipped:
+        """The store as something that was not looked at."""
+        return Skipped(what=self.in_words, reason=reason, could_hide=could_hide, subjects=self.subjects)
+
+    def __str__(self) -> str:
+        name = f"{self.application}/{self.name}"
+        return name if self.context == DEFAULT_CONTEXT else f"{name} in context {self.context}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A changelog topic that does not exist, and every store that its name may be that of."""
+
+    changelog: Topic
+    context: str = DEFAULT_CONTEXT
+    """The registry context of the subjects that are named after it."""
+    splits: tuple[SuspectStore, ...]
+    """Every way to take its name apart into application and store that was asked for, the longest application first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """Whether the schema behind an id is registered under the phantom subject, asked by content as the reader asks."""
+
+    schema_id: SchemaId
+    """The id in the records."""
+    schema: Schema | None
+    """Its schema; None if the registry does not know the id at all."""
+    error_code: int | None
+    """40401 or 40403 if it is not registered there, 42201 if the registry does not take its text for a schema (a reference
+    is missing, or it validates more strictly than when it was registered): the reader fails on that too. None if it is
+    registered."""
+    answered_id: SchemaId | None
+    """The id that the look-up answered with; by content, so it may differ from `schema_id`. In a named context the reader
+    needs the id itself: there `error_code` is 40403 where only another id is found."""
+    answered_subject: Subject | None = None
+    """The subject that the look-up's answer names, if it is another one than was asked: by an alias, or a context."""
+    problem: str | None = None
+    """The registry's words with 42201."""
+
+    @property
+    def is_known(self) -> bool:
+        return self.schema is not None
+
+    @property
+    def is_missing(self) -> bool:
+        """True if the id is known, but its schema is not registered under the phantom subject."""
+        return self.schema is not None and self.error_code is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleFacts:
+    """The keys or the values of a store."""
+
+    role: Role
+    subject: Subject
+    """The phantom subject."""
+    state: SubjectState
+    """What stands under it."""
+    memberships: Mapping[SchemaId, Membership]
+    """Per id in the log of the source topic."""
+    source_memberships: Mapping[SchemaId, Membership] = field(default_factory=dict)
+    """Per id that a restore loads, whether its schema is registered under the source topic's own subject of this role:
+    what Kafka Streams 2.7 asks, and a dual-subject reader second. Empty while the source is undecided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreFacts:
+    """All that was learned of one suspect store."""
+
+    store: SuspectStore
+    source: Source | None
+    """Where it restores from (the value subject); None while undecided."""
+    evidence: tuple[Evidence, ...]
+    """The evidence for every candidate source."""
+    census: Census | None
+    """The ids in the source topic; None while the source is undecided."""
+    roles: Mapping[Role, RoleFacts]
+    """The roles that carry schema ids or have a phantom subject."""
+    bodies: Mapping[Role, Bodies] = field(default_factory=dict)
+    """Per role whether the rows that a restore loads decode; empty while the source is undecided."""
+    source_configs: TopicConfigs | None = None
+    """The configuration of the source topic, or why it is not known; None while the source is undecided."""
+    keys: KeyRole | None = None
+    """What the keys of the source topic are; None if that was not asked."""
+    is_global: bool = False
+    """True if it is a global table's or global store's: it restores the whole topic at every start without state."""
+    is_told_global: bool = False
+    """True if a state directory or a topology says so; else it is concluded from offsets that are committed elsewhere alone."""
+    value_asks_no_registry: bool = False
+    """True if rows were put under a key schema and no value schema is registered anywhere: the value serde asks none."""
+
+    def source_of(self, role: Role) -> Source | None:
+        """Where it restores from, with the source topic's subject for one role; None while undecided."""
+        source = self.source
+        return source and Source(topic=source.topic, subject=self.store.source_subject(source.topic, role))
+
+    @property
+    def key_asymmetry(self) -> KeyAsymmetry | None:
+        """Whether the reader writes another key id than the topic's keys carry; None if not, or if nothing tells."""
+        role = self.roles.get(Role.KEY)
+        if role is None or self.source is None or self.census is None or self.keys is None or not self.keys.is_certain:
+            return None
+        carried = [i for i in self.census.restorable_ids(Role.KEY) if role.memberships[i].is_known]
+        return asymmetry(carried, role.state, self.keys.source.schema_ids)
+
+    def finding(
+        self,
+        code: str,
+        role: Role,
+        *,
+        severity: Severity,
+        explanation: str,
+        next_step: str,
+        subject: Subject | None = None,
+        schema_ids: tuple[IdAtFault, ...] = (),
+        registered_ids: tuple[SchemaId, ...] | None = None,
+        repairable: bool = False,
+    ) -> Finding:
+        """A finding of this store.
+
+        :param subject: what is at fault, if it is not the phantom subject.
+        :param registered_ids: what stands under that one; None for what stands under the phantom subject.
+        """
+        known = self.roles.get(role)
+        return Finding(
+            code=code,
+            severity=severity,
+            application=self.store.application,
+            store=self.store.name,
+            role=role,
+            subject=subject or self.store.subject(role),
+            source=self.source_of(role),
+            schema_ids=schema_ids,
+            registered_ids=(known.state.schema_ids if known else ()) if registered_ids is None else registered_ids,
+            evidence=self.evidence,
+            explanation=explanation,
+            next=next_step,
+            repairable=repairable,
+        )

@@ -1,0 +1,214 @@
+"""What stands under a subject, in a form that can be compared, written down and compared again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from srfix.recovery.errors import PlanError
+from srfix.recovery.registry import ReadableRegistry
+from srfix.serde.registry import (
+    Json,
+    Schema,
+    SchemaNotFoundError,
+    SchemaVersion,
+    SubjectNotFoundError,
+    VersionNotFoundError,
+    VersionSoftDeletedError,
+    answered_elsewhere,
+)
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId, given_schema_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class VersionState:
+    """One version of a subject."""
+
+    version: int
+    schema_id: SchemaId
+    deleted: bool
+    written_ms: int | None = field(default=None, compare=False)
+    """When the registry last wrote it, in milliseconds since 1970; None where it does not say. A version that was deleted for
+    good and registered again under the same number and id differs in this alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectState:
+    """A subject's versions, own configuration and own mode."""
+
+    subject: Subject
+    versions: tuple[VersionState, ...]
+    """Soft-deleted ones too, ascending; empty if the subject does not exist."""
+    config: Mapping[str, Json] | None
+    """Its own configuration as GET answers it; None if it has none (40408)."""
+    mode: str | None
+    """Its own mode; None if it has none (40409)."""
+
+    @property
+    def schema_ids(self) -> tuple[SchemaId, ...]:
+        """The ids of all versions, soft-deleted ones too, ascending and without repetition."""
+        return tuple(sorted({version.schema_id for version in self.versions}))
+
+    @property
+    def live(self) -> tuple[VersionState, ...]:
+        """The versions that are not soft-deleted."""
+        return tuple(version for version in self.versions if not version.deleted)
+
+    @property
+    def level(self) -> Json:
+        """The level of its own configuration as GET answers it; None if it has none."""
+        return level_of(self.config)
+
+    @property
+    def versions_in_words(self) -> str:
+        """`version 1 = id 3 (soft-deleted), version 2 = id 5`, or that there is none."""
+        named = (
+            f"version {v.version} = id {v.schema_id}{' (soft-deleted)' if v.deleted else ''}" for v in self.versions
+        )
+        return ", ".join(named) or "no version"
+
+    def version_of(self, schema_id: int) -> VersionState | None:
+        """The highest version that holds an id; None if none does."""
+        return max((v for v in self.versions if v.schema_id == schema_id), default=None)
+
+
+def version_numbers(registry: ReadableRegistry, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
+    """A subject's version numbers, with `deleted` the soft-deleted ones too; none if there is no such subject."""
+    try:
+        return registry.versions(subject, deleted=deleted)
+    except SubjectNotFoundError:
+        return ()
+
+
+def look_up(registry: ReadableRegistry, subject: str, schema: Schema) -> SchemaVersion | None:
+    """What a look-up by content answers, as the failing reader makes it; None if nothing is found.
+
+    The answer may name another subject, by an alias or a context: `held_version` takes none of those.
+    """
+    try:
+        return registry.lookup(subject, schema, deleted=True)
+    except (SubjectNotFoundError, SchemaNotFoundError):
+        return None
+
+
+def held_version(registry: ReadableRegistry, subject: str, schema: Schema) -> SchemaVersion | None:
+    """The version under which a subject itself holds this content, a soft-deleted one too; None if it does not."""
+    found = look_up(registry, subject, schema)
+    return None if found is None or answered_elsewhere(subject, found) else found
+
+
+def level_of(config: Mapping[str, Json] | None) -> Json:
+    """The compatibility level in a configuration as GET answers it; None if there is none."""
+    return None if config is None else config.get("compatibilityLevel")
+
+
+def read_subject_state(registry: ReadableRegistry, subject: Subject) -> SubjectState:
+    """Asks the registry for all of it. Read-only.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    every = version_numbers(registry, subject, deleted=True)
+    versions = (len(every) == 1 and _only_live(registry, subject, every[0])) or _versions(registry, subject, every)
+    config = registry.config(subject)
+    return SubjectState(
+        subject=subject,
+        versions=tuple(sorted(versions)),
+        config=None if config is None else dict(config.fields),
+        mode=registry.mode(subject),
+    )
+
+
+def _only_live(registry: ReadableRegistry, subject: Subject, number: int) -> list[VersionState]:
+    """A subject's only version by one request, as most have one and it is live; nothing if it is soft-deleted."""
+    try:
+        answer = registry.version(subject, number)
+    except (SubjectNotFoundError, VersionNotFoundError, VersionSoftDeletedError):
+        return []
+    return [VersionState(version=number, schema_id=answer.schema_id, deleted=False, written_ms=answer.written_ms)]
+
+
+def _versions(registry: ReadableRegistry, subject: Subject, every: Iterable[int]) -> list[VersionState]:
+    live = frozenset(version_numbers(registry, subject)) if every else frozenset()  # none if all are soft-deleted
+    versions = []
+    for number in every:
+        try:
+            answer = registry.version(subject, number, deleted=True)
+        except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
+            continue
+        versions.append(
+            VersionState(
+                version=number, schema_id=answer.schema_id, deleted=number not in live, written_ms=answer.written_ms
+            )
+        )
+    return versions
+
+
+def subject_state_document(state: SubjectState) -> dict[str, Json]:
+    """The state as it stands in plans and journals."""
+    return {
+        "subject": state.subject,
+        "versions": [_version_document(version) for version in sorted(state.versions)],
+        "config": None if state.config is None else dict(state.config),
+        "mode": state.mode,
+    }
+
+
+def subject_state_from(document: Json) -> SubjectState:
+    """Reads what `subject_state_document` wrote.
+
+    :raises PlanError: if it is something else.
+    """
+    try:
+        match document:
+            case {
+                "subject": str(subject),
+                "versions": list(versions),
+                "config": config,
+                "mode": (None | str()) as mode,
+            }:
+                return SubjectState(
+                    subject=Subject(subject),
+                    versions=tuple(sorted(_version(version) for version in versions)),
+                    config=config if isinstance(config, dict) else None,
+                    mode=mode,
+                )
+    except (KeyError, TypeError, ValueError) as error:
+        raise PlanError(f"The state of a subject cannot be read from {document!r}: {error}.") from error
+    raise PlanError(f"The state of a subject cannot be read from {document!r}.")
+
+
+def _version_document(state: VersionState) -> Json:
+    document: dict[str, Json] = {"version": state.version, "id": int(state.schema_id), "deleted": state.deleted}
+    return document if state.written_ms is None else {**document, "written_ms": state.written_ms}
+
+
+def _version(document: Json) -> VersionState:
+    match document:
+        case {"version": int(version), "id": int(schema_id), "deleted": bool(deleted), **more}:
+            written_ms = more.get("written_ms")
+            return VersionState(
+                version=version,
+                schema_id=given_schema_id(schema_id),
+                deleted=deleted,
+                written_ms=written_ms if isinstance(written_ms, int) else None,
+            )
+    raise ValueError(f"{document!r} is not a version")
+
+
+def difference(expected: SubjectState, found: SubjectState) -> str:
+    """In words, what is not as expected."""
+    parts = []
+    if expected.versions != found.versions:
+        parts.append(f"it holds {found.versions_in_words} where {expected.versions_in_words} was expected")
+    if expected.config != found.config:
+        parts.append(
+            f"its own configuration is {_config_in_words(found.config)} where {_config_in_words(expected.config)} was expected"
+        )
+    if expected.mode != found.mode:
+        parts.append(f"its own mode is {found.mode or 'not set'} where {expected.mode or 'not set'} was expected")
+    return f"{expected.subject}: {', and '.join(parts)}" if parts else f"{expected.subject}: nothing changed"
+
+
+def _config_in_words(config: Mapping[str, object] | None) -> str:
+    return "not set" if config is None else ", ".join(f"{name}={value}" for name, value in sorted(config.items()))

@@ -1,0 +1,84 @@
+"""What a person hands over besides cluster and registry: state directories, printed topologies, ksqlDB's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from srfix.recovery.facts.table_sources import TableSource, table_sources
+from srfix.recovery.ksqldb import KsqldbAnswers, QueryDescription
+from srfix.recovery.state import ApplicationState, StoreOnDisk, stores_on_disk
+from srfix.recovery.topology import Topology
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenTopology:
+    """A printed topology."""
+
+    topology: Topology
+    origin: str
+    application: str | None
+    """Whose it is; None if nobody said, for the text does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supplied:
+    """All of it, read; what could not be read is in the parts themselves."""
+
+    state: tuple[ApplicationState, ...] = ()
+    """State directories, an application each."""
+    topologies: tuple[GivenTopology, ...] = ()
+    ksqldb: tuple[KsqldbAnswers, ...] = ()
+    """What ksqlDB servers, or saved answers, say."""
+
+    @property
+    def applications(self) -> tuple[str, ...]:
+        """The applications that are known from it, sorted."""
+        known = {store.prefix for store in self.stores_on_disk()}
+        known.update(application.application for application in self.state)
+        known.update(given.application for given in self.topologies if given.application is not None)
+        known.update(
+            name for answers in self.ksqldb for query in answers.queries if (name := answers.application_of(query))
+        )
+        return tuple(sorted(known))
+
+    def stores_on_disk(self) -> Iterator[StoreOnDisk]:
+        """Every store of every state directory; one that lies in several of them comes several times."""
+        for application in self.state:
+            yield from stores_on_disk(application)
+
+    def tables(self, application: str) -> Iterator[tuple[GivenTopology, TableSource]]:
+        """The tables of the topologies that are, or may be, those of an application; of ksqlDB's queries too."""
+        for given in self.topologies:
+            if given.application in (None, application):
+                yield from ((given, table) for table in table_sources(given.topology))
+        for answers, query in self.queries(application):
+            if query.topology is not None:
+                given = GivenTopology(topology=query.topology, origin=answers.origin, application=application)
+                yield from ((given, table) for table in table_sources(query.topology))
+
+    def stores_of_topologies(self, application: str) -> frozenset[str]:
+        """The names of all stores in the printed topologies of an application."""
+        of_it = (given.topology for given in self.topologies if given.application == application)
+        return frozenset(store for topology in of_it for store in topology.stores)
+
+    def queries(self, application: str) -> Iterator[tuple[KsqldbAnswers, QueryDescription]]:
+        """The ksqlDB queries that run as an application, and who said so."""
+        for answers in self.ksqldb:
+            yield from ((answers, query) for query in answers.queries_of(application))
+
+    def is_global(self, application: str, store: str) -> bool:
+        """True if a state directory or a topology of that application shows the store as a global one."""
+        return self.is_told_global(application, store) is True
+
+    def is_told_global(self, application: str, store: str) -> bool | None:
+        """The same; None if neither shows the store at all."""
+        told = [
+            found.is_global for found in self.stores_on_disk() if (found.prefix, found.name) == (application, store)
+        ]
+        told += [
+            table.is_global
+            for given, table in self.tables(application)
+            if table.store == store and given.application == application
+        ]
+        return any(told) if told else None

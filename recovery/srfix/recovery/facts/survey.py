@@ -1,0 +1,313 @@
+"""The cluster and the registry as one diagnosis sees them: asked once, read-only, remembered for its length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from srfix.recovery.cluster import Cluster, Commit, GroupState, TopicConfigs
+from srfix.recovery.facts.stores import Membership, SuspectStore
+from srfix.recovery.facts.subject_state import version_numbers
+from srfix.recovery.facts.supplied import Supplied
+from srfix.recovery.internal_topics import is_internal
+from srfix.recovery.registry import ReadableRegistry
+from srfix.serde.errors import ClusterError
+from srfix.serde.registry import (
+    EndpointNotSupportedError,
+    InvalidSchemaError,
+    Schema,
+    SchemaNotFoundError,
+    SchemaVersion,
+    SubjectNotFoundError,
+    VersionNotFoundError,
+    answered_elsewhere,
+)
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, join_context
+from srfix.serde.wire import SchemaId
+from srfix.serde.wire_peek import BY_GUID, SchemaIdPeek, peek_headers
+
+_MOST_VERSIONS: Final = 20
+"""Versions of a subject that are compared, the newest ones."""
+_PEEKED_OFFSETS: Final = 5
+"""Offsets at the end of each partition that a peek reads, beside its first one."""
+_PEEKED_PARTITIONS: Final = 16
+_MOST_ONE_BY_ONE: Final = 50
+"""Latest versions that are asked one by one; a listing of 10,000 subjects is some ten pages, and megabytes."""
+_SCHEMA_NOT_FOUND: Final = 40403
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedSource:
+    """What a person said with `--source`."""
+
+    topic: Topic
+    said: str
+    """The option's value, `STORE=TOPIC` or `APPLICATION/STORE=TOPIC`."""
+    has_application: bool
+    """True if it names the application too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peek:
+    """A few values of a topic."""
+
+    looked_at: int
+    """Values that are no tombstones."""
+    schema_ids: tuple[SchemaId, ...]
+    """The ids that they carry, ascending."""
+    guids: int
+    """Values that name their schema by GUID."""
+
+
+@dataclass(slots=True)
+class Survey:
+    """What is there. Answers are remembered: one diagnosis never contradicts itself."""
+
+    cluster: Cluster
+    registry: ReadableRegistry
+    sources: Mapping[str, Topic] = field(default_factory=dict)
+    """The source topic that the person named: per store, or per `APPLICATION/STORE` for one of several applications."""
+    supplied: Supplied = field(default_factory=Supplied)
+    """State directories, topologies and ksqlDB's answers that the person handed over."""
+    _topics: Mapping[Topic, int] | None = None
+    _subjects: tuple[Subject, ...] | None = None
+    _known_subjects: frozenset[Subject] | None = None
+    _commits: dict[str, Mapping[tuple[Topic, int], Commit] | ClusterError] = field(default_factory=dict)
+    _groups: dict[str, GroupState] = field(default_factory=dict)
+    _configs: dict[Topic, TopicConfigs] = field(default_factory=dict)
+    _memberships: dict[tuple[Subject, SchemaId], Membership] = field(default_factory=dict)
+    _latest: dict[Subject, SchemaVersion | None] = field(default_factory=dict)
+    _latest_is_listed: bool = False
+    _versions: dict[Subject, tuple[SchemaVersion, ...]] = field(default_factory=dict)
+    _schemas: dict[tuple[SchemaId, str], Schema | None] = field(default_factory=dict)
+    _peeks: dict[Topic, Peek] = field(default_factory=dict)
+
+    def named_source(self, store: SuspectStore) -> NamedSource | None:
+        """The topic that the person named for a store; what is said of its application goes first."""
+        for key in (f"{store.application}/{store.name}", store.name):
+            if key in self.sources:
+                topic = self.sources[key]
+                return NamedSource(topic=topic, said=f"{key}={topic}", has_application=key != store.name)
+        return None
+
+    def topics(self) -> Mapping[Topic, int]:
+        """Every topic and its number of partitions, from the full listing: asking for one by name can create it."""
+        if self._topics is None:
+            self._topics = self.cluster.topics()
+        return self._topics
+
+    def subjects(self) -> tuple[Subject, ...]:
+        """Every subject, soft-deleted ones too."""
+        if self._subjects is None:
+            self._subjects = self.registry.subjects(deleted=True)
+        return self._subjects
+
+    def has_subject(self, subject: Subject) -> bool:
+        """True if the subject is in the listing, be it with soft-deleted versions alone."""
+        if self._known_subjects is None:
+            self._known_subjects = frozenset(self.subjects())
+        return subject in self._known_subjects
+
+    def ask_commits(self, groups: Iterable[str]) -> None:
+        """Asks for the committed offsets of many groups side by side, which `commits` then answers from memory.
+
+        An error of one is kept for those who want its offsets.
+        """
+        unknown = [group for group in dict.fromkeys(groups) if group not in self._commits]
+        if not unknown:
+            return
+        partitions = [
+            (topic, partition)
+            for topic, count in self.topics().items()
+            if not is_internal(topic)
+            for partition in range(count)
+        ]
+        self._commits.update(self.cluster.committed_by(unknown, partitions))
+
+    def commits(self, group: str) -> Mapping[tuple[Topic, int], int]:
+        """A group's committed offsets, wherever it has any.
+
+        :raises AccessDeniedError: if this user may not ask about the group.
+        :raises ClusterError: if the broker does not answer.
+        """
+        return {where: commit.offset for where, commit in self._committed(group).items()}
+
+    def commit_metadata(self, group: str) -> Mapping[tuple[Topic, int], str]:
+        """What stands beside a group's committed offsets, which tells the generation of Kafka Streams.
+
+        :raises ClusterError: if the broker does not answer.
+        """
+        return {where: commit.metadata for where, commit in self._committed(group).items()}
+
+    def _committed(self, group: str) -> Mapping[tuple[Topic, int], Commit]:
+        self.ask_commits([group])
+        answer = self._commits[group]
+        if isinstance(answer, ClusterError):
+            raise answer
+        return answer
+
+    def group_state(self, group: str) -> GroupState:
+        """Whether a group has members; a problem where the broker does not say."""
+        if group not in self._groups:
+            self._groups[group] = self.cluster.group_state(group)
+        return self._groups[group]
+
+    def topic_configs(self, topic: Topic) -> TopicConfigs:
+        """The configuration of a topic that exists; a problem where the broker does not say."""
+        if topic not in self._configs:
+            self._configs.update(self.cluster.topic_configs([topic]))
+        return self._configs[topic]
+
+    def latest(self, subject: Subject) -> SchemaVersion | None:
+        """A subject's latest version, a soft-deleted one if there is no other; None if there is none at all.
+
+        Subjects are asked one by one, for most diagnoses need a few of thousands. A store that may restore from any
+        topic needs them all: then one listing is cheaper.
+        """
+        if len(self._latest) >= _MOST_ONE_BY_ONE and not self._latest_is_listed:
+            self._list_latest()
+        if subject not in self._latest:
+            self._latest[subject] = self._ask_latest(subject)
+        return self._latest[subject]
+
+    def _list_latest(self) -> None:
+        self._latest_is_listed = True
+        try:
+            listing = self.registry.schemas(latest_only=True)
+        except EndpointNotSupportedError:  # before 7.0, Apicurio: it stays with one by one
+            return
+        found: dict[Subject, SchemaVersion] = {}
+        for version in listing:  # a registry that ignores `latestOnly` lists them all
+            if version.subject not in found or found[version.subject].version < version.version:
+                found[version.subject] = version
+        self._latest = {**found, **self._latest}
+
+    def _ask_latest(self, subject: Subject) -> SchemaVersion | None:
+        try:
+            return self.registry.version(subject, "latest")
+        except SubjectNotFoundError:
+            pass
+        numbers = version_numbers(self.registry, subject, deleted=True)
+        return self.registry.version(subject, max(numbers), deleted=True) if numbers else None
+
+    def versions(self, subject: Subject) -> tuple[SchemaVersion, ...]:
+        """The newest 20 versions of a subject, soft-deleted ones too, the newest first; none if there is no such subject."""
+        if subject not in self._versions:
+            numbers = version_numbers(self.registry, subject, deleted=True)
+            found = []
+            for number in sorted(numbers, reverse=True)[:_MOST_VERSIONS]:
+                try:
+                    found.append(self.registry.version(subject, number, deleted=True))
+                except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
+                    continue
+            self._versions[subject] = tuple(found)
+        return self._versions[subject]
+
+    def ids_under(self, subject: Subject, *, deleted: bool) -> frozenset[SchemaId]:
+        """The ids of all versions of a subject; none if there is no such subject.
+
+        :param deleted: True for the soft-deleted ones too.
+        """
+        numbers = version_numbers(self.registry, subject, deleted=deleted)
+        return frozenset(self.registry.version(subject, number, deleted=deleted).schema_id for number in numbers)
+
+    def schema_of_id(self, schema_id: SchemaId, context: str) -> Schema | None:
+        """The schema behind an id in a context; None if the registry does not know the id."""
+        if (schema_id, context) not in self._schemas:
+            try:
+                self._schemas[schema_id, context] = schema_behind(self.registry, schema_id, context)
+            except SchemaNotFoundError:
+                self._schemas[schema_id, context] = None
+        return self._schemas[schema_id, context]
+
+    def peek(self, topic: Topic) -> Peek:
+        """A few values of a topic that exists, the first and the newest of each of its first 16 partitions.
+
+        :raises AccessDeniedError: if this user may not read it.
+        :raises ClusterError: if the broker does not answer.
+        """
+        if topic not in self._peeks:
+            partitions = range(min(self.topics()[topic], _PEEKED_PARTITIONS))
+            marks = self.cluster.watermarks(topic, partitions)
+            places = {
+                (partition, offset)
+                for partition, (start, end) in marks.items()
+                for offset in {start, *range(max(start, end - _PEEKED_OFFSETS), end)}
+                if offset < end
+            }
+            found = (record for _place, record in self.cluster.records_at(topic, places) if record is not None)
+            records = [record for record in found if record.value is not None]
+            for partition, (start, end) in () if records else marks.items():
+                # Compaction left nothing there.
+                left = (r for r in self.cluster.read(topic, partition, start, end) if r.value is not None)
+                records.extend(islice(left, 1))
+            values = [record.value for record in records]
+            headers = [list(record.headers) for record in records]
+            peeked = set(peek_headers(headers, SchemaIdPeek()(values), Role.VALUE))
+            self._peeks[topic] = Peek(
+                looked_at=len(values),
+                schema_ids=tuple(sorted(schema_id for schema_id in peeked if schema_id >= 0)),
+                guids=int(BY_GUID in peeked),
+            )
+        return self._peeks[topic]
+
+    def membership(self, subject: Subject, schema_id: SchemaId) -> Membership:
+        """Whether the schema behind an id is registered under a subject, asked by content with `deleted=true`.
+
+        :raises RegistryError: if the registry does not answer, or answers something else than yes, 40401, 40403 or 42201.
+        """
+        known = self._memberships.get((subject, schema_id))
+        if known is None:
+            known = self._memberships[subject, schema_id] = ask_membership(self.registry, subject, schema_id)
+        return known
+
+
+def schema_behind(registry: ReadableRegistry, schema_id: SchemaId, context: str) -> Schema:
+    """The schema behind an id in a context, whatever the subject.
+
+    :raises SchemaNotFoundError: if the registry does not know the id there.
+    :raises RegistryError: if the registry does not answer.
+    """
+    subject = None if context == DEFAULT_CONTEXT else join_context(context, Subject(""))
+    return registry.schema_by_id(schema_id, subject=subject).schema
+
+
+def ask_membership(registry: ReadableRegistry, subject: Subject, schema_id: SchemaId) -> Membership:
+    """One content look-up, as the failing reader makes it (`AbstractKafkaAvroDeserializer.schemaVersion`).
+
+    In a named context the reader fails before, where the subject does not hold the id itself: it asks for the schema with
+    id and subject (`SchemaRegistryClient.getSchemaBySubjectAndId`). So content under another id is missing there.
+
+    :raises RegistryError: if the registry does not answer, or answers something else than yes, 40401, 40403 or 42201.
+    """
+    schema: Schema | None = None
+    try:
+        schema = registry.schema_by_id(schema_id, subject=subject).schema
+    except SchemaNotFoundError:
+        return Membership(schema_id=schema_id, schema=None, error_code=None, answered_id=None)
+    try:
+        answer = registry.lookup(subject, schema, deleted=True)
+    except (SubjectNotFoundError, SchemaNotFoundError) as error:
+        return Membership(schema_id=schema_id, schema=schema, error_code=error.error_code, answered_id=None)
+    except InvalidSchemaError as error:  # the reader, which asks the same, fails likewise
+        return Membership(
+            schema_id=schema_id,
+            schema=schema,
+            error_code=error.error_code,
+            answered_id=None,
+            problem=error.registry_message,
+        )
+    is_given = (
+        answer.schema_id == schema_id
+        or registry.context_of(subject) == DEFAULT_CONTEXT
+        or registry.gives_id_to(subject, schema_id)
+    )
+    return Membership(
+        schema_id=schema_id,
+        schema=schema,
+        error_code=None if is_given else _SCHEMA_NOT_FOUND,
+        answered_id=answer.schema_id,
+        answered_subject=answer.subject if answered_elsewhere(subject, answer) else None,
+    )

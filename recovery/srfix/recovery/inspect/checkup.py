@@ -1,0 +1,318 @@
+"""What this machine and this user can reach and read, question by question. Nothing is written, nothing created.
+
+The rights of Kafka are its ACLs; those of a registry are the operations of Confluent's security plugin (ACLs and RBAC
+name them alike), https://docs.confluent.io/platform/current/confluent-security-plugins/schema-registry/authorization/.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, Generic, TypeVar
+
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.facts import WRITABLE_MODES
+from srfix.recovery.internal_topics import is_internal
+from srfix.recovery.registry import ReadableRegistry
+from srfix.serde.errors import ClusterError, SrfixError
+from srfix.serde.registry import EndpointNotSupportedError, ForbiddenError, RegistryProbe, UnauthorizedError
+
+_Answer = TypeVar("_Answer")
+_DENIED: Final = re.compile(r"(?i)authorization failed|not authorized")
+_UNSUPPORTED: Final = re.compile(r"(?i)not supported")
+_AT_ONCE: Final = 8
+_SKEW_WORTH_A_WORD_S: Final = 5.0
+
+
+class Outcome(Enum):
+    """How a question ended."""
+
+    OK = "ok"
+    DENIED = "denied"
+    UNSUPPORTED = "unsupported"
+    FAILED = "failed"
+    NOT_ASKED = "not asked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionCheck:
+    """One question and its answer."""
+
+    part: str
+    """`kafka` or `registry`."""
+    what: str
+    outcome: Outcome
+    detail: str
+    """What was found, or why not."""
+    advice: str | None = None
+    """The right to ask for, or what else to do; None if there is nothing to do."""
+    needed: bool = False
+    """True if a diagnosis cannot do without it."""
+    elapsed_s: float | None = None
+    """Seconds until the answer; None where none was sent."""
+
+    @property
+    def is_missing(self) -> bool:
+        """True if a diagnosis would fail on it."""
+        return self.needed and self.outcome is not Outcome.OK
+
+
+def not_named(part: str, what: str, advice: str) -> ConnectionCheck:
+    """A check that was not made, as no address was given."""
+    return ConnectionCheck(
+        part=part, what=what, outcome=Outcome.NOT_ASKED, detail="none was named", advice=advice, needed=True
+    )
+
+
+def check_servers(config: Mapping[str, str], *, timeout_s: float = 5.0) -> Iterator[ConnectionCheck]:
+    """Each bootstrap server, asked alone for the topics, several at once. One that answers is enough for a client.
+
+    :param config: librdkafka's configuration names, as for `Cluster`.
+    :raises UsageError: if librdkafka does not take the configuration.
+    """
+    servers = [server.strip() for server in config["bootstrap.servers"].split(",") if server.strip()]
+
+    def ask(server: str) -> ConnectionCheck:
+        began = time.monotonic()
+        try:
+            with Cluster({**config, "bootstrap.servers": server}, timeout_s=timeout_s) as cluster:
+                cluster.topics()
+        except ClusterError as error:
+            outcome, detail = Outcome.FAILED, error.message
+        else:
+            outcome, detail = Outcome.OK, "answers"
+        return ConnectionCheck(
+            part="kafka",
+            what=f"bootstrap server {server}",
+            outcome=outcome,
+            detail=detail,
+            elapsed_s=time.monotonic() - began,
+        )
+
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        yield from pool.map(ask, servers)
+
+
+def check_cluster(cluster: Cluster, *, application: str | None = None) -> Iterator[ConnectionCheck]:
+    """The topic listing, the groups, and the committed offsets of an application."""
+    listing = _asked(
+        "kafka",
+        "list the topics",
+        cluster.topics,
+        lambda topics: f"{len(topics)} topic(s)",
+        right="the ACL Describe on the topics",
+        needed=True,
+    )
+    if listing.check.outcome is Outcome.OK and not listing.answer:
+        yield replace(
+            listing.check,
+            outcome=Outcome.DENIED,
+            detail="the cluster shows none: it has none, or this user may describe none",
+            advice="Ask for the ACL Describe on the topics.",
+        )
+    else:
+        yield listing.check
+    if listing.answer is None:
+        return
+    yield _groups(cluster)
+    if application is None:
+        yield ConnectionCheck(
+            part="kafka",
+            what="read committed offsets",
+            outcome=Outcome.NOT_ASKED,
+            detail="no application was named",
+            advice="Give --application to see whether its committed offsets may be read.",
+        )
+        return
+    partitions = [
+        (topic, partition)
+        for topic, count in listing.answer.items()
+        if not is_internal(topic)
+        for partition in range(count)
+    ]
+    yield _asked(
+        "kafka",
+        f"read the committed offsets of {application}",
+        lambda: cluster.committed(application, partitions),
+        lambda offsets: (
+            f"{sum(offset is not None for offset in offsets.values())} of {len(offsets)} partition(s) have one"
+        ),
+        right=f"the ACL Describe on the group {application!r}, and Describe on its topics",
+        needed=True,
+    ).check
+
+
+def _groups(cluster: Cluster) -> ConnectionCheck:
+    asked = _asked(
+        "kafka",
+        "list the consumer groups",
+        cluster.groups,
+        lambda listing: f"{len(listing.groups)} group(s)",
+        right="the ACL Describe on the cluster, or on the groups",
+    )
+    if asked.answer is None or asked.answer.problem is None:
+        return asked.check
+    outcome = _outcome_of(asked.answer.problem)
+    ask_for = " Or ask for the ACL Describe on the cluster." if outcome is Outcome.DENIED else ""
+    advice = f"Not needed, but applications are guessed from names then: give --application.{ask_for}"
+    return replace(asked.check, outcome=outcome, detail=asked.answer.problem, advice=advice)
+
+
+def check_registry_urls(probes: Iterable[RegistryProbe]) -> Iterator[ConnectionCheck]:
+    """Each URL of the registry, asked for its version. One that answers is enough for a client."""
+    for found in probes:
+        yield ConnectionCheck(
+            part="registry",
+            what=f"registry {found.url}",
+            outcome=_outcome_of_error(found.error),
+            detail=_answer_of(found) if found.error is None else found.error.message,
+            advice=_advice_for_clock(found),
+            elapsed_s=found.elapsed_s,
+        )
+
+
+def _answer_of(found: RegistryProbe) -> str:
+    version = "answers, and does not tell its version" if found.version is None else f"answers as {found.version}"
+    if found.clock_skew_s is None:
+        return version
+    ahead = "ahead of" if found.clock_skew_s >= 0 else "behind"
+    skewed = abs(found.clock_skew_s) > 1
+    return f"{version}; its clock is {abs(found.clock_skew_s):.0f} s {ahead} this one" if skewed else version
+
+
+def _advice_for_clock(found: RegistryProbe) -> str | None:
+    if found.clock_skew_s is None or abs(found.clock_skew_s) < _SKEW_WORTH_A_WORD_S:
+        return None
+    return (
+        "Set this machine's clock or the registry's: tokens and certificates are judged by it, and logs are compared."
+    )
+
+
+def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
+    """What a diagnosis asks of a registry, each kind of question once: subjects, versions, a look-up by content, the
+    global compatibility and mode.
+    """
+    listing = _asked(
+        "registry",
+        "list the subjects",
+        lambda: registry.subjects(deleted=True),
+        lambda subjects: f"{len(subjects)} subject(s), soft-deleted ones included",
+        right="the right GLOBAL_READ (GLOBAL_SUBJECTS_READ before 6.1)",
+        needed=True,
+    )
+    yield listing.check
+    if listing.answer:
+        subject = listing.answer[0]
+        version = _asked(
+            "registry",
+            "read a subject's versions",
+            lambda: registry.version(subject, max(registry.versions(subject, deleted=True)), deleted=True),
+            lambda found: f"version {found.version} of {subject}",
+            right=f"the right SUBJECT_READ on the subjects, such as {subject}",
+            needed=True,
+        )
+        yield version.check
+        if version.answer is not None:
+            schema = version.answer.schema
+            yield _asked(
+                "registry",
+                "look a schema up by content",
+                lambda: registry.lookup(subject, schema, deleted=True),
+                lambda found: f"found as version {found.version} of {subject}",
+                right=f"the right SUBJECT_READ (SUBJECT_WRITE before 6.1) on the subjects, such as {subject}",
+                needed=True,
+            ).check
+    yield _asked(
+        "registry",
+        "read the global compatibility",
+        lambda: _global_level(registry),
+        lambda level: level,
+        right="the right GLOBAL_COMPATIBILITY_READ",
+    ).check
+    mode = _asked(
+        "registry",
+        "read the global mode",
+        lambda: registry.mode() or "",
+        lambda mode: mode or "the registry has no modes",
+        right="the right GLOBAL_COMPATIBILITY_READ",
+    )
+    closed = bool(mode.answer) and mode.answer not in WRITABLE_MODES
+    yield (
+        replace(mode.check, advice="In this mode a repair cannot register anything (42205).") if closed else mode.check
+    )
+
+
+def _global_level(registry: ReadableRegistry) -> str:
+    config = registry.config()
+    return (None if config is None else config.compatibility) or "not told"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked(Generic[_Answer]):
+    """A question that was put."""
+
+    check: ConnectionCheck
+    answer: _Answer | None
+    """What came back; None if nothing did."""
+
+
+def _asked(
+    part: str,
+    what: str,
+    question: Callable[[], _Answer],
+    describe: Callable[[_Answer], str],
+    *,
+    right: str,
+    needed: bool = False,
+) -> _Asked[_Answer]:
+    began = time.monotonic()
+    answer, outcome, advice = None, Outcome.OK, None
+    try:
+        answer = question()
+        detail = describe(answer)
+    except SrfixError as error:
+        outcome, detail = _outcome_of_error(error), error.message
+        advice = _advice_for(error, outcome, right)
+    check = ConnectionCheck(
+        part=part,
+        what=what,
+        outcome=outcome,
+        detail=detail,
+        advice=advice,
+        needed=needed,
+        elapsed_s=time.monotonic() - began,
+    )
+    return _Asked(check=check, answer=answer)
+
+
+def _outcome_of_error(error: SrfixError | None) -> Outcome:
+    match error:
+        case None:
+            return Outcome.OK
+        case UnauthorizedError() | ForbiddenError():
+            return Outcome.DENIED
+        case EndpointNotSupportedError():
+            return Outcome.UNSUPPORTED
+        case ClusterError():
+            return _outcome_of(error.message)
+        case _:
+            return Outcome.FAILED
+
+
+def _outcome_of(words: str) -> Outcome:
+    # librdkafka's error strings: the code is gone where the words arrive.
+    if _DENIED.search(words):
+        return Outcome.DENIED
+    return Outcome.UNSUPPORTED if _UNSUPPORTED.search(words) else Outcome.FAILED
+
+
+def _advice_for(error: SrfixError, outcome: Outcome, right: str) -> str | None:
+    if outcome is not Outcome.DENIED:
+        return None
+    if isinstance(error, UnauthorizedError):
+        return "Check the credentials: the registry does not know this user."
+    return f"Ask for {right}."

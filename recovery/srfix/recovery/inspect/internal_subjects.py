@@ -1,0 +1,217 @@
+"""The internal-looking subjects of a registry, classified from full listings alone.
+
+Nothing is asked subject by subject, so ten thousand subjects cost a handful of requests. An application is known from
+the listed groups, the one that is named, or ksqlDB's naming; a group that is not listed may still exist (a denied ACL),
+so only a complete list makes an orphan.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from srfix.recovery.checks import FOREIGN_KEY_JOIN, ORPHANS
+from srfix.recovery.cluster import Cluster, GroupListing
+from srfix.recovery.commands import Given
+from srfix.recovery.facts import list_holders
+from srfix.recovery.findings import Skipped
+from srfix.recovery.internal_topics import (
+    InternalTopicKind,
+    application_prefixes,
+    ksqldb_query,
+    parse,
+    recognise,
+    record_name_subject,
+)
+from srfix.recovery.registry import ReadableRegistry
+from srfix.serde.registry import EndpointNotSupportedError
+from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
+
+
+class SubjectClass(Enum):
+    """What an internal-looking subject is."""
+
+    CHANGELOG = "changelog"
+    PHANTOM = "changelog without a topic"
+    REPARTITION = "repartition"
+    SUBSCRIPTION = "foreign-key subscription"
+    PSEUDO = "foreign-key pseudo-topic"
+    ORPHAN = "orphan"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InternalSubject:
+    """One internal-looking subject."""
+
+    subject: Subject
+    topic: Topic
+    """The topic in its name, existing or not."""
+    role: Role | None
+    """Key or value; None where a record's name stands behind the topic (TopicRecordNameStrategy)."""
+    kind: SubjectClass
+    has_topic: bool
+    """True if the topic is in the full listing."""
+    is_live: bool
+    """False if all its versions are soft-deleted."""
+    application: str | None
+    """The application; None where nothing tells it."""
+    store: str | None
+    """The state store, for a changelog of a known application."""
+    schema_ids: tuple[int, ...] | None
+    """The ids that it holds, soft-deleted ones too; None where the registry has no listing that says so."""
+    next: str | None
+    """The command to run next; None where there is nothing to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InternalSubjects:
+    """All of them."""
+
+    subjects: tuple[InternalSubject, ...]
+    """By name."""
+    looked_at: int
+    """How many subjects the registry has, soft-deleted ones too."""
+    skipped: tuple[Skipped, ...]
+    """What could not be asked."""
+
+
+def list_internal_subjects(
+    cluster: Cluster, registry: ReadableRegistry, *, application: str | None = None, given: Given | None = None
+) -> InternalSubjects:
+    """Lists subjects, topics and groups, and classifies. Read-only.
+
+    :param application: an application.id that is known to the person; only its subjects are listed then.
+    :raises ClusterError: if the cluster does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    topics = cluster.topics()
+    listing = cluster.groups()
+    every = registry.subjects(deleted=True)
+    live = frozenset(registry.subjects())
+    skipped: list[Skipped] = []
+    if listing.problem is not None:
+        skipped.append(
+            Skipped(
+                what="the list of consumer groups",
+                reason=f"{listing.problem}; name an application with --application",
+                could_hide=True,
+            )
+        )
+    internal = [subject for subject in every if _topic_of(subject) is not None]
+    ids: defaultdict[Subject, set[int]] = defaultdict(set)
+    is_listed = True
+    if internal:
+        try:
+            for holder in list_holders(registry):
+                ids[holder.subject].add(int(holder.schema_id))
+        except EndpointNotSupportedError as error:
+            is_listed = False
+            skipped.append(Skipped(what="the ids of the subjects", reason=error.message, could_hide=False))
+    subjects = (
+        classify(
+            subject,
+            topics=topics,
+            groups=listing,
+            is_live=subject in live,
+            schema_ids=sorted(ids[subject]) if is_listed else None,
+            application=application,
+            given=given,
+        )
+        for subject in sorted(internal)
+    )
+    return InternalSubjects(
+        subjects=tuple(s for s in subjects if s is not None and application in (None, s.application)),
+        looked_at=len(every),
+        skipped=tuple(skipped),
+    )
+
+
+def classify(
+    subject: str,
+    *,
+    topics: Iterable[str],
+    groups: GroupListing,
+    is_live: bool,
+    schema_ids: Iterable[int] | None,
+    application: str | None = None,
+    given: Given | None = None,
+) -> InternalSubject | None:
+    """What one subject is; None if it does not look internal.
+
+    :param topics: the full listing.
+    :param groups: the groups that the cluster lists.
+    :param application: an application.id that is known besides.
+    """
+    found = _topic_of(subject)
+    if found is None:
+        return None
+    topic, role = found
+    known = frozenset(groups.groups) | ({application} if application is not None else frozenset())
+    owner = _application(topic, application, known)
+    has_topic = topic in topics
+    parsed = None if owner is None else parse(topic, application=owner)
+    is_orphan = not has_topic and groups.problem is None and (owner is None or owner not in known)
+    kind = SubjectClass.ORPHAN if is_orphan else _kind(topic, has_topic)
+    store = None if parsed is None else parsed.store
+    return InternalSubject(
+        subject=Subject(subject),
+        topic=topic,
+        role=role,
+        kind=kind,
+        has_topic=has_topic,
+        is_live=is_live,
+        application=owner,
+        store=store,
+        schema_ids=None if schema_ids is None else tuple(schema_ids),
+        next=_next(kind, owner, store, role, given or Given()),
+    )
+
+
+def _topic_of(subject: str) -> tuple[Topic, Role | None] | None:
+    _context, name = split_context(subject)
+    split = split_subject(name)
+    if split is not None:
+        return split if recognise(split[0]) is not None else None
+    topic = record_name_subject(name)
+    return None if topic is None else (topic, None)
+
+
+def _application(topic: Topic, named: str | None, known: frozenset[str]) -> str | None:
+    prefixes = application_prefixes(topic)
+    if named is not None and named in prefixes:
+        return named
+    listed = next((prefix for prefix in prefixes if prefix in known), None)  # the longest first
+    if listed is not None:
+        return listed
+    query = ksqldb_query(topic)
+    if query is not None and query.application in prefixes:
+        return query.application
+    return prefixes[0] if len(prefixes) == 1 else None
+
+
+def _kind(topic: Topic, has_topic: bool) -> SubjectClass:
+    match recognise(topic):
+        case InternalTopicKind.CHANGELOG:
+            return SubjectClass.CHANGELOG if has_topic else SubjectClass.PHANTOM
+        case InternalTopicKind.REPARTITION:
+            return SubjectClass.REPARTITION
+        case InternalTopicKind.PSEUDO:
+            return SubjectClass.PSEUDO
+        case _:
+            return SubjectClass.SUBSCRIPTION
+
+
+def _next(
+    kind: SubjectClass, application: str | None, store: str | None, role: Role | None, given: Given
+) -> str | None:
+    if kind is SubjectClass.ORPHAN:
+        return f"srfix explain {ORPHANS}"
+    if kind is SubjectClass.PSEUDO:
+        return f"srfix explain {FOREIGN_KEY_JOIN}"
+    if kind is not SubjectClass.PHANTOM or role is None:
+        return None
+    if application is None or store is None:
+        return given.command("diagnose")
+    return given.command("diagnose", "--application", application, "--store", store)

@@ -1,0 +1,139 @@
+"""Where a schema stands in a registry, and whether a subject would take it. Asked only, nothing is registered."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from srfix.recovery.facts import WRITABLE_MODES, Holder, held_version, version_numbers
+from srfix.recovery.internal_topics import recognise
+from srfix.recovery.registry import ReadableRegistry
+from srfix.serde.printable import foreign
+from srfix.serde.registry import (
+    EndpointNotSupportedError,
+    InvalidSchemaError,
+    Json,
+    Schema,
+    SubjectNotFoundError,
+    VersionNotFoundError,
+)
+from srfix.serde.subjects import Subject, split_subject
+from srfix.serde.wire import SchemaId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a schema stands."""
+
+    holders: tuple[Holder, ...]
+    """The versions that hold its content, by subject and version."""
+    is_complete: bool
+    """True if the registry's full listing was looked through; False if only changelog-like subjects were asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """Whether a subject would take a schema."""
+
+    subject: Subject
+    is_accepted: bool
+    """True if a registration would succeed, as far as the registry tells without one."""
+    registered_id: SchemaId | None
+    """The id under which the subject holds it already; None if it does not."""
+    level: str
+    """The compatibility level that holds for the subject."""
+    mode: str | None
+    """The mode that holds for it; None where the registry has no modes."""
+    reasons: tuple[str, ...]
+    """Why not, in the registry's words."""
+
+
+_MOST_ASKED = 200
+"""Subjects that are asked one by one where the registry has no full listing."""
+
+
+def standing_of(registry: ReadableRegistry, schema: Schema) -> Standing:
+    """Every version with this content, soft-deleted ones too.
+
+    The listing's texts are compared as JSON: registries answer them with other blanks (and Karapace with other order of
+    keys) than they were sent. What looks the same is then looked up by content, for the registry decides.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    wanted = _canonical(schema.text)
+    try:
+        same = {
+            found.subject
+            for found in registry.schemas(deleted=True)
+            if found.schema.schema_type == schema.schema_type and _canonical(found.schema.text) == wanted
+        }
+        is_complete = True
+    except EndpointNotSupportedError:
+        internal = [s for s in registry.subjects(deleted=True) if (t := split_subject(s)) and recognise(t[0])]
+        same, is_complete = set(internal[:_MOST_ASKED]), False
+    holders = []
+    for subject in sorted(same):
+        version = held_version(registry, subject, schema)
+        if version is not None:
+            holders.append(
+                Holder(
+                    subject=subject,
+                    version=version.version,
+                    schema_id=version.schema_id,
+                    deleted=version.version not in version_numbers(registry, subject),
+                )
+            )
+    return Standing(holders=tuple(holders), is_complete=is_complete)
+
+
+def acceptance_of(registry: ReadableRegistry, subject: str, schema: Schema) -> Acceptance:
+    """Whether a subject would take a schema, by its mode and by the registry's compatibility check.
+
+    Without a live version there is nothing to compare with; content that the subject holds live is always taken (as it
+    is, without a new version).
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    held = held_version(registry, subject, schema)
+    if held is not None and held.version not in version_numbers(registry, subject):
+        held = None
+    level = registry.effective_compatibility(subject)
+    mode = registry.effective_mode(subject)
+    reasons: tuple[str, ...] = ()
+    if held is None:
+        if mode is not None and mode not in WRITABLE_MODES:
+            reasons = (f"The mode is {mode}: nothing new is taken (42205).",)
+        else:
+            reasons = _incompatibilities(registry, subject, schema, level)
+    return Acceptance(
+        subject=Subject(subject),
+        is_accepted=not reasons,
+        registered_id=None if held is None else held.schema_id,
+        level=level,
+        mode=mode,
+        reasons=reasons,
+    )
+
+
+def _incompatibilities(registry: ReadableRegistry, subject: str, schema: Schema, level: str) -> tuple[str, ...]:
+    try:
+        answer = registry.check_compatibility(
+            subject, schema, version=None if level.endswith("_TRANSITIVE") else "latest"
+        )
+    except (SubjectNotFoundError, VersionNotFoundError):
+        return ()
+    except InvalidSchemaError as error:
+        return (f"The registry takes it for no schema (42201): {foreign(error.registry_message)}",)
+    if answer.is_compatible:
+        return ()
+    return tuple(map(foreign, answer.messages)) or (
+        f"It is not {level} compatible (409); the registry gives no reason.",
+    )
+
+
+def _canonical(text: str) -> Json:
+    try:
+        document: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return document

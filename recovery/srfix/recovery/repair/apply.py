@@ -1,0 +1,288 @@
+"""Carries out a plan: every write journalled before and after, taken up again where it was killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from srfix.recovery.actions import Action, Register, added_versions, as_it_came, has_happened, perform, with_given_ids
+from srfix.recovery.clock import now
+from srfix.recovery.errors import AppliedInPartError, PlanError
+from srfix.recovery.facts import SubjectState, difference, look_up, read_subject_state
+from srfix.recovery.registry import Registry
+from srfix.recovery.repair.journal import Journal, open_journal, set_aside
+from srfix.recovery.repair.journal_lines import JournalState
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.reopening import missing_registrations, reopen
+from srfix.recovery.repair.still_relaxed import still_relaxed
+from srfix.serde.errors import RegistryError, SrfixError
+from srfix.serde.registry import RegistryAnswerError
+from srfix.serde.subjects import Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDone:
+    """A step was carried out now."""
+
+    action: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFound:
+    """A step of an earlier, interrupted run was found done."""
+
+    action: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlreadyApplied:
+    """The journal says that the whole plan was carried out before; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reopened:
+    """The plan was carried out before, and somebody has deleted some of what it registered: that is done once more."""
+
+    missing: tuple[Register, ...]
+    """The registrations whose schema is gone from its subject."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalSetAside:
+    """The journal of a repair that was over, never begun or not told of by a whole line, was renamed."""
+
+    path: Path
+    """Its new name."""
+
+
+Event = StepDone | StepFound | AlreadyApplied | Reopened | JournalSetAside
+
+
+def apply_plan(
+    plan: Plan, registry: Registry, journal_path: Path, *, clock: Callable[[], str] = now
+) -> Iterator[Event]:
+    """Carries out the plan, step by step, and yields each as it is done.
+
+    Before the first write the journal exists, is locked and carries the plan. Everything that the plan expects is
+    compared first. Killed at any instant, the same call goes on: the step in flight may be found in its before or its
+    after state, everything else must be as expected.
+
+    A plan that was carried out before is taken up again where somebody has deleted for good what it registered: the same
+    journal goes on, so that one rollback undoes all of it.
+
+    :param clock: says the time, ISO 8601, for the journal.
+    :raises PlanError: if the world has changed since the plan, the journal belongs to another plan or is in use;
+        nothing was written then.
+    :raises AppliedInPartError: if it stopped after a write.
+    :raises RegistryError: if the registry did not answer before the first write, or refused that one; nothing was
+        written then.
+    """
+    registry.forget_unknown_ids()
+    while True:
+        with open_journal(journal_path, clock) as (journal, state):
+            if state is None or not _is_done_with(plan, state, journal_path):
+                if state is not None and state.finished:
+                    missing = tuple(missing_registrations(plan, registry))
+                    if not missing:
+                        yield AlreadyApplied()
+                        return
+                    reopen(plan, missing, state, registry, journal)
+                    yield Reopened(missing=missing)
+                if journal.set_aside is not None:
+                    yield JournalSetAside(path=journal.set_aside)
+                yield from _Run(plan, registry, journal, state or JournalState(plan=plan), is_new=state is None).steps()
+                return
+            aside = set_aside(journal_path)
+        yield JournalSetAside(path=aside)
+
+
+def _is_done_with(plan: Plan, state: JournalState, path: Path) -> bool:
+    """True if the journal tells of a repair that is over, and the plan needs a new one."""
+    is_same = state.plan.digest == plan.digest
+    if state.rolled_back or (state.finished and not state.rolling_back and not is_same):
+        return True
+    if state.rolling_back:
+        raise PlanError(
+            f"The journal {path} says that its repair was rolled back in part. Run srfix rollback again to finish that."
+        )
+    if not is_same:
+        raise PlanError(
+            f"The journal {path} belongs to another plan ({state.plan.digest}), which was carried out in part. Finish that "
+            "one with srfix apply or undo it with srfix rollback, or give this plan a journal of its own with --journal."
+        )
+    return False
+
+
+@dataclass(slots=True)
+class _Run:
+    plan: Plan
+    registry: Registry
+    journal: Journal
+    state: JournalState
+    is_new: bool
+    now: dict[Subject, SubjectState] = field(default_factory=dict)
+
+    def steps(self) -> Iterator[Event]:
+        try:
+            if not self.is_new:
+                self.journal.resumed()
+            in_flight = self._settle_and_compare()
+            if self.is_new:
+                self.journal.begun(self.plan)
+            for action in self.plan.actions:
+                if action.step in self.state.after:
+                    if action.step == in_flight:
+                        yield StepFound(action=action)
+                    continue
+                self._carry_out(action)
+                yield StepDone(action=action)
+            self.journal.write("finished")
+        except (PlanError, RegistryError) as error:
+            self._note_stopped(error)
+            if not self.state.after and self._has_left_nothing(error):
+                raise
+            done = len(self.state.after)
+            raise AppliedInPartError(
+                f"{error} The repair stopped after {done} of {len(self.plan.actions)} steps; the journal "
+                f"{self.journal.path} says which. {''.join(still_relaxed(self.state, self.registry, self.journal.path))}"
+                "Mend the cause and run the same srfix apply again, or undo it with srfix rollback."
+            ) from error
+
+    def _note_stopped(self, error: SrfixError) -> None:
+        """So that a rollback knows that no line is missing behind this one, and what was refused and is not our doing."""
+        refused = self.state.in_flight is not None and _is_refusal(error)
+        if not self.journal.is_blank:
+            with suppress(PlanError):  # a full disk: what stopped the repair is said anyway
+                self.journal.write("stopped", **({"refused": True} if refused else {}))
+
+    def _has_left_nothing(self, error: SrfixError) -> bool:
+        """True if no step was begun, or the first was refused and has left no trace."""
+        step = self.state.in_flight
+        if step is None:
+            return True
+        if isinstance(error, RegistryError) and not (isinstance(error, RegistryAnswerError) and error.status < 500):
+            return False  # lost on its way: it may still take effect
+        before = self.state.before[step]
+        try:
+            return read_subject_state(self.registry, before.subject) == before
+        except RegistryError:
+            return False
+
+    def _settle_and_compare(self) -> int | None:
+        """The step in flight if it was found done.
+
+        :raises PlanError: if the world is not as expected.
+        """
+        in_flight = settle_in_flight(self.state, self.registry, self.journal)
+        changed = self._changed()
+        if changed is not None and self.state.in_flight is not None:
+            # A write that was given up on may take effect between our two looks: then it is no change by others.
+            in_flight = settle_in_flight(self.state, self.registry, self.journal)
+            changed = self._changed()
+        if changed is not None:
+            raise PlanError(
+                f"The world has changed since the plan was made: {changed}. Nothing was written for it; make a new plan "
+                "with srfix plan."
+            )
+        return in_flight
+
+    def _changed(self) -> str | None:
+        """In words, what is not as expected; None if all is."""
+        self.now = self.state.expected
+        for subject, expected in self.now.items():
+            found = read_subject_state(self.registry, subject)
+            if found != expected:
+                return difference(expected, found)
+        return None
+
+    def _carry_out(self, action: Action) -> None:
+        action = with_given_ids(action, self.state.given)
+        before = self.now[action.subject]
+        self.journal.before(action.step, before)
+        self.state.before[action.step] = before
+        answer = perform(action, self.registry, before)
+        after = read_subject_state(self.registry, action.subject)
+        action = as_it_came(action, before, after, self.registry)
+        if not has_happened(action, before, after):
+            if undo_wrong_id(action, before, after, self.registry):
+                raise _wrong_id(action)
+            raise PlanError(
+                f"Step {action.step} did not leave what the plan says: {difference(before, after)}. Somebody else writes to "
+                f"{action.subject} at the same time, or the registry follows other rules."
+            )
+        self.journal.after(action.step, after, answer)
+        self.state.after[action.step] = after
+        if isinstance(action, Register):
+            self.state.given[action.step] = action.schema_id
+        self.now[action.subject] = after
+
+
+def _is_refusal(error: SrfixError) -> bool:
+    """True if the registry has answered that it did not do what was asked, and no earlier attempt was lost."""
+    return isinstance(error, RegistryAnswerError) and error.status < 500 and not error.earlier_attempt_lost
+
+
+def settle_in_flight(state: JournalState, registry: Registry, journal: Journal) -> int | None:
+    """Looks whether the step that was begun and not seen to end has happened, and journals it if so.
+
+    :returns: the step, if it was found done; None if there was none, or it has not happened.
+    :raises PlanError: if the subject is in neither state.
+    """
+    step = state.in_flight
+    if step is None:
+        return None
+    action = next(action for action in state.plan.actions if action.step == step)
+    before = state.before[step]
+    found = read_subject_state(registry, action.subject)
+    if found == before:
+        return None
+    action = as_it_came(with_given_ids(action, state.given), before, found, registry)
+    if has_happened(action, before, found):
+        note_done(action, found, state, journal)
+        return step
+    if undo_wrong_id(action, before, found, registry):
+        raise _wrong_id(action)
+    raise PlanError(
+        f"Step {step} ({action.kind}) was interrupted, and {action.subject} is now neither as before nor as after it: "
+        f"{difference(before, found)}. Somebody else changed it, another run of this plan perhaps: see with srfix verify "
+        "whether the repair stands. If it does, leave it; else undo this run with srfix rollback, or compare the subject "
+        "with the journal by hand."
+    )
+
+
+def note_done(action: Action, found: SubjectState, state: JournalState, journal: Journal) -> None:
+    """Journals a step that was found done, with the id that a registration brought."""
+    journal.after(action.step, found, {"id": int(action.schema_id)} if isinstance(action, Register) else None)
+    state.after[action.step] = found
+    if isinstance(action, Register):
+        state.given[action.step] = action.schema_id
+
+
+def undo_wrong_id(action: Action, before: SubjectState, after: SubjectState, registry: Registry) -> bool:
+    """Takes back a registration that came back with another id than the plan says. True if there was one.
+
+    Which version is ours is asked by content, as it was registered: others may have registered theirs meanwhile. It
+    may be soft-deleted already, where an earlier attempt to take it back was killed.
+    """
+    if not isinstance(action, Register) or action.any_id:
+        return False
+    added = {(v.version, v.schema_id): v for v in added_versions(before, after) if v.schema_id != action.schema_id}
+    if not added:
+        return False
+    answer = look_up(registry, action.subject, action.schema)
+    ours = None if answer is None else added.get((answer.version, answer.schema_id))
+    if ours is None:
+        return False
+    if not ours.deleted:
+        registry.delete_version(action.subject, ours.version)
+    registry.delete_version(action.subject, ours.version, permanent=True)
+    return True
+
+
+def _wrong_id(action: Action) -> PlanError:
+    return PlanError(
+        f"Step {action.step}: the registry gave the schema another id under {action.subject} than the plan says; that version "
+        "was taken back. The subject's latest version may carry metadata, which a new one inherits, or the schema has two ids."
+    )

@@ -1,0 +1,330 @@
+"""The plan as a value and as a file (`srfix.plan/1`): digest, reading, writing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import cast
+
+from srfix.recovery.actions import Action, Register, action_document, action_from
+from srfix.recovery.errors import PlanError
+from srfix.recovery.facts import (
+    Circumstances,
+    KnownStore,
+    SubjectState,
+    circumstances_document,
+    circumstances_from,
+    subject_state_document,
+    subject_state_from,
+)
+from srfix.serde import bounds
+from srfix.serde.files import parse_json, read_file, write_whole
+from srfix.serde.printable import capitalized, printable_json
+from srfix.serde.registry import Json
+from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.wire import SchemaId, given_schema_id
+
+SCHEMA = "srfix.plan/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedFinding:
+    """A finding that the plan repairs, with what a later verify needs."""
+
+    code: str
+    application: str
+    store: str
+    role: Role
+    subject: Subject
+    """The phantom subject."""
+    source_topic: Topic
+    """The topic that the store restores from."""
+    schema_ids: tuple[SchemaId, ...]
+    """The ids at fault, ascending."""
+    planned_ids: tuple[SchemaId, ...] = ()
+    """Every id whose schema the plan registers under `subject`, as records carry it, ascending: more than are at fault now,
+    for the committed offset moves on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omission:
+    """Schemas that a subject lacks and the plan does not register: carried out whole, it leaves them missing."""
+
+    subject: Subject
+    """The subject that lacks them."""
+    reason: str
+    """Why the plan leaves them out, and what to do, in words: no capital, no full stop."""
+    schema_ids: tuple[SchemaId, ...] = ()
+    """Their ids, ascending; empty if they are not known."""
+    is_unseen: bool = False
+    """True if nobody looked whether the subject lacks anything: it was skipped when the plan was made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What will be written, why, and what it costs."""
+
+    registry: str
+    """The registry's URLs, without secrets."""
+    bootstrap_servers: str | None
+    """The cluster that was looked at; a default for verify."""
+    created_at: str
+    """ISO 8601, UTC."""
+    srfix: str
+    """The version that made it."""
+    findings: tuple[PlannedFinding, ...]
+    """What it repairs."""
+    actions: tuple[Action, ...]
+    """What it writes, in order."""
+    expects: Mapping[Subject, SubjectState]
+    """The state of each subject when planned; apply refuses another one."""
+    price: tuple[str, ...]
+    """What changes for others, in words."""
+    left_out: tuple[str, ...] = ()
+    """What is missing too, and no registration can mend, in sentences."""
+    omissions: tuple[Omission, ...] = ()
+    """What it leaves missing, stores with an undecided source too: a verification asks for it."""
+    passed_over: tuple[str, ...] = ()
+    """Repairs that need not be and were not asked for, each with the command that plans it, in sentences."""
+    playbook: tuple[str, ...]
+    """What to do around it, for the application at hand, in order."""
+    applications: tuple[Circumstances, ...] = ()
+    """What was known of each application that it concerns, by name: what comes after the repair depends on it."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the canonical JSON of everything but the digest itself."""
+        return plan_digest(plan_document(self))
+
+    @property
+    def circumstances(self) -> tuple[Circumstances, ...]:
+        """What was known of each application; of one that the plan does not describe, its stores and their topics."""
+        told = {known.application for known in self.applications}
+        stores: dict[str, dict[str, KnownStore]] = {}
+        for finding in self.findings:
+            if finding.application not in told:
+                of_it = stores.setdefault(finding.application, {})
+                of_it[finding.store] = KnownStore(name=finding.store, topic=finding.source_topic)
+        untold = (
+            Circumstances(application=name, stores=tuple(of_it[store] for store in sorted(of_it)))
+            for name, of_it in stores.items()
+        )
+        return tuple(sorted((*self.applications, *untold), key=lambda known: known.application))
+
+
+def plan_digest(document: Mapping[str, Json]) -> str:
+    """SHA-256 over the canonical JSON (sorted keys, no white space) of all keys but `digest`, as `sha256:` + hex."""
+    rest = {key: value for key, value in document.items() if key != "digest"}
+    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
+        errors="surrogatepass"
+    )
+    return "sha256:" + hashlib.sha256(canonical).hexdigest()
+
+
+def plan_document(plan: Plan) -> dict[str, Json]:
+    """The `srfix.plan/1` document, digest included."""
+    document: dict[str, Json] = {
+        "schema": SCHEMA,
+        "srfix": plan.srfix,
+        "created_at": plan.created_at,
+        "registry": plan.registry,
+        "bootstrap_servers": plan.bootstrap_servers,
+        "findings": [
+            {
+                "code": f.code,
+                "application": f.application,
+                "store": f.store,
+                "role": f.role.value,
+                "subject": f.subject,
+                "source_topic": f.source_topic,
+                "schema_ids": [int(schema_id) for schema_id in f.schema_ids],
+                "planned_ids": [int(schema_id) for schema_id in f.planned_ids],
+            }
+            for f in plan.findings
+        ],
+        "actions": [action_document(action) for action in plan.actions],
+        "expects": {subject: subject_state_document(plan.expects[subject]) for subject in sorted(plan.expects)},
+        "price": list(plan.price),
+        "left_out": list(plan.left_out),
+        "omissions": [
+            {
+                "subject": o.subject,
+                "reason": o.reason,
+                "schema_ids": [int(schema_id) for schema_id in o.schema_ids],
+                "unseen": o.is_unseen,
+            }
+            for o in plan.omissions
+        ],
+        "passed_over": list(plan.passed_over),
+        "playbook": list(plan.playbook),
+        "applications": [circumstances_document(known) for known in plan.applications],
+    }
+    return document | {"digest": plan_digest(document)}
+
+
+def plan_from(document: Json, *, where: str) -> Plan:
+    """Reads what `plan_document` wrote, and refuses it if it was edited.
+
+    :param where: what the document is, for messages.
+    :raises PlanError: if it is no plan, another version's, or edited.
+    """
+    if not isinstance(document, dict) or not str(document.get("schema", "")).startswith("srfix.plan/"):
+        raise PlanError(f"{capitalized(where)} is not a plan of srfix. Make one with srfix plan -o FILE.")
+    if document["schema"] != SCHEMA:
+        raise PlanError(
+            f"{capitalized(where)} is a {document['schema']}; this version of srfix reads {SCHEMA}. Plan again with it."
+        )
+    if document.get("digest") != plan_digest(document):
+        raise PlanError(
+            f"{capitalized(where)} was edited after it was made: its content does not have the digest that it names. A plan "
+            "does what was reviewed or nothing; make a new one with srfix plan."
+        )
+    try:
+        return _read(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise PlanError(f"{capitalized(where)} lacks something that a plan has ({error}). Plan again.") from error
+
+
+def load_plan(path: Path) -> Plan:
+    """Reads a plan file.
+
+    :raises PlanError: if it cannot be read, is no plan, or was edited.
+    """
+    try:
+        content = read_file(path, most_bytes=bounds.MOST_PLAN_BYTES)
+    except OSError as error:
+        raise PlanError(
+            f"The plan {path} cannot be read ({error.strerror}). Make one with srfix plan -o FILE."
+        ) from error
+    return plan_in(content, path)
+
+
+def plan_in(content: bytes, path: Path) -> Plan:
+    """The plan in a file's content.
+
+    :param path: the file, for messages.
+    :raises PlanError: if it is no plan, or was edited.
+    """
+    try:
+        document = cast("Json", parse_json(content))
+    except ValueError as error:
+        raise PlanError(f"The plan {path} is not JSON ({error}). Make one with srfix plan -o FILE.") from error
+    return plan_from(document, where=f"the plan {path}")
+
+
+def save_plan(plan: Plan, path: Path) -> None:
+    """Writes a plan file whole or not at all: temporary file, sync, rename.
+
+    :raises PlanError: if the disk does not take it.
+    """
+    content = printable_json(json.dumps(plan_document(plan), indent=2, ensure_ascii=False)).encode() + b"\n"
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise PlanError(f"The plan cannot be written to {path} ({error.strerror}).") from error
+
+
+def _read(document: dict[str, Json]) -> Plan:
+    match document:
+        case {
+            "srfix": str(version),
+            "created_at": str(created_at),
+            "registry": str(registry),
+            "bootstrap_servers": (None | str()) as bootstrap_servers,
+            "findings": list(findings),
+            "actions": list(actions),
+            "expects": dict(expects),
+            "price": list(price),
+            "playbook": list(playbook),
+            **more,
+        }:
+            steps = tuple(action_from(action) for action in actions)
+            states = {Subject(subject): subject_state_from(state) for subject, state in expects.items()}
+            _check(steps, states)
+            return Plan(
+                registry=registry,
+                bootstrap_servers=bootstrap_servers,
+                created_at=created_at,
+                srfix=version,
+                findings=tuple(_finding(finding, steps) for finding in findings),
+                actions=steps,
+                expects=states,
+                price=tuple(str(line) for line in price),
+                left_out=_lines(more.get("left_out")),
+                omissions=tuple(_omission(omission) for omission in _list(more.get("omissions"))),
+                passed_over=_lines(more.get("passed_over")),
+                playbook=tuple(str(line) for line in playbook),
+                applications=tuple(circumstances_from(known) for known in _list(more.get("applications"))),
+            )
+    raise ValueError("a key is missing or has another type")
+
+
+def _check(steps: tuple[Action, ...], states: Mapping[Subject, SubjectState]) -> None:
+    """:raises ValueError: if the steps are not in the order of their numbers, or a subject's state is another's."""
+    if any(step.step >= following.step for step, following in pairwise(steps)):
+        raise ValueError("its steps are not in the order of their numbers")
+    if any(step.subject not in states for step in steps):
+        raise ValueError("it does not say how a subject must look before it is written to")
+    if any(subject != state.subject for subject, state in states.items()):
+        raise ValueError("the state of one subject stands under the name of another")
+
+
+def _list(document: Json) -> list[Json]:
+    """A list that plans of earlier versions lack."""
+    if document is None:
+        return []
+    if isinstance(document, list):
+        return document
+    raise ValueError("what is known of the applications, or what was left out, is no list")
+
+
+def _finding(document: Json, steps: tuple[Action, ...]) -> PlannedFinding:
+    match document:
+        case {
+            "code": str(code),
+            "application": str(application),
+            "store": str(store),
+            "role": str(role),
+            "subject": str(subject),
+            "source_topic": str(topic),
+            "schema_ids": list(schema_ids),
+            **more,
+        }:
+            planned = more.get("planned_ids")
+            return PlannedFinding(
+                code=code,
+                application=application,
+                store=store,
+                role=Role(role),
+                subject=Subject(subject),
+                source_topic=Topic(topic),
+                schema_ids=_ids(schema_ids),
+                planned_ids=_ids(planned) if isinstance(planned, list) else _registered_under(Subject(subject), steps),
+            )
+    raise ValueError("a finding has another form")
+
+
+def _registered_under(subject: Subject, steps: tuple[Action, ...]) -> tuple[SchemaId, ...]:
+    """What a plan of an earlier version, which does not say it, registers under a subject."""
+    ids = (step.schema_id for step in steps if isinstance(step, Register) and step.subject == subject)
+    return tuple(sorted(ids))
+
+
+def _omission(document: Json) -> Omission:
+    match document:
+        case {"subject": str(subject), "reason": str(reason), "schema_ids": list(schema_ids), **rest}:
+            is_unseen = rest.get("unseen") is True
+            return Omission(subject=Subject(subject), reason=reason, schema_ids=_ids(schema_ids), is_unseen=is_unseen)
+    raise ValueError("what was left out has another form")
+
+
+def _ids(document: list[Json]) -> tuple[SchemaId, ...]:
+    return tuple(given_schema_id(schema_id) for schema_id in document if isinstance(schema_id, int))
+
+
+def _lines(document: Json) -> tuple[str, ...]:
+    return tuple(str(line) for line in document) if isinstance(document, list) else ()

@@ -1,0 +1,179 @@
+"""Which id a registration by its text would give, before it is sent.
+
+A registry knows a schema by its content: text, references, metadata and rule set. Registered again under one more
+subject it usually keeps its id. Seen on Confluent 7.9.9, 8.2.1 and 8.3.1 that it does not:
+
+| where | the id |
+|---|---|
+| the subject's latest version carries metadata, which plain text inherits (`maybePopulateFromPrevious`) | a new one |
+| the content has two ids, made through IMPORT | that of the last write, be it a soft delete |
+| so, and that id's last holder was deleted for good | a new one, though the other id lives |
+| `normalize=true` is in force and writes the text anew | another one |
+
+`GET /schemas/ids/{id}/versions` lists the holders of the id that a registration of the same content gets, and not those of
+the id that was asked for (`schemaIdAndSubjects`): that tells which one it is, and 40403 for an id that is known tells
+that it will be a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from srfix.recovery.facts import RoleFacts, SubjectState, look_up
+from srfix.recovery.registry import ReadableRegistry
+from srfix.recovery.repair.planning.normalized import AfterNormalizing, after_normalizing
+from srfix.serde.registry import (
+    Json,
+    Schema,
+    SchemaNotFoundError,
+    SchemaVersion,
+    SubjectNotFoundError,
+    VersionNotFoundError,
+)
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+_GIVES_METADATA = ("defaultMetadata", "overrideMetadata")
+"""Fields of a configuration that put metadata into every new version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeseenId:
+    """What the registry would answer to a registration by text alone."""
+
+    schema_id: SchemaId | None
+    """The id; None if nobody can know it before."""
+    holder: SchemaVersion | None
+    """The version by which the registry knows the content under that id, if one was found."""
+    reason: str | None = None
+    """Why it is not the records' id; None if it is."""
+    any_id: bool = False
+    """True if the failing reader's look-up finds what is registered, whatever id it gets."""
+    is_lost: bool = False
+    """True if that look-up would not find what is registered, or nobody can tell whether it would."""
+    is_rewritten: bool = False
+    """True if the registry writes the text anew, or nobody can tell that it does not."""
+
+
+def foresee_id(
+    registry: ReadableRegistry,
+    schema_id: SchemaId,
+    schema: Schema,
+    *,
+    known_under: Subject,
+    in_force: Mapping[str, Json],
+) -> ForeseenId:
+    """Which id the content gets, whatever the subject that it is registered under adds to it.
+
+    :param known_under: a subject that ought to hold it: the source's own.
+    :param in_force: the configuration that holds for the subject that gets it.
+    :raises RegistryError: if the registry does not answer.
+    """
+    answer = _look_up(registry, known_under, schema)
+    current, is_gone = _current(registry, schema_id, known_under)
+    holder = answer if current is None else current
+    if holder is not None and holder.metadata:
+        return ForeseenId(
+            schema_id=None,
+            holder=holder,
+            reason=f"schema id {schema_id} carries metadata ({holder.subject} version {holder.version}), which belongs to its "
+            "identity, so its text alone is another schema to the registry",
+        )
+    if in_force.get("normalize") is True:
+        after = after_normalizing(schema)
+        if after is not AfterNormalizing.SAME:
+            return ForeseenId(
+                schema_id=None,
+                holder=holder,
+                reason="normalize=true is in force there, with which the registry writes the text anew",
+                any_id=after is AfterNormalizing.FOUND,
+                is_lost=after is AfterNormalizing.LOST,
+                is_rewritten=True,
+            )
+    if is_gone:
+        return ForeseenId(
+            schema_id=None,
+            holder=answer,
+            reason=f"the schema of id {schema_id} had another id too, whose last version was deleted for good, and the "
+            "registry gives the content a new one now",
+            any_id=True,
+        )
+    if holder is not None and holder.schema_id != schema_id:
+        return ForeseenId(
+            schema_id=holder.schema_id,
+            holder=holder,
+            reason=f"the registry knows the schema of id {schema_id} as id {holder.schema_id} too, and gives that one out",
+        )
+    # The answer to a look-up has the text as it was sent where the registry keeps that (Apicurio).
+    has_id = answer is not None and answer.schema_id == schema_id
+    return ForeseenId(schema_id=schema_id, holder=answer if has_id else holder)
+
+
+def fields_in_force(registry: ReadableRegistry, subject: Subject) -> Mapping[str, Json]:
+    """The fields but the level of the configuration that holds for a subject, its own or an inherited one.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    fields = registry.effective_config(subject).fields
+    return {name: value for name, value in fields.items() if name not in ("compatibilityLevel", "alias")}
+
+
+def inherited_metadata(registry: ReadableRegistry, state: SubjectState, in_force: Mapping[str, Json]) -> str | None:
+    """Why a version registered by text would get metadata, and so another id, under a subject; None if it would not.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    if state.live:
+        latest = registry.version(state.subject, state.live[-1].version)
+        if latest.metadata:
+            return f"version {latest.version}, its latest, carries metadata, which a new version inherits"
+    names = [name for name in _GIVES_METADATA if in_force.get(name)]
+    if not names:
+        return None
+    whose = "its own" if state.config else "the registry's"
+    return f"{whose} configuration gives every new version metadata ({', '.join(names)})"
+
+
+def obstacle_to_exact_ids(registry: ReadableRegistry, role: RoleFacts, foreseen: ForeseenId) -> str | None:
+    """Why an exact id through the subject's mode IMPORT would lose something, or is not to be had; None if it is.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    deleted = [version.version for version in role.state.versions if version.deleted]
+    if deleted:
+        return (
+            f"{role.subject} has soft-deleted versions ({', '.join(map(str, deleted))}), which a registry deletes for good "
+            "when it takes IMPORT"
+        )
+    if foreseen.is_rewritten:
+        return f"{foreseen.reason}, in mode IMPORT too, and the id holds the text as it was"
+    if foreseen.holder is None:
+        return "no version is known that holds the content under this id"
+    if registry.mode() is None:
+        return "this registry has no modes"
+    return None
+
+
+def _look_up(registry: ReadableRegistry, subject: Subject, schema: Schema) -> SchemaVersion | None:
+    answer = look_up(registry, subject, schema)
+    # A namesake in another context has ids of its own.
+    is_here = answer is not None and registry.context_of(answer.subject) == registry.context_of(subject)
+    return answer if is_here else None
+
+
+def _current(registry: ReadableRegistry, schema_id: SchemaId, asked_as: Subject) -> tuple[SchemaVersion | None, bool]:
+    """A version with the id that a registration of an id's content gets, and whether that id has no version any more.
+
+    Neither where the registry does not tell (Karapace).
+    """
+    try:
+        versions = registry.versions_of_id(schema_id, deleted=True, subject=asked_as) or ()
+    except SchemaNotFoundError:
+        return None, True
+    for each in versions:
+        try:
+            return registry.version(each.subject, each.version, deleted=True), False
+        except (SubjectNotFoundError, VersionNotFoundError):
+            continue
+    return None, False

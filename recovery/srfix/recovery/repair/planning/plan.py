@@ -1,0 +1,213 @@
+"""From findings to ordered actions: what is written, in which order, at what price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+from importlib.metadata import version
+
+from srfix.recovery.actions import (
+    Action,
+    Register,
+    RestoreCompatibility,
+    RestoreMode,
+    SetCompatibility,
+    SetMode,
+    SoftDelete,
+)
+from srfix.recovery.advice import playbook
+from srfix.recovery.checks import PassedOver, Width
+from srfix.recovery.clock import now
+from srfix.recovery.diagnosis import Examination
+from srfix.recovery.errors import PlanError
+from srfix.recovery.facts import CheckContext, Survey, concerned
+from srfix.recovery.findings import Severity
+from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
+from srfix.recovery.repair.planning.normalized import content_key
+from srfix.recovery.repair.planning.price import price_of
+from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, repairs
+from srfix.serde.printable import capitalized
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+
+def make_plan(
+    examination: Examination,
+    survey: Survey,
+    *,
+    keep: Keep = Keep.AUTO,
+    width: Width = Width.WIDE,
+    exact_ids: bool = False,
+    also: Collection[str] = (),
+    said: CheckContext | None = None,
+    clock: Callable[[], str] = now,
+    bootstrap_servers: str | None = None,
+) -> Plan:
+    """Plans the repair of every finding of the examination that a registration mends and that is no note. Writes nothing.
+
+    Wider than what is missing now, for the committed offset moves on: every id still in the log of the source topic
+    and every undeleted version of the source subject, unless `width` says otherwise.
+
+    :param exact_ids: True to register with exact ids, through the subject's mode IMPORT, where plain text would get
+        another one; only where that loses nothing.
+    :param also: those of `ON_REQUEST` that are repaired besides.
+    :param said: what the person said of the reader and its Kafka Streams: with `Width.ALL_VERSIONS` there is no census, and so
+        no finding that tells whether anything must be repaired.
+    :param clock: says the time, ISO 8601, that the plan was made at.
+    :raises PlanError: if something is missing and the registry can be made to take none of it (READONLY, say).
+    :raises RegistryError: if the registry does not answer.
+    """
+    decided = tuple(repairs(examination, survey, keep=keep, width=width, exact_ids=exact_ids, also=also, said=said))
+    needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
+    omissions = tuple(each for each in decided if isinstance(each, Omission))
+    left_out = tuple(f"{capitalized(omission.reason)}." for omission in omissions)
+    if left_out and not needed:
+        raise PlanError("No plan: " + " ".join(left_out))
+    planned = _planned_ids(needed)
+    applications = concerned(
+        examination.applications,
+        [(repair.want.facts.store.application, repair.want.facts.store.name) for repair in needed],
+    )
+    actions: list[Action] = []
+    for repair in needed:
+        actions.extend(_numbered(_actions(repair), start=len(actions) + 1))
+    return Plan(
+        registry=survey.registry.url,
+        bootstrap_servers=bootstrap_servers,
+        created_at=clock(),
+        srfix=version("srfix"),
+        findings=tuple(_planned(repair, planned[repair.want.role.subject]) for repair in needed),
+        actions=tuple(actions),
+        expects={repair.want.role.subject: repair.want.role.state for repair in needed},
+        price=tuple(line for repair in needed for line in price_of(repair, width=width)),
+        left_out=left_out,
+        omissions=(
+            *omissions,
+            *_undecided(examination),
+            *_beyond_repair(examination, needed),
+            *_unseen(examination, planned),
+        ),
+        passed_over=tuple(dict.fromkeys(each.why for each in decided if isinstance(each, PassedOver))),
+        playbook=tuple(playbook(applications)),
+        applications=applications,
+    )
+
+
+def _undecided(examination: Examination) -> Iterator[Omission]:
+    """Stores with an undecided source that lack schemas whichever topic it is."""
+    for finding in examination.diagnosis.findings:
+        if finding.source is None and finding.severity is not Severity.NOTE:
+            yield Omission(
+                subject=finding.subject,
+                reason=f"store {finding.store} of application {finding.application} lacks schema ids, and which is not known "
+                "while its source topic is undecided; name it with --source and plan again",
+            )
+
+
+def _beyond_repair(examination: Examination, needed: Iterable[SubjectRepair]) -> Iterator[Omission]:
+    """What is broken in stores that the plan does not repair, and no plan does."""
+    planned = {(repair.want.facts.store.application, repair.want.facts.store.name) for repair in needed}
+    for finding in examination.diagnosis.findings:
+        if (finding.application, finding.store) in planned or finding.source is None:
+            continue
+        if finding.severity is Severity.BROKEN and not finding.repairable:
+            yield Omission(
+                subject=finding.subject,
+                reason=f"store {finding.store} of application {finding.application} is broken ({finding.code}), which no plan "
+                "repairs; srfix diagnose says what to do",
+            )
+
+
+def _unseen(examination: Examination, planned: Collection[Subject]) -> Iterator[Omission]:
+    """What could hide a finding of subjects that the plan does not speak of: a repair of others says nothing of them."""
+    for skipped in dict.fromkeys(s for s in examination.diagnosis.skipped if s.could_hide and s.subjects):
+        if not any(subject in planned for subject in skipped.subjects):
+            reason = f"{skipped.what}; srfix diagnose says why and what to do"
+            yield Omission(subject=skipped.subjects[0], reason=reason, is_unseen=True)
+
+
+def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:
+    """Per subject what is registered there, whichever store's repair it stands in."""
+    ids: dict[Subject, set[SchemaId]] = {}
+    for repair in needed:
+        ids.setdefault(repair.want.role.subject, set()).update(membership.schema_id for membership in repair.missing)
+    return {subject: tuple(sorted(of_it)) for subject, of_it in ids.items()}
+
+
+def _actions(repair: SubjectRepair) -> Iterator[Action]:
+    subject, state = repair.want.role.subject, repair.want.role.state
+    if repair.exact:
+        yield SetMode(step=0, subject=subject, mode="IMPORT", previous=state.mode)
+        registrations = list(_registrations(repair))
+        yield from registrations
+        # Before any soft delete: while versions are soft-deleted nothing of srfix meets IMPORT.
+        yield RestoreMode(step=0, subject=subject, previous=state.mode)
+        yield from (_soft_delete(each) for each in registrations if each.schema_id in _soft_deleted_as(repair))
+        return
+    if repair.relax:
+        yield SetCompatibility(
+            step=0, subject=subject, level="NONE", previous=state.config, inherited=repair.inherited_fields
+        )
+    for each in _registrations(repair):
+        yield each
+        if each.schema_id in _soft_deleted_as(repair):
+            yield _soft_delete(each)
+    if repair.relax:
+        yield RestoreCompatibility(step=0, subject=subject, previous=state.config)
+
+
+def _registrations(repair: SubjectRepair) -> Iterator[Register]:
+    """One per content: two ids of one content are one registration, unless each is sent along."""
+    done: set[SchemaId | str] = set()
+    for membership in repair.missing:
+        schema_id = repair.registered_as(membership.schema_id)
+        if membership.schema is None:
+            continue
+        any_id = membership.schema_id in repair.any_id
+        same = content_key(membership.schema) if any_id else schema_id
+        if same in done:
+            continue
+        done.add(same)
+        yield Register(
+            step=0,
+            subject=repair.want.role.subject,
+            schema_id=schema_id,
+            schema=membership.schema,
+            holders=repair.holders[membership.schema_id],
+            exact=repair.exact,
+            any_id=any_id,
+        )
+
+
+def _soft_deleted_as(repair: SubjectRepair) -> frozenset[SchemaId]:
+    return frozenset(map(repair.registered_as, repair.soft_deleted))
+
+
+def _soft_delete(registered: Register) -> SoftDelete:
+    return SoftDelete(step=0, subject=registered.subject, schema_id=registered.schema_id)
+
+
+def _numbered(actions: Iterable[Action], *, start: int) -> Iterator[Action]:
+    registered: dict[SchemaId, int] = {}
+    for step, action in enumerate(actions, start=start):
+        if isinstance(action, Register) and action.any_id:
+            registered[action.schema_id] = step
+        if isinstance(action, SoftDelete):
+            action = replace(action, registered_by=registered.get(action.schema_id))
+        yield replace(action, step=step)
+
+
+def _planned(repair: SubjectRepair, planned_ids: tuple[SchemaId, ...]) -> PlannedFinding:
+    source = repair.want.facts.source
+    if source is None:
+        raise PlanError(f"The source of store {repair.want.facts.store} is not known; name it with --source.")
+    return PlannedFinding(
+        code=repair.want.code,
+        application=repair.want.facts.store.application,
+        store=repair.want.facts.store.name,
+        role=repair.want.role.role,
+        subject=repair.want.role.subject,
+        source_topic=source.topic,
+        schema_ids=repair.at_fault,
+        planned_ids=planned_ids,
+    )

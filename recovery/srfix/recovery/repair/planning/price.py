@@ -1,0 +1,169 @@
+"""What a repair costs: what it changes for others, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from srfix.recovery.checks import UPGRADE_REGISTERS, Owner, Width
+from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.repair.planning.repairs import SubjectRepair
+from srfix.serde.printable import capitalized
+
+
+def price_of(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
+    """What the repair of one subject changes for others, in sentences."""
+    subject = repair.want.role.subject
+    if not repair.missing:
+        return  # another store's repair of the same subject says it
+    yield from _versions(repair)
+    yield from _latest(repair)
+    yield _users(repair)
+    if repair.want.mirrors:
+        yield (
+            f"This plan writes to {subject} alone. The same subject stands in other contexts too and lacks the same: "
+            f"{', '.join(repair.want.mirrors)}. Which of them the store's reader asks is told by the registry URL of the "
+            "application; for another one, run srfix plan with that context's URL (--registry URL/contexts/CONTEXT)."
+        )
+    if repair.relax:
+        yield (
+            f"While the repair runs (seconds) {subject} accepts any schema: its compatibility is NONE from the first step to "
+            "the last. No other subject is touched."
+        )
+        if repair.is_level_ambiguous:
+            yield (
+                f"The configuration of {subject} has fields of its own, and whether its level {repair.level} is its own or "
+                "inherited cannot be told. A BACKWARD is put back as inherited, the same now; another level as its own."
+            )
+    if repair.exact:
+        yield (
+            f"While the repair runs (seconds) {subject} is in mode IMPORT: it takes schemas with their ids and checks "
+            "nothing, and a registration without an id, such as the application's own, is refused meanwhile (42205). No other "
+            "subject is touched."
+        )
+    census = repair.want.facts.census
+    if width is Width.ALL_VERSIONS:
+        topic = repair.want.facts.source.topic if repair.want.facts.source is not None else "the source topic"
+        yield (
+            f"No census was made of {topic}: every version of its subject is taken, whether records carry it or not, and an "
+            "id in the records whose version was deleted for good, or is another subject's, is not in this plan. Run srfix "
+            "diagnose when there is time."
+        )
+    elif census is not None and census.is_partial:
+        yield (
+            f"Topic {census.topic} was not read to its end (--deadline, --max-records, or what srfix diagnose names): ids "
+            "that are only in what was not read may be missing from this plan. Run srfix diagnose without a limit after the "
+            "repair."
+        )
+
+
+def _versions(repair: SubjectRepair) -> Iterator[str]:
+    known = (m.schema_id for m in repair.missing if m.schema_id not in repair.any_id)
+    ids = sorted({int(repair.registered_as(schema_id)) for schema_id in known})
+    count = "1 version" if len(ids) == 1 else f"{len(ids)} versions"
+    if ids:
+        yield (
+            f"{repair.want.role.subject} gets {count} more (schema ids {enumerated(ids)}); the ids exist already, no new "
+            "one is given out."
+        )
+    for carried, reason in sorted(repair.any_id.items()):
+        yield (
+            f"{repair.want.role.subject} gets a version with the content of schema id {carried}, under an id that cannot "
+            f"be told before, perhaps a new one: {reason}. Readers ask by content and accept any. A rollback leaves the last "
+            "version of an id."
+        )
+    for carried, given in sorted(repair.given.items()):
+        if repair.exact:
+            yield (
+                f"The content of schema id {carried} is id {given} too: from then on a registration of it under one more "
+                f"subject gets {carried} instead."
+            )
+        else:
+            yield (
+                f"Records carry schema id {carried}; the registry gives the same content out as id {given}, so that one is "
+                "registered. Readers ask by content and accept it."
+            )
+
+
+def _latest(repair: SubjectRepair) -> Iterator[str]:
+    subject, level = repair.want.role.subject, repair.level
+    deleted = _listed(repair, deleted=True)
+    live = _listed(repair, deleted=False)
+    if deleted:
+        yield (
+            f"Soft-deleted at once: {deleted}. The failing reader asks with deleted=true and finds them; they are no part of "
+            f"{level} checks{'' if live else f', and {_stays_latest(repair)}'}. They count towards a registry's limit of "
+            "schemas."
+        )
+    if live:
+        yield f"Left live: {live}. The last becomes the latest version of {subject}."
+    yield _outlook(repair, leaves_live=bool(live))
+
+
+def _stays_latest(repair: SubjectRepair) -> str:
+    subject, live = repair.want.role.subject, repair.want.role.state.live
+    if live:
+        return f"the latest version of {subject} stays version {live[-1].version} (schema id {live[-1].schema_id})"
+    return f"{subject} stays without a live version, so that the next schema there is checked against nothing"
+
+
+def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
+    """Whether the next schema of the subject's owner will be accepted."""
+    outlook, level = repair.outlook, repair.level
+    next_one = capitalized(_next_schema(repair))
+    own = outlook.own
+    its_own = "its own schema" if own is None else f"its own schema (version {own.version}, schema id {own.schema_id})"
+    if outlook.refused_by:
+        before = {version.schema_id for version in repair.want.role.state.live}
+        left = [schema_id for schema_id in outlook.refused_by if schema_id not in before]
+        there = [schema_id for schema_id in outlook.refused_by if schema_id in before]
+        why = [f"schema id {enumerated(left)}, which this repair leaves live"] if left else []
+        why += (
+            [f"schema id {enumerated(there)}, which is live under {repair.want.role.subject} already"] if there else []
+        )
+        instead = " Plan with --keep auto, which soft-deletes such a version at once." if left else ""
+        return (
+            f"{next_one} will be refused (409) at {level}, for {its_own} does not pass against {', nor against '.join(why)}."
+            f"{instead}"
+        )
+    if outlook.untold:
+        why_not = (
+            f"which schema under {repair.want.role.subject} is its own is not known"
+            if own is None
+            else f"srfix cannot compare {its_own} with others"
+        )
+        instead = " Plan with --keep soft-deleted to be sure that it will." if leaves_live else ""
+        return (
+            f"Whether {_next_schema(repair)} will be accepted at {level} cannot be told: schema id "
+            f"{enumerated(outlook.untold)} is live, and {why_not}.{instead}"
+        )
+    if leaves_live and level != "NONE":
+        return f"{next_one} is checked against it at {level}: {its_own} passes."
+    return f"{next_one} is accepted as before."
+
+
+def _next_schema(repair: SubjectRepair) -> str:
+    by_producers = repair.want.owner is Owner.PRODUCERS
+    return "the next schema of its producers" if by_producers else "the application's next internal schema"
+
+
+def _listed(repair: SubjectRepair, *, deleted: bool) -> str:
+    chosen = {
+        int(repair.registered_as(membership.schema_id))
+        for membership in repair.missing
+        if (membership.schema_id in repair.soft_deleted) is deleted
+    }
+    return enumerated(sorted(chosen))
+
+
+def _users(repair: SubjectRepair) -> str:
+    if repair.want.owner is Owner.PRODUCERS:
+        topic = repair.want.facts.source.topic if repair.want.facts.source is not None else "the source topic"
+        return (
+            f"{repair.want.role.subject} is the subject of topic {topic} itself: its producers register there, and consumers "
+            "that take the latest version look there. From Kafka Streams 2.7 on the application registers its internal schema "
+            f"there by itself too, and may meet 409 (`srfix explain {UPGRADE_REGISTERS}`)."
+        )
+    alone = f"No topic has the name of {repair.want.role.subject}, so only the application's own store serde uses it"
+    if not repair.also_by:
+        return f"{alone}."
+    return f"{alone}, and perhaps: {'; '.join(repair.also_by)}."

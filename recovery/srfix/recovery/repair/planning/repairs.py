@@ -1,0 +1,335 @@
+"""What each phantom subject needs: which schemas, under which id, live or soft-deleted, at which level."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from srfix.recovery.checks import Owner, PassedOver, Want, Width
+from srfix.recovery.diagnosis import Examination
+from srfix.recovery.facts import CheckContext, Membership, RoleFacts, StoreFacts, Survey, foreseen_refusals
+from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.registry import ReadableRegistry
+from srfix.recovery.repair.plan_file import Omission
+from srfix.recovery.repair.planning.foreseen_ids import (
+    ForeseenId,
+    fields_in_force,
+    foresee_id,
+    inherited_metadata,
+    obstacle_to_exact_ids,
+)
+from srfix.recovery.repair.planning.own_schemas import Outlook, OwnVersion, leaves_room, outlook, passes
+from srfix.recovery.repair.planning.wanted import wanted
+from srfix.serde.registry import (
+    Json,
+    RegistryAnswerError,
+    RegistryProtocolError,
+    Schema,
+    answered_elsewhere,
+    same_content,
+)
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject
+from srfix.serde.wire import SchemaId
+
+
+class Keep(Enum):
+    """Whether a registered version stays live."""
+
+    AUTO = "auto"
+    """Live where no schema that may follow the owner's own is refused for its sake, soft-deleted otherwise."""
+    LIVE = "live"
+    """Live: it becomes the subject's latest, and the application's next schema is checked against it."""
+    SOFT_DELETED = "soft-deleted"
+    """Soft-deleted at once: the failing reader still finds it, compatibility does not see it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectRepair:
+    """What one subject needs."""
+
+    want: Want
+    """The store, and the subject that lacks something: the phantom one, or the source's own."""
+    at_fault: tuple[SchemaId, ...]
+    """The ids that a reader fails on, ascending; those to be registered where no census tells."""
+    missing: tuple[Membership, ...]
+    """What will be registered, by ascending id."""
+    soft_deleted: frozenset[SchemaId] = frozenset()
+    """The ids whose version is soft-deleted right after."""
+    level: str
+    """The compatibility level in force for the subject."""
+    outlook: Outlook = field(default_factory=Outlook)
+    """What becomes of the next schema of the subject's owner."""
+    relax: bool = False
+    """True if the level has to be NONE meanwhile."""
+    is_level_ambiguous: bool = False
+    """True if it cannot be told whether the level that is put back is the subject's own."""
+    exact: bool = False
+    """True if the ids are sent along, in the subject's mode IMPORT."""
+    inherited_fields: Mapping[str, Json] = field(default_factory=dict)
+    """The fields of a configuration in force, but the level, that are not the subject's own: kept while it is relaxed."""
+    given: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
+    """Per id in the records the one that the registry gives out for its content, where that is another."""
+    any_id: Mapping[SchemaId, str] = field(default_factory=dict)
+    """Per id in the records whose content gets an id that nobody can know before, and that the reader accepts: why."""
+    holders: Mapping[SchemaId, tuple[Subject, ...]]
+    """Per id other subjects that hold it."""
+    also_by: tuple[str, ...] = ()
+    """Who else uses the subject, in words."""
+
+    def registered_as(self, schema_id: SchemaId) -> SchemaId:
+        """The id under which a missing schema is registered."""
+        return schema_id if self.exact else self.given.get(schema_id, schema_id)
+
+
+def repairs(
+    examination: Examination,
+    survey: Survey,
+    *,
+    keep: Keep,
+    width: Width,
+    exact_ids: bool,
+    also: Collection[str] = (),
+    said: CheckContext | None = None,
+) -> Iterator[SubjectRepair | Omission | PassedOver]:
+    """What each phantom subject needs, what no plan can give it, and what need not be.
+
+    :param also: those of `ON_REQUEST` that were asked for.
+    :param said: what the person said of reader and version: without a census no finding tells whether anything must be
+        repaired.
+    :raises RegistryError: if the registry does not answer.
+    """
+    planned: dict[Subject, set[SchemaId]] = {}
+    for want in wanted(examination, survey, width, also, said or CheckContext(registry=survey.registry)):
+        if isinstance(want, PassedOver):
+            yield want
+            continue
+        before = planned.setdefault(want.role.subject, set())
+        missing = tuple(membership for membership in want.missing if membership.schema_id not in before)
+        if missing:
+            for decided in _decide(want, missing, survey, keep=keep, exact_ids=exact_ids):
+                if isinstance(decided, SubjectRepair):
+                    before.update(membership.schema_id for membership in decided.missing)
+                yield decided
+        elif want.missing:  # another store's repair under the same subject covers it
+            level = survey.registry.effective_compatibility(want.role.subject)
+            yield SubjectRepair(want=want, at_fault=want.at_fault, missing=(), level=level, holders={})
+
+
+def _decide(
+    want: Want, missing: tuple[Membership, ...], survey: Survey, *, keep: Keep, exact_ids: bool
+) -> Iterator[SubjectRepair | Omission]:
+    """Which can be registered and how; live or soft-deleted; whether the level has to be relaxed."""
+    registry, role, own = survey.registry, want.role, want.known_under
+    refusals = foreseen_refusals(registry, role, missing)
+    final = {refusal.schema_id: refusal.reason for refusal in refusals if not refusal.is_overcome}
+    if final:
+        yield Omission(
+            subject=role.subject,
+            reason=f"the registry takes no registration under {role.subject} ({_by_reason(final)}). Have that mended and plan "
+            "again",
+            schema_ids=tuple(sorted(final)),
+        )
+    rest = tuple(membership for membership in missing if membership.schema_id not in final)
+    in_force = fields_in_force(registry, role.subject) if rest else {}
+    foreseen = {
+        m.schema_id: foresee_id(registry, m.schema_id, m.schema, known_under=own, in_force=in_force)
+        for m in rest
+        if m.schema
+    }
+    inherited = inherited_metadata(registry, role.state, in_force) if rest else None
+    not_as_text = dict(_not_by_text(registry, role, foreseen, inherited))
+    exact = exact_ids and bool(not_as_text)
+    refused = dict(_refused(registry, role, foreseen, not_as_text, exact_ids=exact_ids))
+    for schema_id, reason in refused.items():
+        yield Omission(
+            subject=role.subject,
+            reason=f"schema id {schema_id} under {role.subject}: {reason}".rstrip("."),
+            schema_ids=(schema_id,),
+        )
+    chosen = tuple(_as_sent(m, foreseen.get(m.schema_id)) for m in rest if m.schema_id not in refused)
+    if not chosen:
+        return
+    level = registry.effective_compatibility(role.subject)
+    if want.owner is Owner.PRODUCERS and keep is Keep.AUTO:
+        keep = Keep.SOFT_DELETED  # nothing of the store's stays live there
+    theirs = _own_versions(want, survey)
+    soft_deleted = _soft_deleted(theirs, chosen, keep, level)
+    left_live = [(m.schema_id, m.schema) for m in chosen if m.schema is not None and m.schema_id not in soft_deleted]
+    refused_now = any(refusal.schema_id not in final for refusal in refusals)
+    relax = not exact and (refused_now or _refuse_each_other(chosen, soft_deleted, level))
+    yield SubjectRepair(
+        want=want,
+        at_fault=want.at_fault or tuple(membership.schema_id for membership in chosen),
+        missing=chosen,
+        soft_deleted=soft_deleted,
+        level=level,
+        outlook=_outlook(theirs, role, left_live, level, survey),
+        relax=relax,
+        is_level_ambiguous=relax and registry.level_may_be_inherited(role.subject),
+        exact=exact,
+        inherited_fields=in_force if role.state.config is None else {},
+        any_id={
+            m.schema_id: foreseen[m.schema_id].reason or ""
+            for m in chosen
+            if foreseen[m.schema_id].any_id and not exact
+        },
+        given={
+            schema_id: other.schema_id
+            for schema_id, other in foreseen.items()
+            if other.schema_id not in (None, schema_id)
+        },
+        holders={m.schema_id: tuple(_holders(own, m, foreseen[m.schema_id])) for m in chosen},
+        also_by=tuple(_also_by(want.facts, role, survey)),
+    )
+
+
+def _as_sent(membership: Membership, foreseen: ForeseenId | None) -> Membership:
+    """With the text that its holder's look-up answers: Apicurio answers an id's text compacted, a look-up's as it was sent,
+    and gives every text an id of its own (seen on 3.3.3).
+    """
+    holder = foreseen.holder if foreseen is not None else None
+    if membership.schema is None or holder is None or holder.schema_id != membership.schema_id:
+        return membership
+    sent = replace(membership.schema, text=holder.schema.text)
+    return replace(membership, schema=sent) if same_content(sent, membership.schema) else membership
+
+
+def _not_by_text(
+    registry: ReadableRegistry, role: RoleFacts, foreseen: Mapping[SchemaId, ForeseenId], inherited: str | None
+) -> Iterator[tuple[SchemaId, str]]:
+    """The ids that must be sent along, as the reader needs them and their text alone would give others; and why."""
+    context = registry.context_of(role.subject)
+    for schema_id, known in foreseen.items():
+        if inherited is not None:
+            yield schema_id, f"registered by its text it would get another id, for {inherited}"
+        elif context != DEFAULT_CONTEXT and known.schema_id != schema_id:
+            # The reader asks for the schema with id and subject there, so that the same content will not do.
+            yield (
+                schema_id,
+                f"registered by its text it would get another id ({known.reason}), and in context {context} the registry "
+                "gives the schema of an id to no subject that does not hold the id itself",
+            )
+
+
+def _refused(
+    registry: ReadableRegistry,
+    role: RoleFacts,
+    foreseen: Mapping[SchemaId, ForeseenId],
+    not_by_text: Mapping[SchemaId, str],
+    *,
+    exact_ids: bool,
+) -> Iterator[tuple[SchemaId, str]]:
+    """The ids whose registration would not help the reader, or give an id that nobody can know before; and why."""
+    for schema_id, known in foreseen.items():
+        said = not_by_text.get(schema_id, "other ids of this plan are registered with exactly their ids")
+        if known.is_lost:
+            yield (
+                schema_id,
+                f"{known.reason}: whether the failing reader, which looks up the text of id {schema_id}, would find that is "
+                f"not known (registered with normalize=true it would not: 40403). Give {role.subject} a configuration of its "
+                "own with normalize set to false (PUT /config), which stays for as long as the store is read, and plan again",
+            )
+        elif known.schema_id is None and not known.any_id:
+            yield schema_id, f"{known.reason}: registered by its text it would get a new id, which no plan can name"
+        elif schema_id in not_by_text or (not_by_text and exact_ids):
+            obstacle = obstacle_to_exact_ids(registry, role, known)
+            if obstacle is not None:
+                yield schema_id, f"{said}; and exactly this id is not to be had either: {obstacle}"
+            elif not exact_ids:
+                yield (
+                    schema_id,
+                    f"{said}. Plan with --exact-ids to have it registered with exactly this id, through the subject's mode "
+                    "IMPORT",
+                )
+
+
+def _soft_deleted(
+    own: Sequence[OwnVersion], missing: Iterable[Membership], keep: Keep, level: str
+) -> frozenset[SchemaId]:
+    return frozenset(
+        membership.schema_id
+        for membership in missing
+        if keep is Keep.SOFT_DELETED
+        or (keep is Keep.AUTO and membership.schema is not None and not leaves_room(own, membership.schema, level))
+    )
+
+
+def _own_versions(want: Want, survey: Survey) -> tuple[OwnVersion, ...]:
+    """The versions that the owner of the subject has registered itself, ascending."""
+    role, registry = want.role, survey.registry
+    repaired = set(want.at_fault)
+    if want.owner is Owner.APPLICATION:
+        repaired |= role.memberships.keys()
+        repaired |= {m.answered_id for m in role.memberships.values() if m.answered_id is not None}
+        asked = (
+            []
+            if want.known_under == role.subject
+            else [survey.membership(want.known_under, i) for i in role.state.schema_ids]
+        )
+        repaired |= {m.schema_id for m in asked if m.is_known and m.error_code is None and m.answered_subject is None}
+    return tuple(
+        OwnVersion(state=version, schema=registry.version(role.subject, version.version, deleted=True).schema)
+        for version in role.state.versions
+        if version.schema_id not in repaired
+    )
+
+
+def _outlook(
+    own: Sequence[OwnVersion], role: RoleFacts, left_live: Sequence[tuple[SchemaId, Schema]], level: str, survey: Survey
+) -> Outlook:
+    """What becomes of the owner's next schema: what is left live counts, and what others than the owner left live before."""
+    its_own = {version.state.version for version in own}
+    against: list[tuple[SchemaId, Schema]] = []
+    for version in role.state.live:
+        if version.version not in its_own:
+            schema = survey.registry.version(role.subject, version.version).schema
+            against.append((version.schema_id, schema))
+    if not level.endswith("_TRANSITIVE"):
+        latest_is_own = bool(role.state.live) and role.state.live[-1].version in its_own
+        against = list(left_live[-1:]) or ([] if latest_is_own else against[-1:])
+    else:
+        against += left_live
+    return outlook(own, against, level)
+
+
+def _refuse_each_other(missing: Iterable[Membership], soft_deleted: frozenset[SchemaId], level: str) -> bool:
+    """True if one of the registrations would be refused for the sake of an earlier one that stays live."""
+    earlier: list[Schema] = []
+    for membership in missing:
+        if membership.schema is None:
+            continue
+        against = earlier if level.endswith("_TRANSITIVE") else earlier[-1:]
+        if any(not passes(membership.schema, each, level) for each in against):
+            return True
+        if membership.schema_id not in soft_deleted:
+            earlier.append(membership.schema)
+    return False
+
+
+def _holders(own: Subject, membership: Membership, foreseen: ForeseenId) -> Iterator[Subject]:
+    """The source's own subject, if it holds the id itself; a rollback asks the others when it comes to that."""
+    holder = foreseen.holder
+    if holder is not None and holder.schema_id == foreseen.schema_id and not answered_elsewhere(own, holder):
+        yield own
+
+
+def _also_by(facts: StoreFacts, role: RoleFacts, survey: Survey) -> Iterator[str]:
+    for other in facts.store.other_applications:
+        yield f"application {other}, if the store is its own (the name allows both)"
+    for version in role.state.live[-1:]:
+        try:
+            ids = survey.registry.referenced_by(role.subject, version.version)
+        except (RegistryAnswerError, RegistryProtocolError):  # gone meanwhile, or a registry that has no such question
+            continue
+        if ids:
+            yield f"schema id {enumerated(ids)}, which refers to version {version.version}"
+
+
+def _by_reason(reasons: Mapping[SchemaId, str]) -> str:
+    ids: dict[str, list[SchemaId]] = {}
+    for schema_id, reason in reasons.items():
+        ids.setdefault(reason, []).append(schema_id)
+    return "; ".join(
+        f"schema id{'s' if len(each) > 1 else ''} {enumerated(each)}: {reason}" for reason, each in ids.items()
+    )

@@ -1,0 +1,59 @@
+"""Which subjects want a repair, and which schemas they lack; which repairs need not be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from srfix.recovery.advice import gather_hints, with_hints
+from srfix.recovery.checks import BY_CODE, CHECKS, PassedOver, RepairRequest, Want, Width
+from srfix.recovery.diagnosis import Examination
+from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts, Survey, read_subject_state
+from srfix.serde.subjects import Role
+
+ON_REQUEST: Final = {check.code: check.repair.also for check in CHECKS if check.repair and check.repair.also}
+"""The codes whose repair may be asked for beyond what must be repaired, and what that asks for."""
+ONLY_ON_REQUEST: Final = frozenset(check.code for check in CHECKS if check.repair and check.repair.only_on_request)
+"""The codes whose repair is never planned unless it was asked for."""
+
+
+def wanted(
+    examination: Examination, survey: Survey, width: Width, also: Collection[str], said: CheckContext
+) -> Iterator[Want | PassedOver]:
+    """What must be repaired, and those of `ON_REQUEST` that were asked for (`also`); what was not is passed over.
+
+    :param said: what the person said of reader and version: without a census no finding tells whether anything must be
+        repaired.
+    :raises RegistryError: if the registry does not answer.
+    """
+    request = RepairRequest(
+        stores=examination.facts, survey=survey, width=width, also=frozenset(also), given=said.given
+    )
+    if width is Width.ALL_VERSIONS:
+        for facts in examination.facts:
+            yield from _without_census(facts, said, request)
+    for finding in examination.diagnosis.findings:
+        repair = BY_CODE[finding.code].repair
+        if repair is not None:
+            yield from repair.wants(finding, request)
+
+
+def _without_census(facts: StoreFacts, said: CheckContext, request: RepairRequest) -> Iterator[Want | PassedOver]:
+    topic = None if facts.source is None else facts.source.topic
+    context = with_hints(said, gather_hints(facts.store, request.survey, topic))
+    for role in _roles_without_census(facts, request.survey):
+        for check in CHECKS:
+            if check.repair is not None and check.repair.without_census is not None:
+                yield from check.repair.without_census(facts, role, context, request)
+
+
+def _roles_without_census(facts: StoreFacts, survey: Survey) -> Iterator[RoleFacts]:
+    """The values always; the keys only where a key schema was registered: else their serde asks no registry."""
+    for role in Role:
+        known = facts.roles.get(role)
+        if known is not None:
+            yield known
+        elif role is Role.VALUE:
+            subject = facts.store.subject(role)
+            state = read_subject_state(survey.registry, subject)
+            yield RoleFacts(role=role, subject=subject, state=state, memberships={})

@@ -1,0 +1,131 @@
+"""Before the first write: what a plan will need, asked without changing anything.
+
+May this user write? No registry has a question for that. `denied_permissions` sends each kind of write once in a form
+that every registry refuses for its content (an unknown compatibility level or mode, a schema that is no schema, a version that
+cannot exist), but only after it has checked the user: 401 and 403 mean no, any other refusal means yes. As the requests
+look like writes in a registry's log, this is only done for those who ask for it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from srfix.recovery.actions import Register, RestoreCompatibility, RestoreMode, SetCompatibility, SetMode, SoftDelete
+from srfix.recovery.facts import WRITABLE_MODES, mode_in_force
+from srfix.recovery.registry import Registry
+from srfix.recovery.repair.plan_file import Plan, plan_document
+from srfix.serde.errors import RegistryError
+from srfix.serde.printable import capitalized
+from srfix.serde.registry import (
+    ForbiddenError,
+    RegistryUnreachableError,
+    Schema,
+    SchemaNotFoundError,
+    UnauthorizedError,
+    same_content,
+)
+from srfix.serde.subjects import Subject
+
+_NO_VERSION = 2**31 - 1
+"""The highest version number there can be: no subject has it."""
+_NO_SCHEMA = Schema(text='{"type":"srfix-asks-whether-it-may-write"}')
+_NO_LEVEL = "SRFIX_ASKS_WHETHER_IT_MAY_WRITE"
+_NO_MODE = _NO_LEVEL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """Something that would stop the repair half-way."""
+
+    what: str
+    """What is missing, and whom to ask for it, in a sentence."""
+
+
+def preflight(plan: Plan, registry: Registry, journal_path: Path) -> Iterator[Obstacle]:
+    """Yields what is missing; nothing if the repair can start. Sends no write.
+
+    :raises RegistryUnreachableError: if the registry does not answer.
+    """
+    registry.forget_unknown_ids()
+    yield from _room(plan, journal_path)
+    yield from _modes(plan, registry)
+    yield from _schemas(plan, registry)
+
+
+def _room(plan: Plan, journal_path: Path) -> Iterator[Obstacle]:
+    states = sum(len(str(state.versions)) for state in plan.expects.values())
+    needed = 65_536 + 2 * len(str(plan_document(plan))) + 2 * len(plan.actions) * (states + 1_024)
+    try:
+        free = shutil.disk_usage(journal_path.parent).free
+    except OSError:
+        return  # opening the journal says it better
+    if free < needed:
+        yield Obstacle(
+            what=f"The disk of {journal_path.parent} has {free:,} bytes left; the journal may need {needed:,}. Make room, or "
+            "give another place with --journal."
+        )
+
+
+def _modes(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
+    for subject in sorted(plan.expects):
+        whose, mode = mode_in_force(registry, subject, registry.mode(subject))
+        if mode is not None and mode not in WRITABLE_MODES:
+            yield Obstacle(
+                what=f"{capitalized(whose)} mode is {mode}, which takes no registration under {subject}. Have it set "
+                "to READWRITE for the repair, on the registry that leads (a follower or a linked context takes none)."
+            )
+
+
+def _schemas(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
+    for action in plan.actions:
+        if not isinstance(action, Register):
+            continue
+        try:
+            known = registry.schema_by_id(action.schema_id, subject=action.subject)
+        except SchemaNotFoundError:
+            yield Obstacle(
+                what=f"Schema id {action.schema_id} is gone from the registry since the plan was made: registering its text "
+                "now would give another id. Plan again."
+            )
+            continue
+        if not same_content(known.schema, action.schema):
+            yield Obstacle(
+                what=f"Schema id {action.schema_id} is another schema in this registry than in the plan. Is it the registry "
+                f"that the plan was made for ({plan.registry})?"
+            )
+
+
+def denied_permissions(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
+    """Yields the kinds of write that this user may not send. Changes nothing, but sends requests that are refused.
+
+    :raises RegistryUnreachableError: if the registry does not answer.
+    """
+    for subject in sorted(plan.expects):
+        kinds = {type(action) for action in plan.actions if action.subject == subject}
+        if kinds & {SetCompatibility, RestoreCompatibility}:
+            yield from _denied(
+                subject, "set its compatibility", lambda s: registry.set_config(s, {"compatibility": _NO_LEVEL})
+            )
+        if kinds & {SetMode, RestoreMode}:
+            yield from _denied(subject, "set its mode", lambda s: registry.set_mode(s, _NO_MODE))
+        if Register in kinds:
+            yield from _denied(subject, "register schemas", lambda s: registry.register(s, _NO_SCHEMA))
+        if SoftDelete in kinds:
+            yield from _denied(subject, "delete versions", lambda s: registry.delete_version(s, _NO_VERSION))
+
+
+def _denied(subject: Subject, what: str, write: Callable[[Subject], object]) -> Iterator[Obstacle]:
+    try:
+        write(subject)
+    except (UnauthorizedError, ForbiddenError) as error:
+        yield Obstacle(
+            what=f"This user may not {what} under {subject} (HTTP {error.status}). Ask for the right to write this subject, "
+            "or hand the plan to somebody who has it: srfix plan with --as-shell."
+        )
+    except RegistryUnreachableError:
+        raise
+    except RegistryError:
+        return  # refused for its content: so the user was let through

@@ -1,0 +1,307 @@
+"""Undoes a repair, in reverse, from its journal. Touches nothing that others changed since, and says what it left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, assert_never
+
+from srfix.recovery.actions import (
+    Action,
+    Register,
+    RestoreCompatibility,
+    RestoreMode,
+    SetCompatibility,
+    SetMode,
+    SoftDelete,
+    added_versions,
+    as_it_came,
+    has_happened_in_part,
+    restore_config,
+    restore_mode,
+    with_given_ids,
+)
+from srfix.recovery.clock import now
+from srfix.recovery.errors import PlanError, RolledBackInPartError
+from srfix.recovery.facts import SubjectState, look_up, read_subject_state
+from srfix.recovery.registry import Registry
+from srfix.recovery.repair.apply import note_done, undo_wrong_id
+from srfix.recovery.repair.journal import Journal, open_journal, says_nothing
+from srfix.recovery.repair.journal_lines import JournalState
+from srfix.recovery.repair.untold import Untold, refuse_untold, untold_steps
+from srfix.recovery.repair.whose_version import as_left, untold, why_theirs
+from srfix.serde.errors import RegistryError
+from srfix.serde.registry import ReferenceExistsError
+from srfix.serde.subjects import Subject, split_context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """A step was undone."""
+
+    action: Action
+    what: str
+    """What was done, in words."""
+    by_us: bool = True
+    """False if others had undone it already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """A step was not undone, on purpose."""
+
+    action: Action
+    why: str
+    """Why it was left, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlreadyRolledBack:
+    """The journal says that everything was undone before; nothing was written."""
+
+
+Event = Undone | Left | AlreadyRolledBack
+
+_OURS: Final = "IMPORT"
+"""The one mode that plans set: gone with a subject's last version, nobody misses it."""
+
+
+def roll_back(journal_path: Path, registry: Registry, *, clock: Callable[[], str] = now) -> Iterator[Event]:
+    """Undoes what the journal says was done, last step first, and yields each. Can be killed and called again.
+
+    :raises PlanError: if there is no journal, it cannot be read, or it is in use; nothing was written then.
+    :raises RolledBackInPartError: if it stopped after it had begun.
+    :raises RegistryError: if the registry does not answer before that.
+    """
+    registry.forget_unknown_ids()
+    with open_journal(journal_path, clock, create=False) as (journal, state):
+        if state is None:
+            raise says_nothing(journal_path)
+        if state.rolled_back:
+            yield AlreadyRolledBack()
+            return
+        _refuse_elsewhere(state, registry)
+        refuse_untold(state, registry, journal_path)
+        journal.resumed()
+        if not state.rolling_back:
+            _settle(state, registry, journal)
+            journal.write("rollback-begun")
+        undone = 0
+        to_undo = [a for a in reversed(state.plan.actions) if a.step in state.after and a.step not in state.undone]
+        where = ""
+        try:
+            for action in to_undo:
+                where = f" at step {action.step}"
+                event = _undo(with_given_ids(action, state.given), state, registry, journal)
+                journal.write("undone", step=action.step, left=event.why if isinstance(event, Left) else None)
+                state.undone.add(action.step)
+                undone += isinstance(event, Undone) and event.by_us
+                if event is not None:
+                    yield event
+            where = " at its end"
+            yield from [Left(action=each.action, why=_not_told(each)) for each in untold_steps(state, registry)]
+            journal.write("rolled-back")
+        except (PlanError, RegistryError) as error:
+            raise RolledBackInPartError(
+                f"{error} The rollback stopped{where}; {_count(undone)} undone in this run, as the journal {journal_path} "
+                "says. Mend the cause and run the same srfix rollback again."
+            ) from error
+
+
+def _refuse_elsewhere(state: JournalState, registry: Registry) -> None:
+    """:raises PlanError: if this looks like another registry than that of the plan: another URL, and none of the versions
+    there that the repair registered. What "was gone already" there says nothing of the repair. A version that this rollback
+    had begun to delete may be gone by its own hand: a known holder of its id is the registry's mark then.
+    """
+    if registry.url == state.plan.registry:
+        return
+    planned = [action for action in state.plan.actions if isinstance(action, Register)]
+    registered = [action for action in planned if action.step in state.after]
+    if not registered:
+        held = [(subject, action) for action in planned for subject in action.holders]
+        if not held or any(_holds(subject, action, registry) for subject, action in held):
+            return
+        raise PlanError(
+            f"None of the schemas of this repair is at {registry.url} where it was when the plan was made for "
+            f"{state.plan.registry}. This looks like another registry (or another context of it), so nothing was written. "
+            "Name the plan's own with --registry."
+        )
+    for action in registered:
+        before, after = state.before[action.step], state.after[action.step]
+        ours = {(version.version, version.schema_id) for version in added_versions(before, after)}
+        found = read_subject_state(registry, action.subject)
+        if ours & {(version.version, version.schema_id) for version in found.versions}:
+            return
+        if action.step in state.undoing and any(_holds(subject, action, registry) for subject in action.holders):
+            return
+    raise PlanError(
+        f"None of the versions that this repair registered is in the registry at {registry.url}; the plan was made for "
+        f"{state.plan.registry}. This looks like another registry (or another context of it), so nothing was written. Name "
+        "the plan's own with --registry; if it is that one by another URL, and everything was deleted for good by others, "
+        "there is nothing left to undo."
+    )
+
+
+def _not_told(untold: Untold) -> str:
+    return (
+        f"{untold.what}, as this step would leave it, and this journal does not tell of it: it is another run's of the plan "
+        "(roll that back by its own journal), or somebody else's"
+    )
+
+
+def _count(undone: int) -> str:
+    return "no step was" if not undone else "1 step was" if undone == 1 else f"{undone} steps were"
+
+
+def _settle(state: JournalState, registry: Registry, journal: Journal) -> None:
+    """Journals the step in flight as done if its own part of the subject is; what others did meanwhile stops nothing.
+
+    A registration that came back with another id than the plan says is taken back here and now.
+    """
+    step = state.in_flight
+    if step is None or state.refused:
+        return
+    action = next(action for action in state.plan.actions if action.step == step)
+    before = state.before[step]
+    found = read_subject_state(registry, action.subject)
+    if undo_wrong_id(action, before, found, registry):
+        found = read_subject_state(registry, action.subject)
+    action = as_it_came(with_given_ids(action, state.given), before, found, registry)
+    if state.stopped and _is_soft_deleted(action, before, found):
+        return
+    if found != before and has_happened_in_part(action, before, found):
+        note_done(action, found, state, journal)
+
+
+def _is_soft_deleted(action: Action, before: SubjectState, found: SubjectState) -> bool:
+    """True of a registration whose version is soft-deleted: this run stopped before it could do that, so that another run of
+    the plan, which has gone on, had registered the version first.
+    """
+    if not isinstance(action, Register):
+        return False
+    added = [version for version in added_versions(before, found) if version.schema_id == action.schema_id]
+    return bool(added) and all(version.deleted for version in added)
+
+
+def _undo(action: Action, state: JournalState, registry: Registry, journal: Journal) -> Undone | Left | None:
+    match action:
+        case RestoreCompatibility() | RestoreMode() | SoftDelete():
+            return None  # the undo of set-compatibility, set-mode and the registration covers them
+        case Register():
+            return _unregister(action, state, registry, journal)
+        case SetCompatibility():
+            return _unset(action, state, registry)
+        case SetMode():
+            return _unset_mode(action, state, registry)
+        case _:
+            assert_never(action)
+
+
+def _unregister(action: Register, state: JournalState, registry: Registry, journal: Journal) -> Undone | Left:
+    before = state.before[action.step]
+    ours = next(
+        (v for v in reversed(added_versions(before, state.after[action.step])) if v.schema_id == action.schema_id), None
+    )
+    if ours is None:
+        raise PlanError(f"The journal does not say which version step {action.step} added to {action.subject}.")
+    now = read_subject_state(registry, action.subject)
+    found = next((v for v in now.versions if v.version == ours.version and v.schema_id == ours.schema_id), None)
+    if found is None:
+        if now.version_of(action.schema_id) is not None:
+            return Left(
+                action=action,
+                why=f"somebody registered schema id {action.schema_id} under {action.subject} again since; that "
+                "version is theirs",
+            )
+        put_back = _put_back_what_went_along(before, now, registry)
+        return Undone(
+            action=action,
+            what=f"version {ours.version} of {action.subject} was gone already{put_back}",
+            by_us=action.step in state.undoing,
+        )
+    left = as_left(action, ours, state)
+    theirs = why_theirs(action, left, found, now, state)
+    if theirs is not None:
+        return Left(action=action, why=theirs)
+    if not _has_other_holder(action, registry):
+        return Left(
+            action=action,
+            why=f"{action.subject} version {ours.version} is the last holder of schema id {action.schema_id}: "
+            "deleting it for good would make every record with that id unreadable",
+        )
+    journal.write("undoing", step=action.step)
+    state.undoing.add(action.step)
+    try:
+        if not found.deleted:
+            registry.delete_version(action.subject, ours.version)
+        registry.delete_version(action.subject, ours.version, permanent=True)
+    except ReferenceExistsError:
+        return Left(action=action, why=f"another schema refers to version {ours.version} of {action.subject} now")
+    put_back = _put_back_what_went_along(now, read_subject_state(registry, action.subject), registry)
+    return Undone(
+        action=action,
+        what=f"version {ours.version} (schema id {action.schema_id}) of {action.subject} deleted for good{put_back}"
+        f"{untold(left)}",
+    )
+
+
+def _put_back_what_went_along(before: SubjectState, now: SubjectState, registry: Registry) -> str:
+    """Puts back the configuration that a registry drops with the last version of a subject; says so, for a message.
+
+    Observed on Confluent 7.9.9: a hard delete that leaves no version removes the subject's own configuration and mode.
+    """
+    if now.versions:
+        return ""
+    said = ""
+    if before.config and now.config is None:
+        restore_config(registry, now.subject, before.config)
+        said = "; its own configuration had gone along and was put back"
+    if before.mode not in (None, _OURS) and now.mode is None:
+        said += f"; its own mode {before.mode} went along: set it again with PUT /mode/{now.subject}"
+    return said
+
+
+def _has_other_holder(action: Register, registry: Registry) -> bool:
+    """True if another subject holds the id: the known holders are asked first, then all others, by content."""
+    return any(_holds(subject, action, registry) for subject in _other_subjects(action, registry))
+
+
+def _other_subjects(action: Register, registry: Registry) -> Iterator[Subject]:
+    yield from action.holders
+    known: Iterable[Subject] = {*action.holders, action.subject}
+    context = split_context(action.subject)[0]
+    for subject in registry.subjects(deleted=True):
+        # Each context has ids of its own: the same number elsewhere is another schema's, or does not keep this one.
+        if subject not in known and split_context(subject)[0] == context:
+            yield subject
+
+
+def _holds(subject: Subject, action: Register, registry: Registry) -> bool:
+    answer = look_up(registry, subject, action.schema)
+    if answer is None:
+        # Where normalize=true is in force since it was registered, a look-up may not find what the subject holds.
+        is_known = subject in action.holders
+        return is_known and read_subject_state(registry, subject).version_of(action.schema_id) is not None
+    return answer.schema_id == action.schema_id and answer.subject == subject
+
+
+def _unset(action: SetCompatibility, state: JournalState, registry: Registry) -> Undone | Left | None:
+    now = read_subject_state(registry, action.subject)
+    if now.config == action.previous:
+        return None  # put back by the plan's own last step
+    if now.config != state.after[action.step].config:
+        return Left(action=action, why=f"somebody changed the configuration of {action.subject} since")
+    restore_config(registry, action.subject, action.previous)
+    return Undone(action=action, what=f"compatibility of {action.subject} put back")
+
+
+def _unset_mode(action: SetMode, state: JournalState, registry: Registry) -> Undone | Left | None:
+    now = read_subject_state(registry, action.subject)
+    if now.mode == action.previous:
+        return None  # put back by the plan's own step
+    went_along = now.mode is None and not now.versions  # with the last version, deleted for good right before
+    if now.mode != state.after[action.step].mode and not went_along:
+        return Left(action=action, why=f"somebody changed the mode of {action.subject} since")
+    restore_mode(registry, action.subject, action.previous)
+    return Undone(action=action, what=f"mode of {action.subject} put back")

@@ -1,0 +1,97 @@
+"""Whether a plan is the one that a reviewer signed off: by its digest, noted apart from the file, or by a detached signature.
+
+The digest within a plan tells of accidents alone: who changes a plan can write another digest beside the change. Signatures are
+OpenSSH's: `ssh-keygen -Y verify` does all of it, srfix has no cryptography of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from srfix.recovery.errors import PlanError
+from srfix.recovery.repair.plan_file import Plan, plan_in
+from srfix.serde import bounds
+from srfix.serde.errors import UsageError
+from srfix.serde.files import read_file
+
+NAMESPACE: Final = "srfix.plan"
+"""What signatures of plans are for, in OpenSSH's sense: one made for another purpose does not count."""
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_PUBLIC_KEY: Final = re.compile(r"((?:ssh|ecdsa|sk)-[A-Za-z0-9@.-]+) ([A-Za-z0-9+/]+={0,2})(?: [^\n]*)?\n?")
+_SIGNER: Final = "signer"
+_PATIENCE_S: Final = 60.0
+
+
+def require_digest(plan: Plan, expected: str | None, *, where: Path) -> None:
+    """Nothing if no digest is expected, or it is the plan's.
+
+    :param where: the plan's file, or a journal, for messages.
+    :raises UsageError: if what is expected is no digest.
+    :raises PlanError: if the plan has another one.
+    """
+    if expected is None:
+        return
+    if not _DIGEST.fullmatch(expected):
+        raise UsageError(
+            f"--expect-digest takes a digest as srfix plan prints it, sha256: and 64 digits of hexadecimal, not {expected!r}."
+        )
+    if plan.digest != expected:
+        raise PlanError(
+            f"The plan in {where} is not the one that was signed off: its digest is {plan.digest}, and {expected} is "
+            "expected. Nothing was written. Have this plan reviewed, or take the file that was."
+        )
+
+
+def load_signed_plan(path: Path, *, signature: Path, signer_key: Path) -> Plan:
+    """Reads a plan file, and refuses it unless the signature is the key's over exactly what was read.
+
+    :param signature: what `ssh-keygen -Y sign -f KEY -n srfix.plan PLAN` wrote.
+    :param signer_key: the reviewer's public key: one line, as in a `.pub` file.
+    :raises UsageError: if there is no ssh-keygen (OpenSSH 8.1 and later), or a file cannot be read.
+    :raises PlanError: if the plan cannot be read, or the signature is not good for it.
+    """
+    sealed = _read(signature, "signature")
+    found = _PUBLIC_KEY.fullmatch(_read(signer_key, "signer's key").decode("ascii", "replace"))
+    if found is None:
+        raise UsageError(
+            f"The signer's key {signer_key} is not one public key of OpenSSH on one line, as in a .pub file; give that of who "
+            "reviewed the plan."
+        )
+    try:
+        content = read_file(path, most_bytes=bounds.MOST_PLAN_BYTES)
+    except OSError as error:
+        raise PlanError(f"The plan {path} cannot be read ({error.strerror}).") from error
+    with tempfile.TemporaryDirectory(prefix="srfix-signature-") as scratch:
+        (Path(scratch) / "signature").write_bytes(sealed)
+        (Path(scratch) / "signers").write_text(f'{_SIGNER} namespaces="{NAMESPACE}" {found[1]} {found[2]}\n')
+        command = ["ssh-keygen", "-Y", "verify", "-f", "signers", "-I", _SIGNER, "-n", NAMESPACE, "-s", "signature"]
+        try:
+            ran = subprocess.run(  # noqa: S603  (no word of it comes from outside)
+                command, input=content, capture_output=True, timeout=_PATIENCE_S, check=False, cwd=scratch
+            )
+        except FileNotFoundError as error:
+            raise UsageError(
+                "There is no ssh-keygen on this machine, which checks signatures: install OpenSSH (8.1 or later), or give "
+                "--expect-digest instead."
+            ) from error
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise UsageError(
+                f"ssh-keygen could not check the signature ({type(error).__name__}). Try it by hand."
+            ) from error
+    if ran.returncode:
+        raise PlanError(
+            f"The signature {signature} is not good for the plan {path} under the key {signer_key}. Nothing was written. It "
+            f"is made with: ssh-keygen -Y sign -f KEY -n {NAMESPACE} PLAN."
+        )
+    return plan_in(content, path)
+
+
+def _read(path: Path, what: str) -> bytes:
+    try:
+        return read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES)
+    except OSError as error:
+        raise UsageError(f"The {what} {path} cannot be read: {error.strerror}.") from error

@@ -1,0 +1,78 @@
+"""What a verification says: what holds, what does not, what was not looked at; and how much was looked at, by subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What every event says."""
+
+    subject: Subject
+    """The phantom subject."""
+    what: str
+    """What was asked and answered, what is wrong and what to do, or what could not be asked and why; in words."""
+    schema_id: SchemaId | None = None
+    """The id that was asked for; None if this is about something else."""
+    rows: int = 0
+    """Live rows that were read, or tried, for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmed(_Told):
+    """Something that holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem(_Told):
+    """Something that does not hold."""
+
+    keys_miss: bool = False
+    """True if the rows can be read, but look-ups by key miss them: no registration mends that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotLookedAt(_Told):
+    """Something that could not be asked: neither confirmed nor a problem, but no clean bill of health. It has no id and no
+    rows."""
+
+
+Event = Confirmed | Problem | NotLookedAt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """How much was looked at under one subject."""
+
+    subject: Subject
+    """The phantom subject."""
+    ids: int
+    """Schema ids that were asked for."""
+    rows: int
+    """Live rows that were read, or tried."""
+    confirmed: int
+    problems: int
+    not_looked_at: int
+
+
+def tally(events: Iterable[Event]) -> tuple[Looked, ...]:
+    """How much was looked at, subject by subject, in the order of the events."""
+    by_subject: dict[Subject, list[Event]] = {}
+    for event in events:
+        by_subject.setdefault(event.subject, []).append(event)
+    return tuple(
+        Looked(
+            subject=subject,
+            ids=len({event.schema_id for event in of_it} - {None}),
+            rows=sum(event.rows for event in of_it),
+            confirmed=sum(isinstance(event, Confirmed) for event in of_it),
+            problems=sum(isinstance(event, Problem) for event in of_it),
+            not_looked_at=sum(isinstance(event, NotLookedAt) for event in of_it),
+        )
+        for subject, of_it in by_subject.items()
+    )

@@ -1,0 +1,182 @@
+"""Whether every id that a plan speaks of, or that a restore loads, is registered under its subject: asked by content."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from srfix.recovery.actions import Register
+from srfix.recovery.checks import answered_through
+from srfix.recovery.facts import Membership, ask_membership, look_up
+from srfix.recovery.ids_in_words import listed
+from srfix.recovery.registry import ReadableRegistry
+from srfix.recovery.repair.plan_file import Plan, PlannedFinding
+from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
+from srfix.serde.registry import Schema, same_content
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+_ANOTHER_REGISTRY = "is this the plan's registry? Check --registry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedIds:
+    """The ids of one planned finding, each asked for under its subject."""
+
+    finding: PlannedFinding
+    texts: Mapping[SchemaId, Schema]
+    """What the plan registers under the subject, by the id that it expects."""
+    planned: frozenset[SchemaId]
+    """The ids that the subject must hold once the plan is carried out, live or not."""
+    left_out: Mapping[SchemaId, str]
+    """The ids that the subject lacks and the plan does not register, each with the plan's reason."""
+    live: frozenset[SchemaId]
+    """The ids that a restore loads, now or after the next commits."""
+    memberships: Mapping[SchemaId, Membership]
+    """What the registry answered for each of them."""
+
+    @classmethod
+    def ask(cls, plan: Plan, finding: PlannedFinding, live: Iterable[SchemaId], registry: ReadableRegistry) -> AskedIds:
+        """Asks for all of them.
+
+        :raises RegistryError: if the registry does not answer.
+        """
+        texts = {
+            action.schema_id: action.schema
+            for action in plan.actions
+            if isinstance(action, Register) and action.subject == finding.subject
+        }
+        left_out = {
+            schema_id: omission.reason
+            for omission in plan.omissions
+            if omission.subject == finding.subject
+            for schema_id in omission.schema_ids
+        }
+        planned = {*finding.planned_ids, *finding.schema_ids, *texts} - left_out.keys()
+        carried = frozenset(live)
+        return cls(
+            finding=finding,
+            texts=texts,
+            planned=frozenset(planned),
+            left_out=left_out,
+            live=carried,
+            memberships={
+                schema_id: ask_membership(registry, finding.subject, schema_id)
+                for schema_id in sorted(planned | carried | left_out.keys())
+            },
+        )
+
+    def events(self, registry: ReadableRegistry, *, is_partial: bool = False) -> Iterator[Event]:
+        """What came of it, by ascending id.
+
+        :param is_partial: the topic was not read to its end, or not at all: what was not read may carry an id.
+        :raises RegistryError: if the registry does not answer.
+        """
+        if self.texts and all(_is_absent(self.memberships[schema_id]) for schema_id in self.texts):
+            yield Problem(
+                subject=self.finding.subject,
+                what="nothing that the plan registers is registered here: it was not applied, or it was rolled back, or this "
+                "is another registry than the plan's",
+            )
+        for membership in self.memberships.values():
+            yield self._event(membership, registry, is_partial=is_partial)
+
+    def _event(self, membership: Membership, registry: ReadableRegistry, *, is_partial: bool) -> Event:
+        schema_id = membership.schema_id
+        problem = self._problem(membership) or self._another_content(membership, registry)
+        if problem is not None:
+            return Problem(subject=self.finding.subject, what=f"schema id {schema_id}{problem}", schema_id=schema_id)
+        where = "of what was read (not all) carries it" if is_partial else "carries it"
+        not_live = "" if schema_id in self.live else f"; no live row {where}, so none was decoded"
+        return Confirmed(
+            subject=self.finding.subject,
+            what=f"schema id {schema_id} {self._found(membership)}{not_live}",
+            schema_id=schema_id,
+        )
+
+    def _problem(self, membership: Membership) -> str | None:
+        """What keeps the reader's look-up from being satisfied; None if it is."""
+        schema_id, code = membership.schema_id, membership.error_code
+        if not membership.is_known:
+            if schema_id in self.live:
+                return ", which live records carry, is unknown to the registry (`srfix explain SRF011`)"
+            return f", of which the plan speaks, is unknown to the registry: {_ANOTHER_REGISTRY}"
+        if membership.problem is not None:
+            return (
+                f": the registry does not take its text for a schema ({code}: {membership.problem}), so that the reader's "
+                "look-up fails; srfix diagnose says what stands in the way"
+            )
+        if code is None:
+            return None
+        if schema_id in self.left_out:
+            return f" is not registered here ({code}), and the plan left it out: {self.left_out[schema_id]}"
+        if schema_id in self.planned:
+            return f" is not registered here ({code}); apply the plan, or, if it was applied, plan and apply again"
+        return f" is not registered here ({code}); plan and apply again"
+
+    def _another_content(self, membership: Membership, registry: ReadableRegistry) -> str | None:
+        """That the id is another schema here than in the plan; None if it is not.
+
+        A text that a registry normalised differs from the plan's and leads to the same id.
+        """
+        text = self.texts.get(membership.schema_id)
+        if text is None or membership.schema is None or same_content(text, membership.schema):
+            return None
+        answer = look_up(registry, self.finding.subject, text)
+        if answer is not None and answer.schema_id in (membership.schema_id, membership.answered_id):
+            return None
+        return f" is another schema in this registry than in the plan: {_ANOTHER_REGISTRY}"
+
+    def _found(self, membership: Membership) -> str:
+        if membership.answered_subject is not None:
+            through = answered_through(self.finding.subject, membership.answered_subject)
+            return f"is not registered here, but its look-up is {through}"
+        if membership.answered_id != membership.schema_id:
+            return f"is registered here by content, as id {membership.answered_id}: readers accept it"
+        return "is registered here"
+
+
+def _is_absent(membership: Membership) -> bool:
+    """True if the registry does not know the id, or does not hold it under the subject."""
+    return not membership.is_known or (membership.is_missing and membership.problem is None)
+
+
+def left_out_elsewhere(plan: Plan, registry: ReadableRegistry, *, asked: Collection[Subject]) -> Iterator[Event]:
+    """What the plan left out under other subjects than those whose ids were asked for.
+
+    :param asked: the subjects whose ids were asked for.
+    :raises RegistryError: if the registry does not answer.
+    """
+    for omission in plan.omissions:
+        if omission.subject in asked and omission.schema_ids:
+            continue
+        if omission.is_unseen:
+            what = f"the plan was made without a look at {omission.reason}"
+            yield NotLookedAt(subject=omission.subject, what=what)
+            continue
+        memberships = [ask_membership(registry, omission.subject, schema_id) for schema_id in omission.schema_ids]
+        absent = [m.schema_id for m in memberships if not m.is_known or m.is_missing]
+        which = f"schema id{'s' if len(absent) > 1 else ''} {listed(absent)}" if absent else "this"
+        if absent or not memberships:
+            yield Problem(subject=omission.subject, what=f"the plan left {which} out: {omission.reason}")
+            continue
+        for membership in memberships:
+            yield Confirmed(
+                subject=omission.subject,
+                what=f"schema id {membership.schema_id}, which the plan left out, is registered here by now",
+                schema_id=membership.schema_id,
+            )
+        yield NotLookedAt(
+            subject=omission.subject,
+            what="the rows that are read under this subject, which the plan left out; srfix diagnose looks at them",
+        )
+    if not plan.omissions:
+        for sentence in plan.left_out:  # a plan of an earlier version has the words alone
+            yield Problem(subject=_named_in(sentence, plan), what=f"the plan left this out: {sentence}")
+
+
+def _named_in(sentence: str, plan: Plan) -> Subject:
+    """The subject that the sentence names; the plan's first one, if it names none of them."""
+    subjects = sorted({finding.subject for finding in plan.findings}, key=len, reverse=True)
+    named = [subject for subject in subjects if subject in sentence]
+    return (named or [finding.subject for finding in plan.findings] or [Subject("-")])[0]

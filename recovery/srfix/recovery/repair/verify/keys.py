@@ -1,0 +1,65 @@
+"""The keys behind a repaired store: are they a schema registry's, have they windows, and do look-ups by key meet its rows?
+
+Where a reader writes keys under another id than the topic's keys carry, no registration mends that (SRF005): a repair that
+makes the rows readable is no clean bill then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from srfix.recovery.census import Census
+from srfix.recovery.facts import KeyRole, Survey, SuspectStore, asymmetry, keys_of_store, read_subject_state
+from srfix.recovery.ids_in_words import listed
+from srfix.recovery.repair.plan_file import PlannedFinding
+from srfix.recovery.repair.verify.events import NotLookedAt, Problem
+from srfix.serde.subjects import Role, split_context
+
+
+def keys_of(finding: PlannedFinding, census: Census, survey: Survey) -> KeyRole:
+    """What the keys of the source topic are, decided as a diagnosis does.
+
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    store = store_of(finding)
+    phantoms = {role: read_subject_state(survey.registry, store.subject(role)) for role in Role}
+    return keys_of_store(survey, store, finding.source_topic, census, phantoms)
+
+
+def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Iterator[Problem]:
+    """A problem where the reader writes keys under another id than the topic's live keys carry.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    if not keys.is_certain:
+        return
+    store = store_of(finding)
+    subject = store.subject(Role.KEY)
+    carried = [i for i in keys.census.restorable_ids(Role.KEY) if survey.membership(subject, i).is_known]
+    found = asymmetry(carried, read_subject_state(survey.registry, subject), keys.source.schema_ids)
+    if found is not None:
+        written = "one schema id only" if found.reader_id is None else f"schema id {found.reader_id}"
+        missed = "those under another one" if len(found.topic_ids) > 1 else "them"
+        yield Problem(
+            subject=subject,
+            what=f"store {store.name} looks keys up under {written}, and the live keys of topic {finding.source_topic} "
+            f"carry schema id {listed(found.topic_ids)}: its rows can be read, but a look-up by key misses {missed} "
+            "without an error, and the next update of a key makes a second row. No registration mends that (`srfix explain "
+            "SRF005`)",
+            keys_miss=True,
+        )
+
+
+def left_open(finding: PlannedFinding, keys: KeyRole) -> Iterator[NotLookedAt]:
+    """Of a repair of keys: what the keys that were read do not tell."""
+    if finding.role is Role.KEY and keys.not_looked_at is not None:
+        yield NotLookedAt(
+            subject=finding.subject, what=f"the keys of topic {finding.source_topic}: {keys.not_looked_at}"
+        )
+
+
+def store_of(finding: PlannedFinding) -> SuspectStore:
+    """The store of a planned finding, in the context of its subject."""
+    context = split_context(finding.subject)[0]
+    return SuspectStore(application=finding.application, name=finding.store, context=context)

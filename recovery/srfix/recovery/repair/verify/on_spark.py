@@ -1,0 +1,191 @@
+"""A verification of every live row, on Spark: as the failing reader reads it, and as a dual-subject reader does.
+
+Where `verify` decodes one live row for each schema id and partition, this reads all that a restore loads, on the
+executors, which need srfix for it: its registry client asks from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from srfix.recovery.census import Census, PartitionCensus, SparkTopics, finished, latest_sql
+from srfix.recovery.registry import Registry
+from srfix.recovery.repair.plan_file import PlannedFinding
+from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
+from srfix.serde.batches import Reason
+from srfix.serde.resolve import DualSubject, Resolver, UnderOneSubject
+from srfix.serde.spark.worker import JudgedReader
+from srfix.serde.subjects import FixedSubject, Role, Subject, subject_for, within_context_of
+from srfix.serde.windowed import Window, WindowKind, join
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PLACES_SHOWN: Final = 3
+_ONE, _DUAL = "one_subject", "dual_subject"
+_NOT_JUDGED: Final = frozenset({Reason.BAD_SCHEMA.value, Reason.AMBIGUOUS_CASE.value})
+"""Reasons that are srfix's own, as of Protobuf, for which it has no serde."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rows:
+    """Live rows of one partition with the same two verdicts."""
+
+    partition: int
+    rows: int
+    first_offset: int
+    reasons: Mapping[str, str | None]
+    """By policy why they cannot be read; None if they can."""
+    messages: Mapping[str, str | None]
+    """By policy what the first one's error says."""
+
+
+class EveryRowOnSpark:
+    """An `EveryRow` on a session of Spark, classic or Connect, whose workers have srfix.
+
+    :param config: librdkafka's configuration names, as for `SparkCensus`.
+    :param kafka_options: options of Spark's Kafka source, as for `SparkCensus`.
+    :raises UsageError: if a property has no counterpart in Java's clients.
+    """
+
+    def __init__(
+        self, spark: SparkSession, config: Mapping[str, str], *, kafka_options: Mapping[str, str] | None = None
+    ) -> None:
+        self._spark = spark
+        self._topics = SparkTopics(spark, config, kafka_options or {})
+
+    def events(
+        self,
+        finding: PlannedFinding,
+        census: Census,
+        registry: Registry,
+        *,
+        window: WindowKind | None = None,
+        deadline_s: float | None = None,
+    ) -> Iterator[Event]:
+        """See `EveryRow.events`.
+
+        :raises ClusterError: if Spark or the broker fails.
+        :raises WorkerPackageError: if the workers have no srfix.
+        """
+        whole = [p for p in census.partitions if p.stopped_early is None and (p.restore_limit or 0) > p.start_offset]
+        source = within_context_of(finding.subject, subject_for(finding.source_topic, finding.role))
+        first, second = _fixed(finding.role, finding.subject), _fixed(finding.role, source)
+        policies: dict[str, Resolver] = {
+            _ONE: UnderOneSubject(registry, first),
+            _DUAL: DualSubject(registry, first=first, second=second),
+        }
+        found: list[_Rows] | None = []
+        if whole:
+            give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
+            jobs = {None: self._job(finding, census, whole, policies, window)}
+            with self._topics.failures(census.topic, f"reading every live row of {census.topic}"):
+                found = next((rows for _, rows in finished(self._spark, jobs, give_up_at=give_up_at)), None)
+        if found is None:
+            what = f"every live row of {census.topic}: the deadline of {deadline_s:g} s (--deadline) was reached"
+            yield NotLookedAt(subject=finding.subject, what=what)
+            return
+        if not found:
+            yield NotLookedAt(
+                subject=finding.subject, what=f"every live row of {census.topic}: Spark found none to read"
+            )
+            return
+        yield from _events(finding.subject, census, found, _ONE, "under this subject alone")
+        for event in _events(finding.subject, census, found, _DUAL, f"under this subject first, then {source}"):
+            yield replace(event, rows=0)  # the same rows once more
+
+    def _job(
+        self,
+        finding: PlannedFinding,
+        census: Census,
+        partitions: list[PartitionCensus],
+        policies: Mapping[str, Resolver],
+        window: WindowKind | None,
+    ) -> Callable[[], list[_Rows]]:
+        ranges = {p.partition: (p.start_offset, min(p.restore_limit or 0, p.end_offset)) for p in partitions}
+
+        def job() -> list[_Rows]:
+            from pyspark.sql import functions as F
+
+            from srfix.serde.spark._pyspark.judging import judged
+
+            records = self._topics.frame(census.topic, ranges, census.isolation)
+            latest = self._spark.sql(latest_sql(finding.role), records=records)
+            payload = F.col("payload")
+            if window is not None and finding.role is Role.KEY:
+                size = len(join(b"", Window(0, 0), window))
+                payload = F.expr(f"substring(payload, 1, length(payload) - {size})")
+            verdicts = latest.select(
+                "partition",
+                "offset",
+                *(
+                    judged(
+                        JudgedReader(policy=policy, topic=finding.source_topic, role=finding.role, job=str(uuid4())),
+                        payload,
+                        F.col("headers"),
+                    ).alias(name)
+                    for name, policy in policies.items()
+                ),
+            )
+            grouped = verdicts.groupBy(
+                "partition", *(F.col(name)["reason"].alias(f"{name}_reason") for name in policies)
+            )
+            counted = grouped.agg(
+                F.count("*").alias("rows"),
+                F.min("offset").alias("first_offset"),
+                *(F.min_by(F.col(name)["message"], "offset").alias(f"{name}_message") for name in policies),
+            )
+            return [
+                _Rows(
+                    partition=row["partition"],
+                    rows=row["rows"],
+                    first_offset=row["first_offset"],
+                    reasons={name: row[f"{name}_reason"] for name in policies},
+                    messages={name: row[f"{name}_message"] for name in policies},
+                )
+                for row in counted.collect()
+            ]
+
+        return job
+
+
+def _fixed(role: Role, subject: Subject) -> FixedSubject:
+    return FixedSubject(**{role.value: subject})
+
+
+def _events(subject: Subject, census: Census, found: list[_Rows], policy: str, how: str) -> Iterator[Event]:
+    """What one policy makes of the rows. Where srfix cannot read the schema itself, that says nothing of the reader."""
+    unread = [each for each in found if each.reasons[policy] in _NOT_JUDGED]
+    judged = [each for each in found if each not in unread]
+    bad = [each for each in judged if each.reasons[policy] is not None]
+    rows = sum(each.rows for each in judged)
+    if bad:
+        said = f"{_counted(bad)} of {rows:,} live row(s) of {census.topic} cannot be read {how}, on Spark: "
+        yield Problem(subject=subject, what=said + _told(bad, policy), rows=rows)
+    elif judged:
+        said = f"all {rows:,} live row(s) of {census.topic} read {how}, on Spark"
+        yield Confirmed(subject=subject, what=said, rows=rows)
+    if unread:
+        said = f"whether {_counted(unread)} live row(s) of {census.topic} decode, read {how}, on Spark: "
+        yield NotLookedAt(subject=subject, what=said + _told(unread, policy))
+
+
+def _counted(of_them: list[_Rows]) -> str:
+    return f"{sum(each.rows for each in of_them):,}"
+
+
+def _told(of_them: list[_Rows], policy: str) -> str:
+    """Why they cannot be read, by number, and where the first ones are."""
+    reasons: dict[str, int] = {}
+    for each in of_them:
+        reason = each.reasons[policy] or ""
+        reasons[reason] = reasons.get(reason, 0) + each.rows
+    counts = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items(), key=lambda item: -item[1]))
+    first = sorted(of_them, key=lambda each: (each.partition, each.first_offset))
+    places = ", ".join(f"partition {each.partition} offset {each.first_offset}" for each in first[:_PLACES_SHOWN])
+    more = ", …" if len(first) > _PLACES_SHOWN else ""
+    return f"{counts}; the first ones at {places}{more}. The first one: {first[0].messages[policy]}"

@@ -1,0 +1,192 @@
+"""Whether live rows can be read under the phantom subject alone: one of each schema id and partition, as the reader reads.
+
+What cannot be read so is a problem; what nothing here can read (Protobuf), or what is not there to be read, is said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+
+from srfix.recovery.census import Census
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.facts import Deserializer, LiveRecord, Membership, key_deserializer, newest_live
+from srfix.recovery.ids_in_words import listed
+from srfix.recovery.registry import ReadableRegistry
+from srfix.recovery.repair.plan_file import PlannedFinding
+from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
+from srfix.serde.deserializer import SchemaDeserializer
+from srfix.serde.errors import DecodeError, ResolveError, SchemaError, WireError
+from srfix.serde.formats.table import format_of
+from srfix.serde.interface import SerdeContext
+from srfix.serde.registry import InvalidSchemaError
+from srfix.serde.resolve import UnderOneSubject
+from srfix.serde.subjects import FixedSubject, Role
+from srfix.serde.windowed import WindowKind
+from srfix.serde.wire import SchemaId
+
+_READER_FAILS = (WireError, ResolveError, DecodeError, InvalidSchemaError)
+"""What the reader fails on too; a registry that does not answer says nothing of the rows, and is raised."""
+
+
+def rows_read(
+    finding: PlannedFinding,
+    census: Census,
+    cluster: Cluster,
+    registry: ReadableRegistry,
+    memberships: Mapping[SchemaId, Membership],
+    *,
+    known_ids: Collection[SchemaId] | None,
+    window: WindowKind | None = None,
+) -> Iterator[Event]:
+    """The newest live record of each (id, partition), and what none was found of.
+
+    :param memberships: what the registry said of each live id.
+    :param known_ids: the ids that the plan speaks of, and those that the subject held before it. A topic in which other
+        ids alone are live may be another cluster's. None where the plan speaks of none: then only what is there is read.
+    :param window: the window behind each key; None if they are not windowed.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    reader = _Reader(finding, registry, window)
+    seen: set[SchemaId] = set()
+    read: Counter[SchemaId] = Counter()
+    unread: dict[str, Counter[SchemaId]] = {}
+    for live in newest_live(cluster, census, finding.role)[0]:
+        schema_id = live.count.schema_id
+        where = f"{finding.source_topic} partition {live.partition} offset {live.offset}"
+        if live.record is None:
+            yield NotLookedAt(
+                subject=finding.subject,
+                what=f"{where}: compacted away since it was counted, so that no row there was read; verify again",
+            )
+            continue
+        seen.add(schema_id)
+        reason = _no_serde(memberships[schema_id])
+        if reason is None:
+            try:
+                reader(live)
+            except _READER_FAILS as error:
+                yield Problem(subject=finding.subject, what=f"{where} cannot be read: {error}", rows=1)
+                continue
+            except SchemaError as error:
+                reason = f"srfix cannot read their schema ({error})"
+        if reason is None:
+            read[schema_id] += 1
+        else:
+            unread.setdefault(reason, Counter())[schema_id] += 1
+    for schema_id, rows in sorted(read.items()):
+        yield Confirmed(
+            subject=finding.subject,
+            what=f"{rows} live row(s) with schema id {schema_id}, one per partition, read under this subject alone",
+            rows=rows,
+        )
+    for reason, ids in unread.items():
+        for schema_id in sorted(ids):
+            yield NotLookedAt(subject=finding.subject, what=_not_decoded(memberships[schema_id], reason))
+    if known_ids is not None:
+        yield from _nothing_seen(finding, census, seen, memberships, known_ids)
+
+
+class _Reader:
+    """Reads a record's key or value as the failing reader does: its id, and that the one subject holds its content."""
+
+    def __init__(self, finding: PlannedFinding, registry: ReadableRegistry, window: WindowKind | None) -> None:
+        resolver = UnderOneSubject(registry, FixedSubject(**{finding.role.value: finding.subject}))
+        self._deserialize: Deserializer = SchemaDeserializer(resolver)
+        if finding.role is Role.KEY:
+            self._deserialize = key_deserializer(resolver, window)
+        self._finding = finding
+
+    def __call__(self, live: LiveRecord) -> None:
+        assert live.record is not None
+        role, record = self._finding.role, live.record
+        context = SerdeContext(self._finding.source_topic, role, record.headers)
+        self._deserialize(record.key if role is Role.KEY else record.value, context)
+
+
+def _no_serde(membership: Membership) -> str | None:
+    if membership.schema is None:
+        return None
+    try:
+        format_of(membership.schema.schema_type)
+    except SchemaError:
+        return f"srfix has no serde for {membership.schema.schema_type}"
+    return None
+
+
+def _not_decoded(membership: Membership, reason: str) -> str:
+    holds = "; its registration here holds" if membership.is_known and membership.error_code is None else ""
+    return f"whether the rows with schema id {membership.schema_id} decode: {reason}{holds}"
+
+
+def _nothing_seen(
+    finding: PlannedFinding,
+    census: Census,
+    seen: Collection[SchemaId],
+    memberships: Mapping[SchemaId, Membership],
+    known_ids: Collection[SchemaId],
+) -> Iterator[NotLookedAt]:
+    """What keeps the rows from telling anything of this repair."""
+    topic, half = finding.source_topic, f"{finding.role.value}s"
+    unread = f"whether the {half} of topic {topic} can be read"
+    if not seen:
+        yield NotLookedAt(subject=finding.subject, what=f"{unread}: {_why_none(finding, census)}")
+    elif not any(i in known_ids or memberships[i].answered_id in known_ids for i in seen):
+        yield NotLookedAt(
+            subject=finding.subject,
+            what=f"{unread} with the ids of this plan: its live {half} carry schema id {listed(sorted(seen))}, of which the "
+            "plan does not speak. If this is not the plan's cluster, give --bootstrap-servers; if newer schemas took the "
+            "place of the plan's, srfix diagnose tells how things stand",
+        )
+    for partition in census.partitions:
+        committed = partition.committed_offset
+        if committed is not None and committed > partition.end_offset:
+            yield NotLookedAt(
+                subject=finding.subject,
+                what=f"topic {topic} partition {partition.partition} up to offset {committed}, which "
+                f"{finding.application} has committed: the log ends at {partition.end_offset}. The topic was created anew, "
+                "or this is another cluster (--bootstrap-servers)",
+            )
+
+
+def _why_none(finding: PlannedFinding, census: Census) -> str:
+    if all(partition.end_offset <= partition.start_offset for partition in census.partitions):
+        return "it holds no record here. If that is not so in your cluster, check --bootstrap-servers"
+    if all(partition.restore_limit is None for partition in census.partitions):
+        return (
+            f"{finding.application} has no committed offset there, so that a restore loads nothing. Check "
+            f"--bootstrap-servers, or verify again once {finding.application} has committed; if the store is a global table, "
+            "--topology or --state-dir tells"
+        )
+    if census.is_partial:
+        return "what was read of it holds no live row with a schema id"
+    return (
+        f"no {finding.role.value} that a restore loads carries a schema id. Check --bootstrap-servers, or verify again once "
+        f"{finding.application} has committed beyond rows that do"
+    )
+
+
+def rows_without_id(finding: PlannedFinding, census: Census) -> Iterator[Event]:
+    """Live rows that name no schema id: no registration mends them, so a verified repair does not cover them."""
+    for partition in census.partitions:
+        counted = partition.of(finding.role)
+        where = f"{finding.source_topic} partition {partition.partition}"
+        if counted.live_unframed_keys and finding.role is Role.VALUE:
+            yield Problem(
+                subject=finding.subject,
+                what=f"{where}: {counted.live_unframed_keys} live value(s), the first unframed one at offset "
+                f"{counted.first_unframed_offset}, carry no schema id, so that the reader fails on them; no registration "
+                "mends them (`srfix explain SRF013`)",
+            )
+        elif counted.live_unframed_keys:
+            yield NotLookedAt(
+                subject=finding.subject,
+                what=f"{where}: {counted.live_unframed_keys} live key(s), the first unframed one at offset "
+                f"{counted.first_unframed_offset}: they carry no schema id",
+            )
+        if counted.guids:
+            yield NotLookedAt(
+                subject=finding.subject,
+                what=f"{where}: {counted.guids} {finding.role.value}(s) that name their schema by GUID",
+            )

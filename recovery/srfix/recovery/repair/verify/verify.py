@@ -1,0 +1,263 @@
+"""Asks again, as the failing reader would: fresh client, census, content look-ups, rows decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from srfix.recovery.advice import Verified
+from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.facts import (
+    Circumstances,
+    KeyRole,
+    SubjectState,
+    Supplied,
+    Survey,
+    SuspectStore,
+    read_subject_state,
+)
+from srfix.recovery.ids_in_words import listed
+from srfix.recovery.registry import Registry
+from srfix.recovery.repair.plan_file import Plan, PlannedFinding
+from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
+from srfix.recovery.repair.verify.ids import AskedIds, left_out_elsewhere
+from srfix.recovery.repair.verify.keys import keys_missed, keys_of, left_open, store_of
+from srfix.recovery.repair.verify.rows import rows_read, rows_without_id
+from srfix.serde.registry import Json
+from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.windowed import WindowKind
+from srfix.serde.wire import SchemaId
+
+
+class EveryRow(Protocol):
+    """Reads every row that a restore loads, where `verify` itself reads one for each schema id and partition."""
+
+    def events(
+        self,
+        finding: PlannedFinding,
+        census: Census,
+        registry: Registry,
+        *,
+        window: WindowKind | None = None,
+        deadline_s: float | None = None,
+    ) -> Iterator[Event]:
+        """What came of it, under the phantom subject alone and with the source's subject behind it. Partitions that the
+        census did not read to their end are left out.
+
+        :param window: the window behind each key; None if they are not windowed.
+        :param deadline_s: seconds after which it stops, and says so.
+        """
+
+
+def verify(
+    plan: Plan,
+    cluster: Cluster,
+    engine: CensusEngine,
+    registry: Registry,
+    *,
+    supplied: Supplied | None = None,
+    deadline_s: float | None = None,
+    max_records: int | None = None,
+    on_progress: Callable[[CensusProgress], None] | None = None,
+    every_row: EveryRow | None = None,
+) -> Iterator[Event]:
+    """Verifies each store of a plan. Reads only.
+
+    Per store, keys and values alike, even where the plan repairs one of them: the census again; a content look-up with
+    `deleted=true`, its id compared, for each id that the plan speaks of, live or not, and for each that a restore loads;
+    and per (id, partition) at least one live record decoded under the phantom subject alone. The subject's configuration
+    and mode must be what they were before the repair. A planned subject of which no live row was seen is not looked at;
+    what the plan left out, and look-ups by key that miss what was repaired (SRF005), are problems.
+
+    :param registry: a fresh client: nothing that an earlier step remembered may answer.
+    :param supplied: state directories, topologies and ksqlDB's answers: a global table, in whose restore committed offsets
+        play no part, is known from them, or from the plan.
+    :param deadline_s: seconds after which the census of each topic stops; what it leaves unread is not looked at.
+    :param max_records: records of each topic after which its census stops likewise.
+    :param every_row: what reads every live row after that; None leaves it at one for each schema id and partition.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    registry.forget_unknown_ids()
+    supplied = supplied or Supplied()
+    known_global = {
+        (known.application, store.name) for known in plan.circumstances for store in known.stores if store.is_global
+    }
+
+    def count(finding: PlannedFinding, partitions: int) -> Census:
+        where = (finding.application, finding.store)
+        is_global = where in known_global or supplied.is_global(*where)
+        return engine.count(
+            CensusRequest(
+                topic=finding.source_topic,
+                partitions=tuple(range(partitions)),
+                committed=None if is_global else _commits(cluster, finding, partitions),
+                deadline_s=deadline_s,
+                max_records=max_records,
+            ),
+            on_progress=on_progress,
+        )
+
+    run = _Run(plan=plan, cluster=cluster, registry=registry, count=count, every_row=every_row, deadline_s=deadline_s)
+    yield from run.events()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """One verification: every store is counted once, though its keys and its values are two findings."""
+
+    plan: Plan
+    cluster: Cluster
+    registry: Registry
+    count: Callable[[PlannedFinding, int], Census]
+    every_row: EveryRow | None
+    deadline_s: float | None
+    _keys: dict[tuple[SuspectStore, Topic], KeyRole] = field(default_factory=dict)
+
+    def events(self) -> Iterator[Event]:
+        topics = self.cluster.topics()
+        survey = Survey(cluster=self.cluster, registry=self.registry)
+        asked = {finding.subject for finding in self.plan.findings}
+        for finding in self.plan.findings:
+            partitions = topics.get(finding.source_topic)
+            if partitions is None:
+                yield from self._without_topic(finding)
+                continue
+            where = store_of(finding), finding.source_topic
+            is_first = where not in self._keys
+            if is_first:
+                self._keys[where] = keys_of(finding, self.count(finding, partitions), survey)
+            keys = self._keys[where]
+            yield from self._of_finding(finding, keys)
+            if is_first:
+                yield from keys_missed(finding, keys, survey)
+                for beside in self._beside(finding, keys):
+                    asked.add(beside.subject)
+                    yield from self._of_other_role(beside, keys)
+        yield from left_out_elsewhere(self.plan, self.registry, asked=asked)
+
+    def _without_topic(self, finding: PlannedFinding) -> Iterator[Event]:
+        yield Problem(
+            subject=finding.subject,
+            what=f"topic {finding.source_topic}, from which the store restores, is gone from this cluster; check "
+            "--bootstrap-servers",
+        )
+        yield from AskedIds.ask(self.plan, finding, (), self.registry).events(self.registry, is_partial=True)
+        yield from _standing(self.plan.expects[finding.subject], self.registry)
+
+    def _of_finding(self, finding: PlannedFinding, keys: KeyRole) -> Iterator[Event]:
+        census, before = keys.census, self.plan.expects[finding.subject]
+        for partition in census.partitions:
+            if partition.stopped_early is not None:
+                yield NotLookedAt(
+                    subject=finding.subject,
+                    what=f"{census.topic} partition {partition.partition}: {partition.stopped_early}",
+                )
+        asked = AskedIds.ask(self.plan, finding, census.restorable_ids(finding.role), self.registry)
+        yield from asked.events(self.registry, is_partial=census.is_partial)
+        for event in self._rows(finding, keys, asked, asked.planned | asked.left_out.keys() | set(before.schema_ids)):
+            # What reads every row reads these too: they count once.
+            yield event if self.every_row is None else replace(event, rows=0)
+        yield from rows_without_id(finding, census)
+        yield from left_open(finding, keys)
+        yield from _standing(before, self.registry)
+        if self.every_row is not None:
+            yield from self.every_row.events(
+                finding, census, self.registry, window=keys.window, deadline_s=self.deadline_s
+            )
+
+    def _beside(self, finding: PlannedFinding, keys: KeyRole) -> Iterator[PlannedFinding]:
+        """The half of the store, keys or values, that the plan has no finding of and the reader reads all the same."""
+        store = store_of(finding)
+        if finding.subject != store.subject(finding.role):  # the reader asks the source's own subject
+            return
+        planned = {(store_of(each), each.role) for each in self.plan.findings}
+        for role in Role:
+            if (store, role) not in planned and (role is Role.VALUE or keys.is_role):
+                yield replace(finding, role=role, subject=store.subject(role), schema_ids=(), planned_ids=())
+
+    def _of_other_role(self, beside: PlannedFinding, keys: KeyRole) -> Iterator[Event]:
+        asked = AskedIds.ask(self.plan, beside, keys.census.restorable_ids(beside.role), self.registry)
+        yield from asked.events(self.registry, is_partial=keys.census.is_partial)
+        yield from self._rows(beside, keys, asked, None)
+
+    def _rows(
+        self, finding: PlannedFinding, keys: KeyRole, asked: AskedIds, known_ids: Collection[SchemaId] | None
+    ) -> Iterator[Event]:
+        return rows_read(
+            finding,
+            keys.census,
+            self.cluster,
+            self.registry,
+            asked.memberships,
+            known_ids=known_ids,
+            window=keys.window,
+        )
+
+
+def _commits(cluster: Cluster, finding: PlannedFinding, partitions: int) -> Mapping[int, int | None]:
+    answers = cluster.committed(finding.application, [(finding.source_topic, p) for p in range(partitions)])
+    return {partition: offset for (_topic, partition), offset in answers.items()}
+
+
+def _standing(expected: SubjectState, registry: Registry) -> Iterator[Event]:
+    """What stood under a subject before the repair, and stands there now: what the repair does not change for good."""
+    subject, found = expected.subject, read_subject_state(registry, expected.subject)
+    gone = sorted({version.schema_id for version in expected.live} - set(found.schema_ids))
+    if gone:
+        yield NotLookedAt(
+            subject=subject,
+            what=f"the rows of the store with schema id {listed(gone)}, which stood here when the plan was made and is gone. "
+            "Is this the plan's registry (--registry)? If it was deleted for good, the store's own rows with that id cannot "
+            "be read",
+        )
+    if found.config == expected.config:
+        yield Confirmed(subject=subject, what="its configuration is what it was before the repair")
+    else:
+        yield Problem(
+            subject=subject,
+            what=f"its configuration is {_said(found.config)} where {_said(expected.config)} stood before the repair; finish "
+            "it with srfix apply, or put it back by hand",
+        )
+    if found.mode != expected.mode:
+        yield Problem(
+            subject=subject,
+            what=f"its mode is {found.mode or 'none of its own'} where {expected.mode or 'none of its own'} stood before the "
+            "repair; finish it with srfix apply, or put it back by hand",
+        )
+
+
+def _said(config: Mapping[str, Json] | None) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(config.items())) if config else "none of its own"
+
+
+def circumstances_now(plan: Plan, cluster: Cluster, supplied: Supplied) -> Iterator[Circumstances]:
+    """What is known of each application of a plan, its group and its ksqlDB query asked now."""
+    for known in plan.circumstances:
+        stores = tuple(
+            replace(store, is_global=store.is_global or supplied.is_global(known.application, store.name))
+            for store in known.stores
+        )
+        known = replace(known, stores=stores)
+        for answers, query in supplied.queries(known.application):
+            version = known.ksqldb_version if answers.server is None else answers.server.version
+            state = query.state or known.query_state
+            known = replace(known, query=query.query_id, query_state=state, ksqldb_version=version)
+        yield known.with_group(cluster.group_state(known.application))
+
+
+def outcome_of(application: str, plan: Plan, events: Iterable[Event]) -> Verified:
+    """What the verification says of one application of the plan. A subject of none of them counts for each."""
+    owners: dict[Subject, set[str]] = {}
+    for finding in plan.findings:
+        for subject in (finding.subject, *map(store_of(finding).subject, Role)):
+            owners.setdefault(subject, set()).add(finding.application)
+    of_it = [event for event in events if application in owners.get(event.subject, {application})]
+    problems = [event for event in of_it if isinstance(event, Problem)]
+    if not all(problem.keys_miss for problem in problems):
+        return Verified.PROBLEMS
+    if any(isinstance(event, NotLookedAt) for event in of_it):
+        return Verified.NOT_SEEN
+    return Verified.KEYS_MISS if problems else Verified.HOLDS

@@ -1,0 +1,219 @@
+"""Arrow arrays → Python values, as serializers take them: exactly, or not at all.
+
+pyarrow's own `to_pylist` is quick for numbers, text and bytes, and is left to do them. It is slow for times and dates,
+cuts nanoseconds, keeps the last of two equal map keys if asked for dicts, and gives maps as pairs: those are done here.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
+from srfix.serde.arrow.types import LISTS, is_any
+from srfix.serde.errors import ColumnError
+from srfix.serde.formats.rows import Misfit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Read: TypeAlias = "Callable[[pa.Array], list[object]]"
+"""An array's values, None for its nulls. Raises a `Misfit` with the paths of what cannot be a value."""
+TimeUnit: TypeAlias = Literal["ms", "us"]
+"""What times may be fine to: milliseconds, or microseconds."""
+
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EPOCH_ORDINAL: Final = _EPOCH.toordinal()
+_NANOSECONDS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_UNITS: Final = {"ms": "milliseconds", "us": "microseconds"}
+_DAY_MS: Final = 86_400_000
+_PLAIN: Final = (
+    "is_boolean",
+    "is_integer",
+    "is_floating",
+    "is_string",
+    "is_large_string",
+    "is_string_view",
+    "is_binary",
+    "is_large_binary",
+    "is_binary_view",
+    "is_fixed_size_binary",
+    "is_null",
+)
+"""The types that `to_pylist` does, by their functions in `pyarrow.types`: older versions lack the newest."""
+
+
+def struct_reader(fields: Sequence[pa.Field], path: str, unit: TimeUnit) -> Read:
+    """The values of structs, as dicts.
+
+    :raises ColumnError: if a field's type is one that no serializer knows, or two fields have the same name.
+    """
+    names = [field.name for field in fields]
+    if len(set(names)) < len(names):
+        raise ColumnError(f"Two fields of {path or 'the batch'} have the same name: {', '.join(map(repr, names))}.")
+    reads = [_reader(field.type, f"{path}->{field.name}", unit) for field in fields]
+
+    def read(array: pa.Array) -> list[object]:
+        columns: list[list[object]] = []
+        found: list[tuple[str, str]] = []
+        for read_field, child in zip(reads, array.flatten(), strict=True):
+            try:
+                columns.append(read_field(child))
+            except Misfit as misfit:
+                found += misfit.found
+        if found:
+            raise Misfit(found)
+        rows: list[object] = (
+            [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+            if columns
+            else [{} for _ in range(len(array))]
+        )
+        if not array.null_count:
+            return rows
+        return [row if is_there else None for row, is_there in zip(rows, array.is_valid().to_pylist(), strict=True)]
+
+    return read
+
+
+def _reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read:
+    types = pyarrow().types
+    if is_any(type_, _PLAIN):
+        return _plain
+    if types.is_struct(type_):
+        return struct_reader(list(type_), path, unit)
+    if types.is_map(type_):
+        return _map_reader(type_, path, unit)
+    if is_any(type_, LISTS):
+        return _list_reader(_reader(type_.value_type, f"{path}->ARRAY", unit))
+    return _encoded_reader(type_, path, unit) or _scalar_reader(type_, path, unit)
+
+
+def _plain(array: pa.Array) -> list[object]:
+    values: list[object] = array.to_pylist()
+    return values
+
+
+def _encoded_reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read | None:
+    pa, compute = pyarrow(), pyarrow_compute()
+    if pa.types.is_dictionary(type_):
+        read = _reader(type_.value_type, path, unit)
+        return lambda array: read(array.dictionary_decode())
+    if pa.types.is_run_end_encoded(type_):
+        read = _reader(type_.value_type, path, unit)
+        return lambda array: read(compute.run_end_decode(array))
+    if isinstance(type_, pa.BaseExtensionType):
+        read = _reader(type_.storage_type, path, unit)
+        return lambda array: read(array.storage)
+    return None
+
+
+def _scalar_reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read:
+    types = pyarrow().types
+    if types.is_decimal(type_):
+        return _decimals
+    if types.is_date32(type_):
+        return _each_number(_date, path)
+    if types.is_date64(type_):
+        return _each_number(_date_of_ms, path)
+    if types.is_time(type_):
+        return _each_number(_in_unit(type_.unit, unit, _time), path)
+    if types.is_timestamp(type_):
+        return _each_number(_in_unit(type_.unit, unit, _local if type_.tz is None else _timestamp), path)
+    raise ColumnError(
+        f"The Arrow type {type_}, at {path}, cannot be written. Cast it to a type that a column has, or leave it out."
+    )
+
+
+def _decimals(array: pa.Array) -> list[object]:
+    # By way of their text: quicker, and the scale stays.
+    texts = array.cast(pyarrow().string()).to_pylist()
+    return [None if text is None else decimal.Decimal(text) for text in texts]
+
+
+def _each_number(convert: Callable[[int], object], path: str) -> Read:
+    """For types that are numbers underneath."""
+
+    def read(array: pa.Array) -> list[object]:
+        pa = pyarrow()
+        numbers = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64()).to_pylist()
+        try:
+            return [None if number is None else convert(number) for number in numbers]
+        except (OverflowError, ValueError) as error:
+            raise Misfit([(path, f"holds {array.type} that Python cannot hold, or not exactly ({error})")]) from error
+
+    return read
+
+
+def _date(days: int) -> datetime.date:
+    return datetime.date.fromordinal(days + _EPOCH_ORDINAL)
+
+
+def _date_of_ms(milliseconds: int) -> datetime.date:
+    days, rest = divmod(milliseconds, _DAY_MS)
+    if rest:
+        raise ValueError(f"{milliseconds} ms is no whole day")
+    return _date(days)
+
+
+def _in_unit(have: str, want: TimeUnit, convert: Callable[[int], object]) -> Callable[[int], object]:
+    """`convert`, which takes microseconds, for numbers of another unit: refused if they are finer than wanted."""
+    nanoseconds, finest = _NANOSECONDS[have], _NANOSECONDS[want]
+
+    def scaled(number: int) -> object:
+        if number * nanoseconds % finest:
+            raise ValueError(f"{number} {have} is no whole number of {_UNITS[want]}")
+        return convert(number * nanoseconds // 1000)
+
+    return scaled
+
+
+def _time(microseconds: int) -> datetime.time:
+    if not 0 <= microseconds < _DAY_MS * 1000:
+        raise ValueError(f"{microseconds} us is no time of day")
+    return (_EPOCH + datetime.timedelta(microseconds=microseconds)).time()
+
+
+def _timestamp(microseconds: int) -> datetime.datetime:
+    return _EPOCH + datetime.timedelta(microseconds=microseconds)
+
+
+def _local(microseconds: int) -> datetime.datetime:
+    """What a clock without a zone shows: the serializer takes it for local times alone."""
+    return _timestamp(microseconds).replace(tzinfo=None)
+
+
+def _list_reader(read_items: Read) -> Read:
+    if read_items is _plain:
+        return _plain
+
+    def read(array: pa.Array) -> list[object]:
+        items = iter(read_items(array.flatten()))
+        lengths = pyarrow_compute().list_value_length(array).to_pylist()
+        return [None if length is None else list(islice(items, length)) for length in lengths]
+
+    return read
+
+
+def _map_reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read:
+    arrow = pyarrow()
+    read_keys = _reader(type_.key_type, f"{path}->MAP_KEY", unit)
+    read_values = _reader(type_.item_type, f"{path}->MAP_VAL", unit)
+    # A map has no functions of its own for slices and nulls; as a list it has.
+    pairs = arrow.list_(arrow.struct([arrow.field("key", type_.key_type), arrow.field("value", type_.item_type)]))
+
+    def read(array: pa.Array) -> list[object]:
+        entries = array.cast(pairs)
+        keys, values = entries.flatten().flatten()
+        left = zip(read_keys(keys), read_values(values), strict=True)
+        maps: list[object] = []
+        for length in pyarrow_compute().list_value_length(entries).to_pylist():
+            entry = dict(islice(left, length or 0))
+            if len(entry) < (length or 0):
+                raise Misfit([(path, "has two entries with the same key, of which a map can hold one")])
+            maps.append(None if length is None else entry)
+        return maps
+
+    return read

@@ -1,0 +1,64 @@
+"""Many payloads at a time, with bad rows as values.
+
+| reason | of the error |
+|---|---|
+| `TOMBSTONE` | none: a null payload, or JSON's `null` for a row, is a row's deletion, not an error |
+| `TOO_SHORT`, `BAD_MAGIC`, `BAD_FRAMING` | `PayloadTooShortError`, `UnknownMagicByteError`, other `WireError` |
+| `BAD_ID` | `ImpossibleSchemaIdError`: an id that no registry gives, and that none is asked for |
+| `UNKNOWN_ID`, `NOT_UNDER_SUBJECT` | `ResolveError`; `SubjectVersionError` and `DualSubjectError` |
+| `BAD_SCHEMA`, `AMBIGUOUS_CASE` | `SchemaError`, `CasingError` |
+| `TRUNCATED`, `TRAILING_BYTES`, `DECODE_FAILED` | `TruncatedBodyError`, `TrailingBytesError`, other `DecodeError` |
+| `BEYOND_BOUNDS` | `PayloadBoundError`: more than any payload may ask for (`srfix.serde.bounds`) |
+| `NOTHING_FED`, `COLUMN_NOT_FED` | `NothingFedError`: the writer feeds none of the columns; `ColumnNotFedError` (`strict`) |
+| `TYPE_MISMATCH`, `BAD_VALUE`, `OVERFLOW` | `IncompatibleTypeError`, `CoercionError`, `OutOfRangeError` |
+| `ENCODE_FAILED` | `EncodeError` |
+| `NO_PLAN` | none: on Spark, a row of a topic that no plan of a read of several topics is for |
+
+Every other error, above all a registry that cannot be asked, says nothing about the row: it is raised, never kept.
+
+    >>> from srfix.serde import AvroDeserializer, AvroSerializer, ById, SerdeContext, parse_columns
+    >>> columns, users = parse_columns("ID BIGINT, NAME STRING"), SerdeContext("users")
+    >>> payload = AvroSerializer(registry, columns)({"ID": 7, "NAME": "Ada"}, users)
+    >>> read = AvroDeserializer(ById(registry), columns=columns)
+    >>> good, tombstone, bad = deserialize_many([payload, None, payload[:-1]], users, read, on_error="quarantine")
+    >>> good, tombstone, bad.position, bad.reason.value
+    ({'ID': 7, 'NAME': 'Ada'}, None, 2, 'TRUNCATED')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from srfix.serde.batches.rows import BadRow, Contexts, OnError, Payloads, chunks_of_rows, error_at
+from srfix.serde.interface import Deserializer, Value
+
+
+def deserialize_many(
+    payloads: Payloads, ctx: Contexts, deserializer: Deserializer, *, on_error: OnError = "fail"
+) -> Iterator[Value | BadRow]:
+    """The rows of payloads, in order; None for a tombstone.
+
+    With `on_error="quarantine"` a row that cannot be read comes as a `BadRow`. A schema id that was refused is not
+    asked for again until the payloads are through, so garbage costs one question for each id. Up to 1,000 rows are read
+    ahead; keep no more of them than you need: many thousands of dicts at a time are slow, because Python's garbage
+    collector walks them.
+
+    :raises UsageError: if there are several contexts, and not as many as payloads.
+    :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
+    :raises SrfixError: what the deserializer raises, with the row's position (`.position`), unless in quarantine.
+
+    >>> from srfix.serde import JsonDeserializer, SerdeContext
+    >>> payloads = [b'{"a": 1}', None, b'{"a": ']
+    >>> rows = list(deserialize_many(payloads, SerdeContext("users"), JsonDeserializer(), on_error="quarantine"))
+    >>> rows[:2], rows[2].reason.value
+    ([{'a': 1}, None], 'TRUNCATED')
+    """
+    return _raising(chunks_of_rows(payloads, ctx, deserializer), is_raised=on_error == "fail")
+
+
+def _raising(chunks: Iterator[list[Value | BadRow]], *, is_raised: bool) -> Iterator[Value | BadRow]:
+    for rows in chunks:
+        for row in rows:
+            if is_raised and isinstance(row, BadRow):
+                raise error_at(row.error, row.position) from row.error
+            yield row

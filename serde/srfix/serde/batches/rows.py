@@ -1,0 +1,247 @@
+"""Rows of a batch, some at a time, and why some are bad: what `srfix.serde.batches.batches` and `srfix.serde.arrow` share."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from srfix.serde.bounds import payload_bounds, remember
+from srfix.serde.errors import (
+    CasingError,
+    CoercionError,
+    ColumnNotFedError,
+    DecodeError,
+    DualSubjectError,
+    EncodeError,
+    ImpossibleSchemaIdError,
+    IncompatibleTypeError,
+    NoSubjectError,
+    NothingFedError,
+    OutOfRangeError,
+    PayloadBoundError,
+    PayloadTooShortError,
+    ResolveError,
+    SchemaError,
+    SrfixError,
+    SubjectVersionError,
+    TrailingBytesError,
+    TruncatedBodyError,
+    UnknownMagicByteError,
+    UsageError,
+    WireError,
+)
+from srfix.serde.interface import Context, Deserializer, Value
+from srfix.serde.wire import parse, prefix_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OnError: TypeAlias = Literal["fail", "quarantine"]
+"""What a bad row does: raise its error, saying its position; or become a `BadRow`."""
+Contexts: TypeAlias = "Context | Sequence[Context]"
+"""One context for all rows, or one for each (topics or headers that differ)."""
+
+Payloads: TypeAlias = "Sequence[bytes | None] | pa.Array | pa.ChunkedArray"
+"""Payloads; None, or null, is a tombstone. An Arrow array is of a binary type."""
+
+ROWS_AT_A_TIME: Final = 1000
+"""How many rows are held together: more dicts, and Python's garbage collector walks them again and again."""
+
+
+class Reason(Enum):
+    """Why a row is not there. The words are stable: they are written to tables and counted."""
+
+    TOMBSTONE = "TOMBSTONE"
+    TOO_SHORT = "TOO_SHORT"
+    BAD_MAGIC = "BAD_MAGIC"
+    BAD_ID = "BAD_ID"
+    BAD_FRAMING = "BAD_FRAMING"
+    UNKNOWN_ID = "UNKNOWN_ID"
+    NOT_UNDER_SUBJECT = "NOT_UNDER_SUBJECT"
+    BAD_SCHEMA = "BAD_SCHEMA"
+    AMBIGUOUS_CASE = "AMBIGUOUS_CASE"
+    TRUNCATED = "TRUNCATED"
+    TRAILING_BYTES = "TRAILING_BYTES"
+    BEYOND_BOUNDS = "BEYOND_BOUNDS"
+    NOTHING_FED = "NOTHING_FED"
+    COLUMN_NOT_FED = "COLUMN_NOT_FED"
+    TYPE_MISMATCH = "TYPE_MISMATCH"
+    BAD_VALUE = "BAD_VALUE"
+    OVERFLOW = "OVERFLOW"
+    DECODE_FAILED = "DECODE_FAILED"
+    ENCODE_FAILED = "ENCODE_FAILED"
+    NO_PLAN = "NO_PLAN"
+
+    @property
+    def is_error(self) -> bool:
+        """False for `TOMBSTONE` alone."""
+        return self is not Reason.TOMBSTONE
+
+
+# A child stands before its parent: the first that fits is the reason.
+_REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
+    (PayloadTooShortError, Reason.TOO_SHORT),
+    (UnknownMagicByteError, Reason.BAD_MAGIC),
+    (ImpossibleSchemaIdError, Reason.BAD_ID),
+    (WireError, Reason.BAD_FRAMING),
+    (SubjectVersionError, Reason.NOT_UNDER_SUBJECT),
+    (DualSubjectError, Reason.NOT_UNDER_SUBJECT),
+    (NoSubjectError, Reason.NOT_UNDER_SUBJECT),
+    (ResolveError, Reason.UNKNOWN_ID),
+    (SchemaError, Reason.BAD_SCHEMA),
+    (CasingError, Reason.AMBIGUOUS_CASE),
+    (TruncatedBodyError, Reason.TRUNCATED),
+    (TrailingBytesError, Reason.TRAILING_BYTES),
+    (PayloadBoundError, Reason.BEYOND_BOUNDS),
+    (NothingFedError, Reason.NOTHING_FED),
+    (ColumnNotFedError, Reason.COLUMN_NOT_FED),
+    (IncompatibleTypeError, Reason.TYPE_MISMATCH),
+    (OutOfRangeError, Reason.OVERFLOW),
+    (CoercionError, Reason.BAD_VALUE),
+    (DecodeError, Reason.DECODE_FAILED),
+    (EncodeError, Reason.ENCODE_FAILED),
+)
+
+
+def reason_of(error: SrfixError) -> Reason | None:
+    """The word for an error that is about a row; None for one that is not, which must be raised."""
+    return next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadRow:
+    """A row that could not be read, or written."""
+
+    position: int
+    """Where it stands in the batch, from 0."""
+    reason: Reason
+    """Why, in one stable word."""
+    error: SrfixError
+    """Why, in full."""
+    payload: bytes | None = None
+    """The bytes as they came; None where a row was to be written."""
+
+
+def error_at(error: SrfixError, position: int) -> SrfixError:
+    """The same error, saying which row of the batch it is about; `.position` has the number."""
+    located = copy.copy(error)
+    located.args = (f"Row {position} of the batch: {error.message}", *error.args[1:])
+    located.position = position  # type: ignore[attr-defined]
+    return located
+
+
+def contexts_of(ctx: Contexts, rows: int) -> Sequence[Context]:
+    """A context for each row.
+
+    :raises UsageError: if there are several, and not as many as rows.
+    """
+    if not isinstance(ctx, Sequence):
+        return [ctx] * rows
+    if len(ctx) != rows:
+        raise UsageError(f"There are {len(ctx)} contexts for {rows} rows. Pass one for all of them, or one for each.")
+    return ctx
+
+
+def chunks_of_rows(payloads: Payloads, ctx: Contexts, deserializer: Deserializer) -> Iterator[list[Value | BadRow]]:
+    """The rows of payloads in lists of 1,000 (the last one shorter, and those of large payloads), bad ones as values.
+
+    :raises UsageError: if there are several contexts, and not as many as payloads.
+    :raises RegistryError: if the registry could not be asked.
+    """
+    contexts = contexts_of(ctx, len(payloads))
+    return _chunks(payloads, contexts, deserializer)
+
+
+def _chunks(
+    payloads: Payloads, contexts: Sequence[Context], deserialize: Deserializer
+) -> Iterator[list[Value | BadRow]]:
+    refused = _Refused(deserialize)
+    read: Callable[[bytes | None, Context], Value | BadRow] = deserialize
+    contexts_left = iter(contexts)
+    start = 0
+    while start < len(payloads):
+        some = payloads_from(payloads, start)
+        left = iter(some)
+        rows: list[Value | BadRow] = []
+        while len(rows) < len(some):
+            try:
+                # The good rows' loop, which does nothing but call: a bad one ends it, and it is begun again behind it.
+                for row in map(read, left, contexts_left):
+                    rows.append(row)  # noqa: PERF402 - what was read before an error stays
+            except SrfixError as error:
+                reason = reason_of(error)
+                if reason is None:
+                    raise
+                position = start + len(rows)
+                bad = BadRow(position=position, reason=reason, error=without_frames(error), payload=some[len(rows)])
+                rows.append(bad)
+                if refused.put(bad, contexts[position]):
+                    read = refused
+        yield rows
+        start += len(some)
+
+
+def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
+    """The next 1,000 payloads as Python's bytes; fewer, and at least one, of large ones, whose rows may be much larger."""
+    some: Sequence[bytes | None]
+    if isinstance(payloads, Sequence):
+        some = payloads[start : start + ROWS_AT_A_TIME]
+    else:
+        some = payloads.slice(start, ROWS_AT_A_TIME).to_pylist()
+    left = payload_bounds().batch_bytes
+    if sum(map(len, filter(None, some))) <= left:
+        return some
+    for count, payload in enumerate(some):
+        left -= len(payload or b"")
+        if left < 0:
+            return some[: max(count, 1)]
+    return some
+
+
+class _Refused:
+    """The deserializer, with an eye on the schema ids and GUIDs that were refused before."""
+
+    def __init__(self, deserialize: Deserializer) -> None:
+        self._deserialize = deserialize
+        self._prefixes: dict[tuple[bytes, str, str], None] = {}
+        self._by_framing: dict[tuple[bytes, str, str], SrfixError] = {}
+
+    def __call__(self, payload: bytes | None, ctx: Context) -> Value:
+        # Headers may name another schema. And a payload is taken apart only if one like it was refused.
+        if payload and not ctx.headers and (prefix_of(payload), ctx.topic, ctx.field) in self._prefixes:
+            error = self._by_framing.get((_framing_of(payload), ctx.topic, ctx.field))
+            if error is not None:
+                raise error
+        return self._deserialize(payload, ctx)
+
+    def put(self, bad: BadRow, ctx: Context) -> bool:
+        """True if the error is remembered: if it is about the id alone, which stands in front of the payload."""
+        if bad.payload is None or ctx.headers or not isinstance(bad.error, ResolveError | SchemaError):
+            return False
+        framing = _framing_of(bad.payload)
+        if not framing:
+            return False
+        remember(self._by_framing, (framing, ctx.topic, ctx.field), bad.error, payload_bounds().refusals)
+        remember(self._prefixes, (prefix_of(framing), ctx.topic, ctx.field), None, payload_bounds().refusals)
+        return True
+
+
+def _framing_of(payload: bytes) -> bytes:
+    """What stands in front of the body; nothing if that is no framing."""
+    try:
+        frame = parse(payload)
+    except WireError:
+        return b""
+    return b"" if frame is None else payload[: frame.body_offset]
+
+
+def without_frames(error: SrfixError) -> SrfixError:
+    """The error without tracebacks: those of a thousand bad rows would keep a thousand stacks alive."""
+    part: BaseException | None = error
+    while part is not None:
+        part.__traceback__ = None
+        part = part.__cause__ or part.__context__
+    return error

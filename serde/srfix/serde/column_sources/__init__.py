@@ -1,0 +1,14 @@
+"""Columns out of what people have.
+
+| columns from | function | what is left out, too |
+|---|---|---|
+| ksqlDB's words | `parse_columns`; back: `print_columns` | |
+| an Avro schema | `columns_from_avro` | `infer_avro` |
+| a JSON Schema | `columns_from_json_schema` | `infer_json_schema` |
+| JSON samples | `columns_from_json` | `infer_json` |
+| a Spark `StructType` or its JSON | `columns_from_spark`; back: `spark_schema` | |
+| a Python dataclass | `columns_from_dataclass` | |
+"""
+
+from srfix.serde.column_sources.from_spark import SparkSchema, SparkStructType, columns_from_spark, spark_schema
+from srfix.serde.column_sources.given import GivenColumns, given_columns

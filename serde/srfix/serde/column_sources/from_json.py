@@ -1,0 +1,212 @@
+"""Columns of plain JSON, by samples. ksqlDB infers nothing from plain JSON: the rules are our own.
+
+| seen | column |
+|---|---|
+| true, false | BOOLEAN |
+| whole numbers within 64 bits | BIGINT; INTEGER if asked and all fit 32 bits |
+| other numbers, or both | DOUBLE, if no whole number loses a digit |
+| texts | STRING |
+| arrays, objects | ARRAY of what the items are, STRUCT of the fields of all samples; never MAP |
+| null only, only empty arrays, only empty objects | none: dropped, and the caller is told |
+| anything else together | refused; or STRING, which ksqlDB's JSON format reads from any JSON |
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Final, Literal, NoReturn, TypeAlias
+
+from srfix.serde.column_sources.sources import SourceField, source_columns
+from srfix.serde.columns import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTEGER,
+    MAX_NESTING,
+    STRING,
+    Array,
+    Columns,
+    ColumnType,
+    Namespace,
+    Struct,
+    usable_columns,
+)
+from srfix.serde.connect import Dropped, Inferred, NameRule
+from srfix.serde.errors import ColumnError, SchemaError
+from srfix.serde.java_ints import is_int, is_long
+
+IntegerRule: TypeAlias = Literal["bigint", "smallest"]
+"""`bigint`: whole numbers are BIGINT. `smallest`: INTEGER where all that were seen fit 32 bits."""
+ConflictRule: TypeAlias = Literal["refuse", "string"]
+"""What becomes of values that no one type holds: an error, or STRING."""
+
+_MAX_DIGITS: Final = 400
+_KINDS: Final = {
+    bool: "a boolean",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    list: "an array",
+    dict: "an object",
+}
+
+
+def columns_from_json(
+    samples: Iterable[str | bytes],
+    *,
+    names: NameRule = "upper",
+    integers: IntegerRule = "bigint",
+    conflicts: ConflictRule = "refuse",
+) -> Columns:
+    """The columns that all samples fit, without a word about the fields that are left out: see `infer_json`.
+
+    :raises SchemaError: if a sample is not a JSON object.
+    :raises ColumnError: if the samples give no columns.
+    """
+    return infer_json(samples, names=names, integers=integers, conflicts=conflicts).columns
+
+
+def infer_json(
+    samples: Iterable[str | bytes],
+    *,
+    names: NameRule = "upper",
+    integers: IntegerRule = "bigint",
+    conflicts: ConflictRule = "refuse",
+) -> Inferred:
+    """The columns that all samples fit, in the order of their first appearance, and the fields that no sample shows the
+    type of (paths like `$.A.B[]`).
+
+    :param samples: JSON texts, each an object. What they do not show is not there: give many.
+    :raises SchemaError: if a sample is not a JSON object.
+    :raises ColumnError: if values conflict (with their path), two fields get the same name, no sample shows a column, or
+        they nest too deep.
+    """
+    root = _Seen()
+    for number, sample in enumerate(samples, start=1):
+        document = _loaded(sample, number)
+        if not isinstance(document, dict):
+            raise SchemaError(f"Sample {number} is not a JSON object. A row is one.")
+        root.add(document, "$", depth=0)
+    settling = _Settling(names, integers, conflicts)
+    columns = settling.columns(root, "$")
+    if not columns:
+        raise ColumnError("The samples show no column: give at least one that has a field which is not null.")
+    return Inferred(usable_columns(columns), tuple(settling.dropped))
+
+
+def _loaded(sample: str | bytes, number: int) -> object:
+    def refuse_constant(word: str) -> NoReturn:
+        raise ValueError(f"{word} is not JSON")
+
+    def whole_number(digits: str) -> int:
+        if len(digits) > _MAX_DIGITS:
+            raise ValueError(f"a number of {len(digits):,} digits")
+        return int(digits)
+
+    try:
+        document: object = json.loads(sample, parse_constant=refuse_constant, parse_int=whole_number)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"Sample {number} is not JSON: {error}.") from error
+    return document
+
+
+class _Seen:
+    """What the samples hold at one path."""
+
+    __slots__ = ("exact", "fields", "items", "kinds", "largest", "least")
+
+    def __init__(self) -> None:
+        self.kinds: set[type] = set()
+        self.fields: dict[str, _Seen] = {}
+        self.items: _Seen | None = None
+        self.least = 0
+        self.largest = 0
+        self.exact = True
+        """Whether a DOUBLE holds every number seen."""
+
+    def add(self, value: object, path: str, *, depth: int) -> None:
+        if depth > MAX_NESTING:
+            raise ColumnError(f"The samples nest deeper than {MAX_NESTING} levels at {path}. Name the columns.")
+        if value is None:
+            return
+        self.kinds.add(type(value))
+        match value:
+            case bool() | str():
+                pass
+            case int():
+                self.least, self.largest = min(self.least, value), max(self.largest, value)
+                self.exact = self.exact and _fits_double(value)
+            case float():
+                self.exact = self.exact and math.isfinite(value)
+            case list():
+                self.items = self.items or _Seen()
+                for item in value:
+                    self.items.add(item, f"{path}[]", depth=depth + 1)
+            case dict():
+                for name, field in value.items():
+                    self.fields.setdefault(name, _Seen()).add(field, f"{path}.{name}", depth=depth + 1)
+
+
+def _fits_double(value: int) -> bool:
+    try:
+        return int(float(value)) == value
+    except OverflowError:
+        return False
+
+
+class _Settling:
+    def __init__(self, names: NameRule, integers: IntegerRule, conflicts: ConflictRule) -> None:
+        self._names = names
+        self._integers = integers
+        self._conflicts = conflicts
+        self.dropped: list[Dropped] = []
+
+    def columns(self, seen: _Seen, path: str) -> Columns:
+        found: list[SourceField] = []
+        for name, field in seen.fields.items():
+            type_ = self._type(field, f"{path}.{name}")
+            if type_ is not None:
+                found.append((name, type_, Namespace.VALUE))
+        return source_columns(found, names=self._names, where="the samples" if path == "$" else path)
+
+    def _type(self, seen: _Seen, path: str) -> ColumnType | None:
+        kinds = seen.kinds
+        if not kinds:
+            return self._drop(path, "only null was seen")
+        if kinds == {bool}:
+            return BOOLEAN
+        if kinds == {str}:
+            return STRING
+        if kinds <= {int, float}:
+            return self._number(seen, path)
+        if kinds == {list} and seen.items is not None:
+            if not seen.items.kinds:
+                return self._drop(path, "only arrays without items, or of nulls, were seen")
+            items = self._type(seen.items, f"{path}[]")
+            return None if items is None else Array(items)
+        if kinds == {dict}:
+            fields = self.columns(seen, path)
+            return Struct(fields) if fields else self._drop(path, "only objects without any usable field were seen")
+        return self._conflict(path, " and ".join(words for kind, words in _KINDS.items() if kind in kinds))
+
+    def _number(self, seen: _Seen, path: str) -> ColumnType:
+        if float not in seen.kinds:
+            if self._integers == "smallest" and is_int(seen.least) and is_int(seen.largest):
+                return INTEGER
+            if is_long(seen.least) and is_long(seen.largest):
+                return BIGINT
+        return DOUBLE if seen.exact else self._conflict(path, "numbers that neither BIGINT nor DOUBLE holds exactly")
+
+    def _drop(self, path: str, reason: str) -> ColumnType | None:
+        self.dropped.append(Dropped(path, reason))
+        return None
+
+    def _conflict(self, path: str, what: str) -> ColumnType:
+        if self._conflicts == "string":
+            return STRING
+        raise ColumnError(
+            f"The samples hold {what} at {path}, which fits no column type. "
+            "Take it with conflicts='string', or name the columns."
+        )

@@ -1,0 +1,226 @@
+"""Columns of a Spark schema and back, by the JSON form that Spark documents (`StructType.jsonValue`). Needs no pyspark.
+
+| Spark | column | back |
+|---|---|---|
+| boolean, string, binary, date, timestamp | BOOLEAN, STRING, BYTES, DATE, TIMESTAMP | the same |
+| timestamp_ntz | TIMESTAMP_NTZ | the same |
+| byte, short, integer | INTEGER | integer |
+| long | BIGINT | long |
+| float, double | DOUBLE | double |
+| decimal(p,s) | DECIMAL(p, s) | decimal(p,s), p ≤ 38 |
+| char(n), varchar(n) | STRING | string |
+| array, map with keys of type string, struct | ARRAY, MAP, STRUCT | the same, everything nullable |
+
+All else is refused: time is finer than milliseconds, and the rest fits no column type.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final, Protocol, TypeAlias, assert_never, runtime_checkable
+
+from srfix.serde.column_sources.sources import SourceField, source_columns
+from srfix.serde.columns import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    MAX_NESTING,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Array,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    Namespace,
+    ScalarType,
+    Struct,
+    type_name,
+    usable_columns,
+)
+from srfix.serde.connect import NameRule
+from srfix.serde.errors import ColumnError, SchemaError
+
+
+@runtime_checkable
+class SparkStructType(Protocol):
+    """A `pyspark.sql.types.StructType`, as far as it is needed here."""
+
+    def jsonValue(self) -> dict[str, object]:
+        """The schema in Spark's JSON form."""
+
+
+SparkSchema: TypeAlias = SparkStructType | Mapping[str, object] | str
+"""A StructType, its JSON form, or the JSON text."""
+
+_SCALARS: Final = {
+    "boolean": BOOLEAN,
+    "byte": INTEGER,
+    "short": INTEGER,
+    "integer": INTEGER,
+    "long": BIGINT,
+    "float": DOUBLE,
+    "double": DOUBLE,
+    "string": STRING,
+    "binary": BYTES,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "timestamp_ntz": TIMESTAMP_NTZ,
+}
+_CHARACTERS: Final = re.compile(r"(?:var)?char\([0-9]+\)")
+_DECIMAL: Final = re.compile(r"decimal\(\s*([0-9]{1,3})\s*,\s*(-?[0-9]{1,3})\s*\)")
+_MAX_PRECISION: Final = 38
+_WRITTEN: Final = {
+    ScalarType.BOOLEAN: "boolean",
+    ScalarType.INTEGER: "integer",
+    ScalarType.BIGINT: "long",
+    ScalarType.DOUBLE: "double",
+    ScalarType.STRING: "string",
+    ScalarType.BYTES: "binary",
+    ScalarType.DATE: "date",
+    ScalarType.TIMESTAMP: "timestamp",
+    ScalarType.TIMESTAMP_NTZ: "timestamp_ntz",
+}
+
+
+def columns_from_spark(schema: SparkSchema, *, names: NameRule = "upper") -> Columns:
+    """The columns of a Spark schema. Nullable or not makes no difference, and metadata is not looked at.
+
+    :raises SchemaError: if it is not Spark's JSON form of a struct.
+    :raises ColumnError: if a field's type fits no column type (with its path), types nest too deep, or two fields get
+        the same name.
+    """
+    return usable_columns(_Reader(names).fields(_loaded(schema), path="", depth=1))
+
+
+def spark_schema(columns: Columns) -> str:
+    """Spark's JSON text of columns, for `StructType.fromJson(json.loads(text))`: every field nullable, without metadata.
+
+    Spark knows no keys: give it the columns of one half (`half_of`).
+
+    :raises ColumnError: if Spark has no such type: TIME, a MAP with keys other than STRING, a DECIMAL beyond 38 digits.
+    """
+    return json.dumps(_written_struct(usable_columns(columns), ""), separators=(",", ":"), ensure_ascii=False)
+
+
+def _loaded(schema: SparkSchema) -> object:
+    if isinstance(schema, SparkStructType):
+        return schema.jsonValue()
+    if not isinstance(schema, str):
+        return schema
+    try:
+        loaded: object = json.loads(schema)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"The Spark schema is not JSON: {error}.") from error
+    return loaded
+
+
+class _Reader:
+    def __init__(self, names: NameRule) -> None:
+        self._names = names
+
+    def fields(self, struct: object, *, path: str, depth: int) -> Columns:
+        fields = struct.get("fields") if isinstance(struct, Mapping) and struct.get("type") == "struct" else None
+        if not isinstance(fields, list):
+            raise SchemaError(
+                f"{path or 'The Spark schema'} is not the JSON form of a struct. "
+                "Give a StructType, or what its json() or jsonValue() returns."
+            )
+        found = [self._field(field, path, depth) for field in fields]
+        return source_columns(found, names=self._names, where=path or "the Spark schema")
+
+    def _field(self, field: object, path: str, depth: int) -> SourceField:
+        name = field.get("name") if isinstance(field, Mapping) else None
+        if not isinstance(field, Mapping) or not isinstance(name, str) or "type" not in field:
+            raise SchemaError(f"A field of {path or 'the Spark schema'} has no name or no type.")
+        return name, self._type(field["type"], path=f"{path}->{name}", depth=depth), Namespace.VALUE
+
+    def _type(self, type_: object, *, path: str, depth: int) -> ColumnType:
+        if depth > MAX_NESTING:
+            raise ColumnError(f"The Spark schema nests deeper than {MAX_NESTING} levels at {path}. Name the columns.")
+        if isinstance(type_, str):
+            return _scalar(type_, path)
+        match type_:
+            case {"type": "struct"}:
+                return Struct(self.fields(type_, path=path, depth=depth + 1))
+            case {"type": "array", "elementType": items}:
+                return Array(self._type(items, path=f"{path}->ARRAY", depth=depth + 1))
+            case {"type": "map", "keyType": str(keys), "valueType": values} if _SCALARS.get(keys) is STRING:
+                return Map(self._type(values, path=f"{path}->MAP_VAL", depth=depth + 1))
+            case {"type": "map", "keyType": keys}:
+                raise ColumnError(f"The field {path} is a map with keys of {_named(keys)}; they must be string.")
+            case _:
+                raise _unfit(path, _named(type_))
+
+
+def _scalar(type_: str, path: str) -> ColumnType:
+    if type_ in _SCALARS:
+        return _SCALARS[type_]
+    if _CHARACTERS.fullmatch(type_):
+        return STRING
+    found = _DECIMAL.fullmatch("decimal(10,0)" if type_ == "decimal" else type_)
+    if found is None:
+        raise _unfit(path, type_)
+    try:
+        return Decimal(int(found[1]), int(found[2]))
+    except ColumnError as error:
+        raise ColumnError(f"The field {path}: {error.message}") from error
+
+
+def _named(type_: object) -> str:
+    return str(type_.get("type")) if isinstance(type_, Mapping) else str(type_)
+
+
+def _unfit(path: str, type_: str) -> ColumnError:
+    return ColumnError(f"The field {path} is Spark's {type_}, which fits no column type. Cast it or leave it out.")
+
+
+_Json: TypeAlias = "str | bool | list[_Json] | dict[str, _Json]"
+
+
+def _written_struct(fields: Columns, path: str) -> _Json:
+    return {
+        "type": "struct",
+        "fields": [
+            {
+                "name": field.name,
+                "type": _written(field.type, f"{path}->{field.name}"),
+                "nullable": True,
+                "metadata": {},
+            }
+            for field in fields
+        ],
+    }
+
+
+def _written(type_: ColumnType, path: str) -> _Json:
+    match type_:
+        case ScalarType():
+            if type_ not in _WRITTEN:
+                raise _unwritable(path, type_name(type_))
+            return _WRITTEN[type_]
+        case Decimal(precision, scale):
+            if precision > _MAX_PRECISION:
+                raise _unwritable(path, type_name(type_))
+            return f"decimal({precision},{scale})"
+        case Array(items):
+            return {"type": "array", "elementType": _written(items, f"{path}->ARRAY"), "containsNull": True}
+        case Map(values, keys):
+            if keys is not STRING:
+                raise _unwritable(path, f"MAP with keys of {type_name(keys)}")
+            value_type = _written(values, f"{path}->MAP_VAL")
+            return {"type": "map", "keyType": "string", "valueType": value_type, "valueContainsNull": True}
+        case Struct(fields):
+            return _written_struct(fields, path)
+        case _:
+            assert_never(type_)
+
+
+def _unwritable(path: str, type_: str) -> ColumnError:
+    return ColumnError(f"The column {path} is {type_}, which Spark has no type for. Leave it out.")

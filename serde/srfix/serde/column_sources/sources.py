@@ -1,0 +1,36 @@
+"""What the sources of columns share: how their names become columns' names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from srfix.serde.casing import declared_name
+from srfix.serde.columns import Column, Columns, ColumnType, Namespace
+from srfix.serde.connect import NameRule
+from srfix.serde.errors import ColumnError
+
+SourceField: TypeAlias = tuple[str, ColumnType, Namespace]
+"""The source's name, and what becomes of it."""
+
+
+def source_columns(fields: Iterable[SourceField], *, names: NameRule, where: str) -> Columns:
+    """Columns of the fields, in their order.
+
+    :param where: what holds the fields, for the message.
+    :raises ColumnError: if a name is empty or two fields get the same one.
+    """
+    sources: dict[str, str] = {}
+    columns: list[Column] = []
+    for source, type_, namespace in fields:
+        if not source:
+            raise ColumnError(f"A field of {where} has an empty name. Give it one.")
+        name = declared_name(source) if names == "upper" else source
+        if name in sources:
+            raise ColumnError(
+                f"Two fields of {where} become the column {name!r}: {sources[name]!r} and {source!r}. "
+                "Take them with names='keep', or rename one."
+            )
+        sources[name] = source
+        columns.append(Column(name, type_, namespace))
+    return tuple(columns)

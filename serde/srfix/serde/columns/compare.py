@@ -1,0 +1,137 @@
+"""How two column lists differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from srfix.serde.casing import declared_name
+from srfix.serde.columns.text import print_columns, print_type
+from srfix.serde.columns.types import Array, Columns, ColumnType, Map, Struct, usable_columns
+from srfix.serde.columns.words import quoted_name
+
+
+class DifferenceKind(Enum):
+    """In what two column lists can differ."""
+
+    MISSING = "missing"
+    """Only the first has it."""
+    ADDED = "added"
+    """Only the second has it."""
+    CASE = "case"
+    """The names differ, but only by letter case."""
+    NAMESPACE = "namespace"
+    """A key in one and a value in the other, or a KEY and a PRIMARY KEY."""
+    TYPE = "type"
+    """The types differ."""
+    ORDER = "order"
+    """What both have stands in another order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDifference:
+    """One difference between two column lists."""
+
+    kind: DifferenceKind
+    """What differs."""
+    path: str
+    """Where, by the first list's names: `->A->ARRAY->B`; of an order, what holds the fields, empty for the columns."""
+    first: str | None
+    """What the first list has, as text: a column, a name, a type, the names in order; None if it has nothing there."""
+    second: str | None
+    """What the second list has."""
+
+    @property
+    def sentence(self) -> str:
+        """The difference in words."""
+        where = self.path or "the columns"
+        match self.kind:
+            case DifferenceKind.MISSING:
+                return f"{where}: only the first has {self.first}."
+            case DifferenceKind.ADDED:
+                return f"{where}: only the second has {self.second}."
+            case DifferenceKind.CASE:
+                return f"{where}: the name is {self.first} in the first and {self.second} in the second; only case differs."
+            case DifferenceKind.NAMESPACE | DifferenceKind.TYPE:
+                return f"{where}: {self.first} in the first, {self.second} in the second."
+            case DifferenceKind.ORDER:
+                return f"{where}: the order is {self.first} in the first and {self.second} in the second."
+            case _:
+                assert_never(self.kind)
+
+
+def compare_columns(first: Columns, second: Columns) -> tuple[ColumnDifference, ...]:
+    """All differences, in the first list's order, then what only the second has, then the order; empty if they are equal.
+
+    A column of each that have no exact counterpart are taken for the same one if their names differ only by letter case
+    and no third does.
+
+    :raises ColumnError: if one of the lists is not usable: empty, too deep, two columns of one name.
+    """
+    return tuple(_compare(usable_columns(first), usable_columns(second), ""))
+
+
+def _compare(first: Columns, second: Columns, path: str) -> Iterator[ColumnDifference]:
+    pairs = _pairs(first, second)
+    ours = {column.name: column for column in first}
+    theirs = {column.name: column for column in second}
+    for name, column in ours.items():
+        here = f"{path}->{name}"
+        if name not in pairs:
+            yield ColumnDifference(kind=DifferenceKind.MISSING, path=here, first=print_columns((column,)), second=None)
+            continue
+        other = theirs[pairs[name]]
+        if other.name != name:
+            yield _differ(DifferenceKind.CASE, here, quoted_name(name), quoted_name(other.name))
+        if other.namespace is not column.namespace:
+            yield _differ(DifferenceKind.NAMESPACE, here, column.namespace.value, other.namespace.value)
+        yield from _compare_types(column.type, other.type, here)
+    paired = set(pairs.values())
+    for column in second:
+        if column.name not in paired:
+            here = f"{path}->{column.name}"
+            yield ColumnDifference(kind=DifferenceKind.ADDED, path=here, first=None, second=print_columns((column,)))
+    order = [name for name in ours if name in pairs]
+    partners = {other: name for name, other in pairs.items()}
+    other_order = [partners[column.name] for column in second if column.name in partners]
+    if order != other_order:
+        yield _differ(DifferenceKind.ORDER, path, _listed(order), _listed(other_order))
+
+
+def _pairs(first: Columns, second: Columns) -> dict[str, str]:
+    """Names of the first list → names of the second, of the columns that are the same one."""
+    exact = {column.name for column in first} & {column.name for column in second}
+    pairs = {name: name for name in exact}
+    by_declared: dict[str, tuple[list[str], list[str]]] = {}
+    for side, columns in enumerate((first, second)):
+        for column in columns:
+            if column.name not in exact:
+                by_declared.setdefault(declared_name(column.name), ([], []))[side].append(column.name)
+    for ours, theirs in by_declared.values():
+        if len(ours) == len(theirs) == 1:
+            pairs[ours[0]] = theirs[0]
+    return pairs
+
+
+def _compare_types(first: ColumnType, second: ColumnType, path: str) -> Iterator[ColumnDifference]:
+    match first, second:
+        case Array(items), Array(other_items):
+            yield from _compare_types(items, other_items, f"{path}->ARRAY")
+        case Map(values, keys), Map(other_values, other_keys):
+            yield from _compare_types(keys, other_keys, f"{path}->MAP_KEY")
+            yield from _compare_types(values, other_values, f"{path}->MAP_VAL")
+        case Struct(fields), Struct(other_fields):
+            yield from _compare(fields, other_fields, path)
+        case _:
+            if first != second:
+                yield _differ(DifferenceKind.TYPE, path, print_type(first), print_type(second))
+
+
+def _differ(kind: DifferenceKind, path: str, first: str, second: str) -> ColumnDifference:
+    return ColumnDifference(kind=kind, path=path, first=first, second=second)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(quoted_name, names))

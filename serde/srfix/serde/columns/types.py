@@ -1,0 +1,224 @@
+"""The logical column types, without any text form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from sys import intern
+from typing import Final, TypeAlias
+
+from srfix.serde.bounds import COLUMN_LEVELS, DIGITS
+from srfix.serde.errors import ColumnError
+from srfix.serde.java_ints import INT_MAX
+
+MAX_PRECISION: Final = INT_MAX
+"""Digits of a DECIMAL: Java's int. A schema may claim more."""
+MAX_DIGITS: Final = DIGITS
+"""Of a value, whatever its column allows."""
+MAX_NESTING: Final = COLUMN_LEVELS
+"""How deep types may nest."""
+
+
+class ScalarType(Enum):
+    """The types without parts, by their ksqlDB names."""
+
+    BOOLEAN = "BOOLEAN"
+    INTEGER = "INTEGER"
+    BIGINT = "BIGINT"
+    DOUBLE = "DOUBLE"
+    STRING = "STRING"
+    BYTES = "BYTES"
+    DATE = "DATE"
+    TIME = "TIME"
+    TIMESTAMP = "TIMESTAMP"
+    TIMESTAMP_NTZ = "TIMESTAMP_NTZ"
+    """Spark's, not ksqlDB's: what a clock shows, without saying where. No instant."""
+
+
+BOOLEAN: Final = ScalarType.BOOLEAN
+INTEGER: Final = ScalarType.INTEGER
+BIGINT: Final = ScalarType.BIGINT
+DOUBLE: Final = ScalarType.DOUBLE
+STRING: Final = ScalarType.STRING
+BYTES: Final = ScalarType.BYTES
+DATE: Final = ScalarType.DATE
+TIME: Final = ScalarType.TIME
+TIMESTAMP: Final = ScalarType.TIMESTAMP
+TIMESTAMP_NTZ: Final = ScalarType.TIMESTAMP_NTZ
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """An exact number.
+
+    :raises ColumnError: unless 1 ≤ precision ≤ `MAX_PRECISION` and 0 ≤ scale ≤ precision.
+    """
+
+    precision: int
+    """Digits altogether."""
+    scale: int
+    """Digits behind the point."""
+
+    def __post_init__(self) -> None:
+        if self.precision < 1 or not 0 <= self.scale <= self.precision:
+            raise ColumnError(
+                f"DECIMAL({self.precision}, {self.scale}) is not a type: the precision must be at least 1 "
+                "and the scale between 0 and the precision."
+            )
+        if self.precision > MAX_PRECISION:
+            shown = str(self.precision) if self.precision < 10**20 else "more than 10^20"
+            raise ColumnError(f"A DECIMAL has at most {MAX_PRECISION:,} digits here, and the precision is {shown}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list of values of one type; items may be null."""
+
+    items: ColumnType
+    """The type of the items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Values by keys; values may be null. Formats take STRING keys only, and say so (`require_string_keys`)."""
+
+    values: ColumnType
+    """The type of the values."""
+    keys: ColumnType = STRING
+    """The type of the keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named fields; each may be null.
+
+    :raises ColumnError: if two fields have the same name, or one is a key.
+    """
+
+    fields: tuple[Column, ...]
+    """The fields, in order."""
+
+    def __post_init__(self) -> None:
+        check_columns(self.fields, what="fields of one STRUCT")
+        for field in self.fields:
+            if field.namespace.is_key:
+                raise ColumnError(f"The field {field.name!r} of a STRUCT is declared a key. Only columns are keys.")
+
+
+ColumnType: TypeAlias = ScalarType | Decimal | Array | Map | Struct
+
+
+class Namespace(Enum):
+    """Which half of a record holds a column (ksqlDB's `Column.Namespace`, with the kind of the key)."""
+
+    VALUE = "VALUE"
+    KEY = "KEY"
+    PRIMARY_KEY = "PRIMARY KEY"
+
+    @property
+    def is_key(self) -> bool:
+        """True for a stream's KEY and a table's PRIMARY KEY."""
+        return self is not Namespace.VALUE
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column, or a field of a STRUCT.
+
+    :raises ColumnError: if the name is empty.
+    """
+
+    name: str
+    """The name as declared: upper case unless it was quoted."""
+    type: ColumnType
+    """Its type."""
+    namespace: Namespace = Namespace.VALUE
+    """Where it stands; a field of a STRUCT is never a key."""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ColumnError("A column has an empty name. Give it one.")
+        # Rows are keyed by it, and a dict finds an interned name by its identity.
+        object.__setattr__(self, "name", intern(str(self.name)))
+
+
+Columns: TypeAlias = tuple[Column, ...]
+
+
+def check_columns(columns: Columns, *, what: str) -> None:
+    """:raises ColumnError: if two of them have the same name."""
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            raise ColumnError(
+                f"There are two {what} named {column.name!r}. Names must differ, if only by case (quoted)."
+            )
+        seen.add(column.name)
+
+
+def nesting(columns: Columns) -> int:
+    """How deep the types nest: 1 for flat columns. Needs no recursion."""
+    deepest = 0
+    stack: list[tuple[ColumnType, int]] = [(column.type, 1) for column in columns]
+    while stack:
+        type_, depth = stack.pop()
+        deepest = max(deepest, depth)
+        stack.extend((part, depth + 1) for part in _parts(type_))
+    return deepest
+
+
+def has_decimals(columns: Columns) -> bool:
+    """Whether a DECIMAL is anywhere in them: its digits count, all of them."""
+    return any(isinstance(type_, Decimal) for type_ in scalars_of(columns))
+
+
+def scalars_of(columns: Columns) -> Iterator[ColumnType]:
+    """The types without parts that are anywhere in them. Needs no recursion."""
+    stack: list[ColumnType] = [column.type for column in columns]
+    while stack:
+        type_ = stack.pop()
+        if isinstance(type_, ScalarType | Decimal):
+            yield type_
+        stack.extend(_parts(type_))
+
+
+def _parts(type_: ColumnType) -> Iterator[ColumnType]:
+    match type_:
+        case Array(items):
+            yield items
+        case Map(values, keys):
+            yield values
+            yield keys
+        case Struct(fields):
+            yield from (field.type for field in fields)
+
+
+def usable_columns(columns: Columns) -> Columns:
+    """The columns, checked as a whole: at least one, names differ, one kind of key, nesting bounded.
+
+    :raises ColumnError: if not.
+    """
+    if not columns:
+        raise ColumnError('The column list is empty. Give at least one column, such as "ID BIGINT".')
+    if nesting(columns) > MAX_NESTING:
+        raise ColumnError(f"The column types nest deeper than {MAX_NESTING} levels. Flatten the innermost ones.")
+    check_columns(columns, what="columns")
+    if {Namespace.KEY, Namespace.PRIMARY_KEY} <= {column.namespace for column in columns}:
+        raise ColumnError("The columns mix KEY and PRIMARY KEY. A stream has KEY columns, a table PRIMARY KEY columns.")
+    return columns
+
+
+def type_name(type_: ColumnType) -> str:
+    """The head of a type, for error sentences: `STRUCT`, not its fields."""
+    match type_:
+        case ScalarType():
+            return type_.value
+        case Decimal(precision, scale):
+            return f"DECIMAL({precision}, {scale})"
+        case Array():
+            return "ARRAY"
+        case Map():
+            return "MAP"
+        case Struct():
+            return "STRUCT"

@@ -1,0 +1,205 @@
+"""Avro bodies as confluent-kafka writes and reads them: fastavro's own writer and reader on the parsed schema.
+
+What is added is what fastavro lacks: a body that ends too early, goes on too long, or would run the process out of
+memory or stack is a `DecodeError` that says where; a value that does not fit is an `EncodeError` with its fields.
+
+A schema whose root is `bytes` is written bare, without the length that Avro puts before it, as in
+confluent-kafka (and Java's `AbstractKafkaAvroSerializer`).
+"""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from functools import cached_property, partial
+from io import BytesIO
+from typing import TypeAlias, cast
+
+import fastavro
+from fastavro.repository.base import AbstractSchemaRepository, SchemaRepositoryError
+from fastavro.schema import load_schema
+from fastavro.validation import ValidationError, validate
+
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.casing import CaseRule
+from srfix.serde.confluent.config import SerdeSettings
+from srfix.serde.confluent.serde import References
+from srfix.serde.engine import Decode, Encode
+from srfix.serde.errors import DecodeError, EncodeError, SchemaError
+from srfix.serde.formats import avro
+from srfix.serde.formats.avro import AvroNode, ParsedSchema, analyse, every_node, fastavro_decoder, has_decimals, load
+from srfix.serde.formats.avro.read import CONTAINER, Costs, check_body, guard_of, text_cost
+from srfix.serde.formats.rows import MISSING, nests_deeper
+from srfix.serde.interface import Value
+from srfix.serde.printable import shortened
+
+_Parsed: TypeAlias = "str | list[object] | dict[object, object]"
+
+
+def prepared_text(text: str) -> str:
+    """A schema text as confluent-kafka sends it: stripped, and a bare `"string"` as `{"type":"string"}`.
+
+    :raises SchemaError: if it is empty.
+    """
+    stripped = text.strip()
+    if not stripped:
+        raise SchemaError("The schema text is empty. Pass an Avro schema, such as '\"string\"'.")
+    return stripped if stripped[0] in "{[" else f'{{"type":{stripped}}}'
+
+
+class AvroSchema:
+    """An Avro schema that is ready to write and read under."""
+
+    def __init__(
+        self, text: str, references: References, settings: SerdeSettings, *, return_record_name: bool = False
+    ) -> None:
+        """
+        :param return_record_name: True to read records in unions of records as (name, record).
+        :raises SchemaError: if the text is not an Avro schema, or one that no reader could survive.
+        """
+        self._strict, self._strict_allow_default = settings.strict, settings.strict_allow_default
+        self._return_record_name = return_record_name
+        self.text = prepared_text(text)
+        self._references = tuple(dict.fromkeys(referred for _, referred in references))
+        self._graph = load(self.text, self._references)
+        self._parsed = _parse(self.text, references)
+
+    @property
+    def record_name(self) -> str | None:
+        """The name that confluent-kafka's deserializers know it by: none for unions and for types without a name."""
+        name = self._parsed.get("name") if isinstance(self._parsed, dict) else None
+        return name if isinstance(name, str) else None
+
+    @property
+    def written_name(self) -> str | None:
+        """The name that confluent-kafka's serializers know it by: also that of a type such as `string`."""
+        if self.record_name is not None or not isinstance(self._parsed, dict):
+            return self.record_name
+        kind = json.loads(self.text).get("type")
+        return kind if isinstance(kind, str) else None
+
+    @cached_property
+    def _is_bytes(self) -> bool:
+        return self._parsed == "bytes" or (isinstance(self._parsed, dict) and self._parsed.get("type") == "bytes")
+
+    def encoder(self) -> Encode:
+        """Writes as fastavro does: a missing field has its default, a surplus one is left out, unless it is strict."""
+        if self._is_bytes:
+            return _write_bytes
+        write = fastavro.schemaless_writer
+        parsed = cast("dict[object, object]", self._parsed)
+        is_recursive, levels = analyse(self._graph).is_recursive, payload_bounds().levels
+        strict, allow_default = self._strict, self._strict_allow_default
+
+        def encode(value: object, prefix: bytes) -> bytes:
+            # fastavro's compiled writer recurses on the C stack and does not check it.
+            if is_recursive and nests_deeper(value, levels - 1):
+                raise EncodeError(f"The value nests deeper than {levels} levels.")
+            out = BytesIO()
+            out.write(prefix)
+            try:
+                write(out, parsed, value, strict=strict, strict_allow_default=allow_default)
+            except Exception as error:
+                raise self._misfit(value, error) from error
+            return out.getvalue()
+
+        return encode
+
+    def _misfit(self, value: object, error: Exception) -> EncodeError:
+        problems: list[tuple[str, str]] = []
+        try:
+            validate(value, cast("dict[object, object]", self._parsed), raise_errors=True, strict=self._strict)
+        except ValidationError as found:
+            problems = [(one.field or "", type(one.datum).__name__) for one in found.errors if hasattr(one, "datum")]
+        except Exception:  # noqa: BLE001 - it is asked for words only, and the writer has given some
+            problems = []
+        fields = tuple(dict.fromkeys(field for field, _ in problems if field))
+        where = "; ".join(f"{field or 'the root'} has {kind}" for field, kind in dict.fromkeys(problems))
+        at = f" at {where}" if where else ""
+        words = f"The value does not fit its Avro schema{at} ({type(error).__name__}: {shortened(str(error))})."
+        return EncodeError(words, paths=fields)
+
+    def decoder(self, reader: AvroSchema | None) -> Decode:
+        """Reads bodies that were written under this schema, as the reader schema has them if there is one."""
+        if self._is_bytes:
+            return _read_bytes
+        if reader is None and not self._return_record_name:
+            return avro.decoder(self.text, columns=None, case_rule=CaseRule.EXACT, references=self._references)
+        surplus = {} if reader is None else _surplus(self._graph, reader._graph)
+        costs = Costs(self._graph, surplus, converts_decimals=True)
+        guard, most_bytes = guard_of(costs), payload_bounds().decimal_bytes
+
+        def check_long(payload: bytes, body_offset: int) -> None:
+            if guard is not None:
+                guard(payload, body_offset)
+            if len(payload) > most_bytes:
+                check_body(costs, payload, body_offset)
+
+        return fastavro_decoder(
+            cast("ParsedSchema", self._parsed),
+            reader=None if reader is None else reader._parsed,
+            return_record_name=self._return_record_name,
+            guard=check_long if has_decimals(self._graph) else guard,
+            explain=partial(check_body, costs),
+            refusal=_unreadable,
+        )
+
+
+def _unreadable(error: Exception) -> DecodeError:
+    return DecodeError(
+        "The body is well-formed, but cannot be read as the reader's schema has it "
+        f"({type(error).__name__}: {shortened(str(error))})."
+    )
+
+
+def _surplus(writer: AvroNode, reader: AvroNode) -> dict[AvroNode, int]:
+    """What a reader schema's defaults can add to each record of the writer's."""
+    added = 0
+    for record in every_node(reader):
+        defaults = (part.default for part in record.fields if part.default is not MISSING)
+        added = max(added, len(record.fields) + sum(1 + text_cost(len(json.dumps(default))) for default in defaults))
+    return {node: CONTAINER + added for node in every_node(writer) if node.kind == "record"}
+
+
+def _parse(text: str, references: References) -> _Parsed:
+    """fastavro's parsed form, as confluent-kafka has it: what is referred to stands where it is first used."""
+    try:
+        raw = json.loads(text)
+        if not references:
+            return cast("_Parsed", fastavro.parse_schema(raw))
+        return cast("_Parsed", load_schema("", repo=_Repository(raw, references)))
+    except Exception as error:
+        raise SchemaError(
+            f"The schema text is not an Avro schema ({type(error).__name__}: {shortened(str(error))})."
+        ) from error
+
+
+class _Repository(AbstractSchemaRepository):  # type: ignore[misc, unused-ignore]
+    """The schemas that a root refers to, by the names of their own and by those of the references."""
+
+    def __init__(self, root: object, references: References) -> None:
+        self._schemas: dict[str, object] = {"": root}
+        for name, text in references:
+            raw = json.loads(text)
+            self._schemas[name] = raw
+            if isinstance(raw, dict) and isinstance(raw.get("name"), str):
+                space, own = raw.get("namespace"), raw["name"]
+                self._schemas[f"{space}.{own}" if space and "." not in own else own] = raw
+
+    def load(self, subject: str) -> object:
+        """A copy: fastavro changes what it is given."""
+        if subject not in self._schemas:
+            raise SchemaRepositoryError(f"no reference defines {subject}")
+        return deepcopy(self._schemas[subject])
+
+
+def _write_bytes(value: object, prefix: bytes) -> bytes:
+    if isinstance(value, str):
+        return prefix + value.encode()
+    if isinstance(value, bytes):
+        return prefix + value
+    raise EncodeError(f"The schema is bytes, and the value {type(value).__name__}; it must be bytes or str.")
+
+
+def _read_bytes(payload: bytes, body_offset: int) -> Value:
+    return payload[body_offset:]

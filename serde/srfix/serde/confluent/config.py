@@ -1,0 +1,176 @@
+"""confluent-kafka's configuration dictionaries: every key of release 2.16 is known by its name.
+
+`_KEYS` says who takes a key, how its value is read, and its default. No rules are executed: `validation.rules.execution` may
+only be DISABLED, `validation.rules.executor` only None, and `validation.rules.fail.fast` has no effect.
+
+A key that is none of them, or belongs to another serde, is a `UsageError` (a ValueError) that names the nearest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias, cast
+
+from srfix.serde.errors import UsageError
+from srfix.serde.hints import nearest
+from srfix.serde.properties import Setting, fields_of, taken_by
+from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID
+
+Conf: TypeAlias = "Mapping[str, object] | None"
+"""A configuration as confluent-kafka's constructors take it."""
+
+
+class SerdeClass(Enum):
+    """A serde, by the name of its class."""
+
+    AVRO_SERIALIZER = "AvroSerializer"
+    JSON_SERIALIZER = "JSONSerializer"
+    AVRO_DESERIALIZER = "AvroDeserializer"
+    JSON_DESERIALIZER = "JSONDeserializer"
+
+
+_SERIALIZERS: Final = frozenset({SerdeClass.AVRO_SERIALIZER, SerdeClass.JSON_SERIALIZER})
+_AVRO_SERIALIZER: Final = frozenset({SerdeClass.AVRO_SERIALIZER})
+_DESERIALIZERS: Final = frozenset({SerdeClass.AVRO_DESERIALIZER, SerdeClass.JSON_DESERIALIZER})
+_JSON: Final = frozenset({SerdeClass.JSON_SERIALIZER, SerdeClass.JSON_DESERIALIZER})
+_ALL: Final = frozenset(SerdeClass)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SerdeSettings:
+    """A checked configuration: each field has the value of the key that `_KEYS` says, or its default."""
+
+    auto_register: bool
+    normalize: bool
+    schema_id: int | None
+    latest: bool
+    metadata: Mapping[str, str] | None
+    strategy: object
+    strategy_type: object
+    strategy_conf: object
+    id_serializer: object
+    id_deserializer: object
+    validate: bool
+    strict: bool
+    strict_allow_default: bool
+
+
+def settings(kind: SerdeClass, conf: Conf) -> SerdeSettings:
+    """The settings of a serde.
+
+    :raises UsageError: if the dictionary is none, has a key that the serde does not know or a value of the wrong type,
+        asks for what is not supported, or contradicts itself.
+    """
+    if conf is not None and not isinstance(conf, Mapping):
+        raise UsageError(f"The configuration of {kind.value} is {described(conf)}; it must be a dict, or None.")
+    given = conf or {}
+    for name in given:
+        if name not in _KEYS or kind not in _KEYS[name].of:
+            raise UsageError(_unknown(kind, name))
+    found = SerdeSettings(**fields_of(_KEYS, given))
+    if kind in _SERIALIZERS and found.latest and found.auto_register:
+        raise UsageError(
+            "use.latest.version and auto.register.schemas (on unless it is False) exclude each other: set "
+            "auto.register.schemas to False to write under the latest version."
+        )
+    return found
+
+
+def check_no_rules(rule_conf: object, rule_registry: object) -> None:
+    """:raises UsageError: unless both are empty: rules are not executed here."""
+    if rule_conf:
+        raise UsageError(f"rule_conf is given, but {_NO_RULES}")
+    if rule_registry is not None and any(
+        list(cast("Callable[[], list[object]]", getattr(rule_registry, name, list))())
+        for name in ("get_executors", "get_actions")
+    ):
+        raise UsageError(f"rule_registry has executors or actions, but {_NO_RULES}")
+
+
+def check_callable(what: str, value: object, signature: str) -> None:
+    """:raises UsageError: unless the value is None or can be called."""
+    if value is not None and not callable(value):
+        raise UsageError(f"{what} is {described(value)}; it must be a callable {signature}, or None.")
+
+
+def described(value: object) -> str:
+    """What a value of the wrong type is, in an error's words."""
+    return "None" if value is None else f"of the type {type(value).__name__}"
+
+
+def _unknown(kind: SerdeClass, name: object) -> str:
+    known = taken_by(_KEYS, kind)
+    others = sorted(other.value for other in (_KEYS[name].of if isinstance(name, str) and name in _KEYS else ()))
+    owner = f" It is a key of {' and '.join(others)}." if others else ""
+    near = nearest(name, known) if isinstance(name, str) else None
+    advice = f"Do you mean {near!r}?" if near and not owner else f"Its keys are {', '.join(sorted(known))}."
+    return f"{kind.value} has no configuration key {name!r}.{owner} {advice}"
+
+
+def _boolean(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{name} is {described(value)}; it must be True or False.")
+    return value
+
+
+def _schema_id(name: str, value: object) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UsageError(f"{name} is {described(value)}; it must be a schema id (an int), or None.")
+    if not MIN_SCHEMA_ID <= value <= MAX_SCHEMA_ID:
+        raise UsageError(f"{name} is {value}; registries give the ids {MIN_SCHEMA_ID} … {MAX_SCHEMA_ID}.")
+    return value
+
+
+def _properties(name: str, value: object) -> object:
+    if value is not None and not isinstance(value, Mapping):
+        raise UsageError(f"{name} is {described(value)}; it must be a dict of metadata properties, or None.")
+    if not all(isinstance(part, str) for item in (value or {}).items() for part in item):
+        raise UsageError(f"{name} must be a dict of texts to texts: the metadata properties to look for.")
+    return value
+
+
+def _rules_disabled(name: str, value: object) -> None:
+    modes = ("DISABLED", "BEFORE_DOMAIN_RULES", "AFTER_DOMAIN_RULES")
+    mode = value.value if isinstance(value, Enum) else value
+    if mode not in modes:
+        raise UsageError(f"{name} is {value!r}; it must be one of {', '.join(modes)}.")
+    if mode != modes[0]:
+        raise UsageError(f"{name} is {mode}, but {_NO_RULES}")
+
+
+def _no_executor(name: str, value: object) -> None:
+    if value is not None:
+        raise UsageError(f"{name} is given, but {_NO_RULES}")
+
+
+_NO_RULES: Final = (
+    "no rules are executed here (no data contracts, no CSFLE, no inline validation rules): leave it out, or use "
+    "confluent_kafka's own serde for this topic."
+)
+
+
+# Strategies and framings have modules of their own, which check them.
+_KEYS: Final[Mapping[str, Setting[SerdeClass]]] = {
+    "auto.register.schemas": Setting(of=_SERIALIZERS, check=_boolean, default=True, field="auto_register"),
+    "normalize.schemas": Setting(of=_SERIALIZERS, check=_boolean, default=False, field="normalize"),
+    "use.schema.id": Setting(of=_SERIALIZERS, check=_schema_id, field="schema_id"),
+    "use.latest.version": Setting(of=_ALL, check=_boolean, default=False, field="latest"),
+    "use.latest.with.metadata": Setting(of=_ALL, check=_properties, field="metadata"),
+    "subject.name.strategy": Setting(of=_ALL, field="strategy"),
+    "subject.name.strategy.type": Setting(of=_ALL, field="strategy_type"),
+    "subject.name.strategy.conf": Setting(of=_ALL, field="strategy_conf"),
+    "schema.id.serializer": Setting(of=_SERIALIZERS, field="id_serializer"),
+    "schema.id.deserializer": Setting(of=_DESERIALIZERS, field="id_deserializer"),
+    "validate": Setting(of=_JSON, check=_boolean, default=True, field="validate"),
+    "validate.strict": Setting(of=_AVRO_SERIALIZER, check=_boolean, default=False, field="strict"),
+    "validate.strict.allow.default": Setting(
+        of=_AVRO_SERIALIZER, check=_boolean, default=False, field="strict_allow_default"
+    ),
+    "validation.rules.execution": Setting(of=_SERIALIZERS, check=_rules_disabled, default="DISABLED"),
+    "validation.rules.fail.fast": Setting(of=_SERIALIZERS, check=_boolean, default=False),
+    "validation.rules.executor": Setting(of=_SERIALIZERS, check=_no_executor),
+}

@@ -1,0 +1,298 @@
+"""confluent_kafka's `SchemaRegistryClient` behind our protocol, through its public methods, and its `Schema` as ours.
+
+That client answers a registration, and a look-up, from what it has read before: `get_schema(id, subject)` and then
+`register_schema(subject, …)` sends nothing (2.16, `_SchemaCache.get_id_by_schema`). So its caches are emptied
+(`clear_caches`) before each registration and look-up, and after each schema that is read under a subject; the serdes
+remember what they found themselves, so that is once per id, or subject.
+
+Nothing here imports confluent_kafka, except to make the `Schema` objects that its client wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast, runtime_checkable
+
+from srfix.serde.errors import SchemaError, SecretError, SrfixError, UsageError
+from srfix.serde.registry import (
+    Json,
+    RegisteredSchema,
+    Registration,
+    RegistryProtocolError,
+    RegistryUnreachableError,
+    Schema,
+    SchemaReference,
+    SchemaVersion,
+    answer_error_class,
+    note_write,
+)
+from srfix.serde.registry.http import without_user_info
+from srfix.serde.subjects import Role, Subject, context_alone
+from srfix.serde.wire import SchemaId
+
+
+@runtime_checkable
+class ConfluentClient(Protocol):
+    """confluent_kafka's client, by the names that tell it."""
+
+    def config(self) -> object: ...
+    def clear_caches(self) -> None: ...
+    def close(self) -> None: ...
+    def get_schema(self, *args: Any, **kwargs: Any) -> Any: ...
+    def get_schema_by_guid(self, *args: Any, **kwargs: Any) -> Any: ...
+    def register_schema_full_response(self, *args: Any, **kwargs: Any) -> Any: ...
+    def lookup_schema(self, *args: Any, **kwargs: Any) -> Any: ...
+    def get_latest_version(self, *args: Any, **kwargs: Any) -> Any: ...
+    def get_latest_with_metadata(self, *args: Any, **kwargs: Any) -> Any: ...
+    def get_version(self, *args: Any, **kwargs: Any) -> Any: ...
+    def get_associations_by_resource_name(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class ConfluentRegistry:
+    """confluent_kafka's client."""
+
+    def __init__(self, client: ConfluentClient) -> None:
+        self._client = client
+        config = _config(client)
+        self._urls = _urls(config)
+        self.latest_may_change: Final[bool] = config.get("cache.latest.ttl.sec") is not None
+        """True if the client decides how long its latest versions hold: it is asked with every record."""
+
+    def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
+        with self._asking(f"schemas/ids/{schema_id}"):
+            context = context_alone(subject)
+            found = self._client.get_schema(schema_id, context)
+            if context is not None:
+                self._client.clear_caches()
+            return RegisteredSchema(schema_id=SchemaId(schema_id), schema=schema_from(found))
+
+    def schema_by_guid(self, guid: str) -> Schema:
+        with self._asking(f"schemas/guids/{guid}"):
+            return schema_from(self._client.get_schema_by_guid(guid))
+
+    def register_version(
+        self, subject: str, schema: Schema, *, metadata: object = None, normalize: bool = False
+    ) -> Registration:
+        """See `SchemaPublisher`. The metadata is in the object that the schema came as."""
+        with self._asking(f"subjects/{subject}/versions", "POST"):
+            theirs = _confluent_schema(schema)
+            self._client.clear_caches()
+            try:
+                found = self._client.register_schema_full_response(subject, theirs, normalize_schemas=normalize)
+            finally:
+                note_write()
+            return Registration(schema_id=found.schema_id, version=found.version, guid=found.guid)
+
+    def lookup(self, subject: str, schema: Schema, *, deleted: bool = False, normalize: bool = False) -> SchemaVersion:
+        with self._asking(f"subjects/{subject}", "POST"):
+            theirs = _confluent_schema(schema)
+            self._client.clear_caches()
+            answer = self._client.lookup_schema(subject, theirs, normalize_schemas=normalize, deleted=deleted)
+            return self._version(subject, answer, schema)
+
+    def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
+        with self._asking(f"subjects/{subject}/versions/{version}"):
+            if version == "latest":
+                return self._version(subject, self._client.get_latest_version(subject))
+            return self._version(subject, self._client.get_version(subject, version, deleted))
+
+    def latest_with_metadata(
+        self, subject: str, properties: Mapping[str, str], *, deleted: bool = False
+    ) -> SchemaVersion:
+        """The subject's highest version with these metadata properties."""
+        with self._asking(f"subjects/{subject}/metadata"):
+            answer = self._client.get_latest_with_metadata(subject, dict(properties), deleted=deleted)
+            return self._version(subject, answer)
+
+    def associated_subjects(self, topic: str, role: Role, *, namespace: str = "-") -> tuple[Subject, ...]:
+        """The subjects that are associated with a topic."""
+        with self._asking(f"associations/resources/{namespace}/{topic}"):
+            found = self._client.get_associations_by_resource_name(
+                resource_name=topic,
+                resource_namespace=namespace,
+                resource_type="topic",
+                association_types=[role.value],
+                offset=0,
+                limit=-1,
+            )
+            return tuple(Subject(str(getattr(one, "subject", ""))) for one in found)
+
+    def _version(self, subject: str, found: Any, asked: Schema | None = None) -> SchemaVersion:
+        """An answer as ours. One to a look-up need not repeat the schema that was asked for."""
+        schema = asked if getattr(found.schema, "schema_str", None) is None else schema_from(found.schema)
+        if schema is None:
+            raise RegistryProtocolError(
+                status=200, content_type="", beginning="", url=self._urls, problem="it has no schema"
+            )
+        return SchemaVersion(
+            subject=Subject(found.subject or subject),
+            version=found.version,
+            schema_id=found.schema_id,
+            schema=schema,
+            guid=found.guid,
+        )
+
+    @contextmanager
+    def _asking(self, path: str, method: str = "GET") -> Iterator[None]:
+        """The client's errors as ours."""
+        try:
+            yield
+        except SrfixError:
+            raise
+        except Exception as error:
+            status, code = (getattr(error, name, None) for name in ("http_status_code", "error_code"))
+            if isinstance(status, int) and isinstance(code, int):
+                words = str(getattr(error, "error_message", ""))
+                kind = answer_error_class(status, code)
+                raise kind(status, code, words, f"{self._urls}/{path}", method=method) from error
+            if type(error).__module__.partition(".")[0].startswith("httpx"):
+                raise RegistryUnreachableError(
+                    ((self._urls, type(error).__name__),),
+                    request=f"{method} {path}",
+                    outcome_unknown=True,
+                    write=method != "GET",
+                ) from error
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class FromConfig:
+    """A confluent_kafka client that is made anew, in another process, from its configuration."""
+
+    config: Mapping[str, object] = field(repr=False)
+    """The configuration; no secrets are in it."""
+
+    @classmethod
+    def of(cls, client: ConfluentClient) -> FromConfig:
+        """What can travel of a client.
+
+        :raises SecretError: if its configuration holds secrets: they would travel in clear.
+        :raises UsageError: if it is a mock, whose schemas would stay behind.
+        """
+        config = _config(client)
+        urls = str(config.get("url"))
+        if urls.startswith("mock://"):
+            raise UsageError("A mock:// registry lives in one process: its serdes cannot be sent to another one.")
+        secret = sorted(name for name in config if _SECRET_WORDS & set(name.split(".")))
+        if secret or "@" in urls:
+            what = ", ".join(secret) or "the URL"
+            raise SecretError(
+                f"The SchemaRegistryClient's configuration holds secrets ({what}), which would travel in clear. Pass a "
+                "srfix.serde.registry.RegistryClient whose password is env:NAME or file:PATH."
+            )
+        return cls(dict(config))
+
+    def client(self) -> ConfluentClient:
+        module = import_module("confluent_kafka.schema_registry")
+        return cast("ConfluentClient", module.SchemaRegistryClient.new_client(dict(self.config)))
+
+
+_SECRET_WORDS: Final = {"password", "secret", "token", "info", "custom"}
+"""Parts of the client's keys that stand for secrets: basic.auth.user.info, ssl.key.password, bearer.auth.token …"""
+
+
+def _config(client: ConfluentClient) -> Mapping[str, object]:
+    config = client.config()
+    return config if isinstance(config, Mapping) else {}
+
+
+def _urls(config: Mapping[str, object]) -> str:
+    urls = config.get("url") or "the confluent_kafka client"
+    each = urls.split(",") if isinstance(urls, str) else map(str, urls if isinstance(urls, list | tuple) else (urls,))
+    return ",".join(map(without_user_info, each))
+
+
+@runtime_checkable
+class ConfluentSchema(Protocol):
+    """confluent_kafka's `Schema`, as far as it is read."""
+
+    @property
+    def schema_str(self) -> str | None: ...
+    @property
+    def schema_type(self) -> str | None: ...
+    @property
+    def references(self) -> object: ...
+    @property
+    def metadata(self) -> object: ...
+    @property
+    def rule_set(self) -> object: ...
+
+
+AnySchema: TypeAlias = "str | Schema | ConfluentSchema | None"
+"""What the constructors take as `schema_str`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TheirSchema(Schema):
+    """A schema that came as confluent_kafka's: its client is given the same object back, with rules and metadata."""
+
+    original: ConfluentSchema = field(compare=False)
+    """The object."""
+
+
+def given_schema(value: AnySchema, schema_type: str, prepare: Callable[[str], str]) -> Schema | None:
+    """The schema that a constructor was given; None for None.
+
+    :param prepare: what is done to a plain text before it is sent.
+    :raises UsageError: if it is no schema.
+    :raises SchemaError: if it has no text.
+    """
+    if isinstance(value, Schema | None):
+        return value
+    if isinstance(value, str):
+        return Schema(text=prepare(value), schema_type=schema_type)
+    if isinstance(value, ConfluentSchema):
+        return schema_from(value)
+    raise UsageError(
+        f"schema_str is of the type {type(value).__name__}; it must be a text, a Schema of confluent_kafka or of "
+        "srfix.serde.registry, or None."
+    )
+
+
+def schema_from(value: ConfluentSchema) -> TheirSchema:
+    """confluent_kafka's schema as ours.
+
+    :raises SchemaError: if it has no text, or a reference lacks name, subject or version.
+    """
+    if value.schema_str is None:
+        raise SchemaError("The Schema has no schema_str. Give it the schema's text.")
+    return TheirSchema(
+        text=value.schema_str,
+        schema_type=value.schema_type or "AVRO",
+        references=tuple(_reference(part) for part in cast("Sequence[object]", value.references or ())),
+        rule_set=_plain(value.rule_set),
+        original=value,
+    )
+
+
+def metadata_of(schema: Schema) -> Mapping[str, Json] | None:
+    """The metadata to register a schema with, as the REST interface has it; None for none."""
+    return _plain(schema.original.metadata) if isinstance(schema, TheirSchema) else None
+
+
+def _reference(part: object) -> SchemaReference:
+    name, subject, version = (getattr(part, key, None) for key in ("name", "subject", "version"))
+    if not isinstance(name, str) or not isinstance(subject, str) or not isinstance(version, int):
+        raise SchemaError(f"A reference needs name, subject and version; one has {name!r}, {subject!r}, {version!r}.")
+    return SchemaReference(name=name, subject=subject, version=version)
+
+
+def _plain(value: object) -> Mapping[str, Json] | None:
+    """confluent_kafka's attrs object in REST's names."""
+    if value is None or isinstance(value, Mapping):
+        return value
+    return cast("Callable[[], dict[str, Json]]", value.to_dict)()  # type: ignore[attr-defined]
+
+
+def _confluent_schema(schema: Schema) -> object:
+    """The schema as confluent_kafka's own: its client keeps them as keys."""
+    if isinstance(schema, TheirSchema):
+        return schema.original
+    module = import_module("confluent_kafka.schema_registry")
+    references = [
+        module.SchemaReference(name=part.name, subject=part.subject, version=part.version) for part in schema.references
+    ]
+    return module.Schema(schema.text, schema.schema_type, references)

@@ -1,0 +1,120 @@
+"""What the serializers and the deserializers share: client, configuration, subject, and schemas that are ready to use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+from srfix.serde.confluent.config import SerdeClass, SerdeSettings
+from srfix.serde.confluent.registry import AnyClient, Registry, portable, registry_of
+from srfix.serde.confluent.strategies import strategy_of
+from srfix.serde.engine import Decode, Encode
+from srfix.serde.errors import ResolveError, SchemaError, UsageError
+from srfix.serde.registry import Schema, SchemaVersion, SubjectNotFoundError, VersionNotFoundError, named_references
+
+
+class Codec(Protocol):
+    """A schema that is ready to write and read under."""
+
+    @property
+    def record_name(self) -> str | None:
+        """The name that confluent-kafka's deserializers know its record by."""
+
+    @property
+    def written_name(self) -> str | None:
+        """The name that confluent-kafka's serializers know it by."""
+
+    def encoder(self) -> Encode:
+        """How objects are written."""
+
+    def decoder(self, reader: Any) -> Decode:
+        """How bodies that were written under it are read, as the reader schema has them if there is one."""
+
+
+References: TypeAlias = tuple[tuple[str, str], ...]
+"""Name and text, directly or not, none before those that it refers to itself."""
+MakeCodec: TypeAlias = "Callable[[str, References, SerdeSettings], Codec]"
+"""Schema text, what it refers to, and the configuration → the codec."""
+
+
+class ConfluentSerde:
+    """The part that is the same for both directions and each format. So are these arguments of the constructors:
+
+    | argument | |
+    |---|---|
+    | `schema_registry_client` | ours, confluent_kafka's, or a URL |
+    | `schema_str` | a text, or a `Schema` of either side |
+    | `conf` | keys as in `srfix.serde.confluent.config` |
+    | `rule_conf`, `rule_registry` | refused unless empty |
+
+    A constructor asks nothing of the registry, unless the schema has references.
+
+    :raises UsageError: if an argument or a key of the configuration makes no sense, or is not supported.
+    :raises SchemaError: if the schema is not one of the format.
+    :raises ResolveError: if it refers to one that the registry does not have.
+    """
+
+    _kind: ClassVar[SerdeClass]
+    _schema_type: ClassVar[str]
+    _registry: Registry | None
+    _close: Callable[[], None]
+    _remake: Callable[[Any], ConfluentSerde]
+
+    def _start(self, client: AnyClient | None, settings: SerdeSettings, make: MakeCodec, *, needs_client: bool) -> None:
+        self._client = client
+        self._settings = settings
+        self._make = make
+        is_needed = needs_client or client is not None
+        self._registry, self._close = registry_of(client) if is_needed else (None, lambda: None)
+        self._cluster_id: Callable[[], str | None] = lambda: None
+        self._strategy, self._is_by_topic = strategy_of(
+            settings, registry=self._registry, client=client, cluster_id=lambda: self._cluster_id()
+        )
+        self._latest_may_change: bool = getattr(self._registry, "latest_may_change", False)
+
+    @staticmethod
+    def _prepare(text: str) -> str:
+        """A schema's text as it is sent."""
+        return text
+
+    def close(self) -> None:
+        """Closes the connections of a client that was made for this serde, from a URL; one that was passed is its owner's."""
+        self._close()
+
+    def set_cluster_id_resolver(self, resolver: Callable[[], str | None]) -> None:
+        """Names the Kafka cluster to the strategy ASSOCIATED; confluent_kafka's producers and consumers call this."""
+        self._cluster_id = resolver
+
+    def _codec(self, schema: Schema, subject: str | None) -> Codec:
+        return self._make(schema.text, _references_of(self._registry, schema, subject), self._settings)
+
+    def _latest_of(self, registry: Registry, subject: str) -> SchemaVersion:
+        """The version that `use.latest.with.metadata`, else `use.latest.version`, means."""
+        if self._settings.metadata is not None:
+            return registry.latest_with_metadata(subject, self._settings.metadata, deleted=True)
+        return registry.version(subject, "latest")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return self._remake, (portable(self._client),)
+
+
+def _references_of(registry: Registry | None, schema: Schema, subject: str | None) -> References:
+    """What a schema refers to. Without references, nothing is asked.
+
+    :raises ResolveError: if the registry does not have one of them.
+    :raises UsageError: if there is no registry to ask.
+    """
+    if not schema.references:
+        return ()
+    if registry is None:
+        raise UsageError("The schema has references, which only a registry can resolve: pass a schema_registry_client.")
+    try:
+        named = named_references(registry, schema, subject=subject or "")
+        return tuple(dict.fromkeys((name, found.schema.text) for name, found in named))
+    except (SubjectNotFoundError, VersionNotFoundError) as error:
+        raise ResolveError(
+            f"A schema is referred to that the registry does not have: {error} Register that one again, under the version "
+            "that is named."
+        ) from error
+    except SchemaError as error:
+        raise ResolveError(str(error)) from error

@@ -1,0 +1,190 @@
+"""What both serializers share: object → payload, under the schema that the configuration asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+from uuid import UUID
+
+from srfix.serde.confluent.config import Conf, check_callable, settings
+from srfix.serde.confluent.confluent_client import AnySchema, given_schema
+from srfix.serde.confluent.framing import SchemaId, add_header, required_guid, serializer_of
+from srfix.serde.confluent.registry import AnyClient, Registry, register
+from srfix.serde.confluent.rules import Direction, check_rules
+from srfix.serde.confluent.serde import ConfluentSerde, MakeCodec
+from srfix.serde.engine import Encode
+from srfix.serde.errors import EncodeError, SchemaError, SubjectVersionError, UsageError
+from srfix.serde.forking import ForkLock
+from srfix.serde.interface import Context
+from srfix.serde.registry import Registration, Schema, SchemaNotFoundError, SchemaVersion, SubjectNotFoundError
+from srfix.serde.serdes import written_to
+from srfix.serde.wire import Framing
+
+ToDict: TypeAlias = "Callable[[object, Context], object]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What the records of a subject are written under."""
+
+    encode: Encode
+    prefix: bytes
+    """Written before the body."""
+    header: UUID | None
+    """Put into the record's headers."""
+    identity: SchemaId
+
+
+class ConfluentSerializer(ConfluentSerde):
+    """The part that is the same for each format."""
+
+    _registry: Registry
+
+    def _begin(
+        self, client: AnyClient, schema_str: AnySchema, to_dict: ToDict | None, conf: Conf, make: MakeCodec
+    ) -> None:
+        check_callable("to_dict", to_dict, "(object, context) -> dict")
+        asked = settings(self._kind, conf)
+        given = given_schema(schema_str, self._schema_type, self._prepare)
+        self._framing = serializer_of(asked.id_serializer)
+        self._start(client, asked, make, needs_client=True)
+        self._given = given
+        self._to_dict = to_dict
+        self._asks_latest = bool(asked.schema_id or asked.metadata is not None or asked.latest)
+        self._encode: Encode | None = None
+        self._record_name: str | None = None
+        if given is not None:
+            self._check_type(given, self._kind.value)
+            check_rules(given.rule_set, Direction.WRITE, where="The schema that was passed")
+            codec = self._codec(given, None)
+            self._encode, self._record_name = codec.encoder(), codec.written_name
+        elif not self._asks_latest:
+            raise UsageError(
+                f"{self._kind.value} needs schema_str, a schema to write under; or use.latest.version, "
+                "use.latest.with.metadata or use.schema.id in its configuration, by which the registry has it."
+            )
+        self._is_stable = self._is_by_topic and not (self._asks_latest and self._latest_may_change)
+        self._targets: dict[tuple[str, str], _Target] = {}
+        self._by_subject: dict[str, _Target] = {}
+        self._by_version: dict[tuple[str, SchemaVersion], _Target] = {}
+        self._lock = ForkLock()
+
+    def __call__(self, obj: object, ctx: Context | None = None) -> bytes | None:
+        """The payload; None for None (a tombstone), without asking the registry.
+
+        With header framing the schema's GUID is added to the context's headers.
+
+        :raises EncodeError: if the value does not fit its schema; nothing is registered for one that does not.
+        :raises RegistryError: if the registry could not be asked, or did not take the schema.
+        :raises ResolveError: if it does not have what the configuration asks for.
+        :raises SchemaError: if what it has is not of the serializer's type.
+        :raises UsageError: if the context is missing where it is needed, or the schema carries rules.
+        """
+        if obj is None:
+            return None
+        value = obj
+        if self._to_dict is not None:
+            if ctx is None:
+                raise UsageError("to_dict is called with a context, and there is none. Pass a SerializationContext.")
+            value = self._to_dict(obj, ctx)
+        target = None if ctx is None else self._targets.get((ctx.topic, ctx.field))
+        try:
+            if target is None:
+                target = self._target(value, ctx)
+            payload = target.encode(value, target.prefix)
+            if target.header is not None:
+                add_header(ctx, target.header)
+        except EncodeError as error:
+            raise written_to(error, ctx) from error
+        if callable(self._framing):
+            return self._framing(payload, ctx, target.identity)
+        return payload
+
+    def _target(self, value: object, ctx: Context | None) -> _Target:
+        subject = self._strategy(ctx, self._record_name)
+        if subject is None:
+            raise UsageError(
+                "The subject name strategy has no subject for this schema: it has no record name"
+                f"{'' if self._encode else ', since none was passed'}. Pass a schema of a named record (JSON: with a title), "
+                "or use subject.name.strategy.type TOPIC."
+            )
+        target = self._existing(subject) if self._asks_latest else self._own(subject, value)
+        if self._is_stable and ctx is not None:
+            self._targets[ctx.topic, ctx.field] = target
+        return target
+
+    def _own(self, subject: str, value: object) -> _Target:
+        """The schema that was passed, registered or looked up: once per subject, and not for a value that does not fit."""
+        assert self._encode is not None
+        if subject not in self._by_subject:
+            self._encode(value, b"")
+            with self._lock:
+                if subject not in self._by_subject:
+                    self._by_subject[subject] = self._made(self._encode, self._published(subject))
+        return self._by_subject[subject]
+
+    def _published(self, subject: str) -> Registration | SchemaVersion:
+        assert self._given is not None
+        normalize = self._settings.normalize
+        if not self._settings.auto_register:
+            # A stand-in for a registry need not know `normalize`.
+            more = {"normalize": True} if normalize else {}
+            return self._registry.lookup(subject, self._given, deleted=False, **more)
+        if self._given.rule_set:
+            raise UsageError(
+                "The schema that was passed carries a rule set, which is not registered from here. Register it with "
+                "confluent_kafka's client, and set auto.register.schemas to False."
+            )
+        return register(self._registry, subject, self._given, normalize=normalize)
+
+    def _existing(self, subject: str) -> _Target:
+        """The version that the configuration means: asked once per subject, or for as long as the client says."""
+        if not self._latest_may_change and subject in self._by_subject:
+            return self._by_subject[subject]
+        with self._lock:
+            found = self._version(subject)
+            key = (subject, found)
+            if key not in self._by_version:
+                where = f"The schema of subject {subject!r} (id {found.schema_id})"
+                self._check_type(found.schema, where)
+                check_rules(found.schema.rule_set, Direction.WRITE, where=where)
+                self._by_version[key] = self._made(self._codec(found.schema, subject).encoder(), found)
+            self._by_subject[subject] = self._by_version[key]
+            return self._by_version[key]
+
+    def _version(self, subject: str) -> SchemaVersion:
+        schema_id = self._settings.schema_id
+        if schema_id is None:
+            return self._latest_of(self._registry, subject)
+        known = self._registry.schema_by_id(schema_id, subject=subject)
+        try:
+            found = self._registry.lookup(subject, known.schema, deleted=True)
+        except (SchemaNotFoundError, SubjectNotFoundError) as error:
+            raise SubjectVersionError(
+                f"use.schema.id is {schema_id}, but subject {subject!r} does not hold its schema (error code "
+                f"{error.error_code}). Register the schema under that subject, or name an id that it holds.",
+                schema_id=schema_id,
+                subject=subject,
+                error_code=error.error_code,
+            ) from error
+        return replace(found, schema=known.schema, schema_id=known.schema_id)
+
+    def _made(self, encode: Encode, known: Registration | SchemaVersion) -> _Target:
+        identity = SchemaId(self._schema_type, known.schema_id, known.guid)
+        prefix, header = b"", None
+        match self._framing:
+            case Framing.PREFIX_ID:
+                prefix = identity.id_to_bytes()
+            case Framing.PREFIX_GUID:
+                prefix = identity.guid_to_bytes()
+            case Framing.HEADER_GUID:
+                header = required_guid(identity.guid)
+        return _Target(encode, prefix, header, identity)
+
+    def _check_type(self, schema: Schema, where: str) -> None:
+        if schema.schema_type != self._schema_type:
+            raise SchemaError(
+                f"{where}: the schema is of the type {schema.schema_type}, not {self._schema_type}. Use the serde of that "
+                f"format, or pass the Schema with schema_type={self._schema_type!r}."
+            )

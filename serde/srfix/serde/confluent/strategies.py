@@ -1,0 +1,240 @@
+"""Under which subject a schema is looked for, as `subject.name.strategy`, `.type` and `.conf` say it.
+
+| what is given | subject |
+|---|---|
+| nothing | the topic's, `<topic>-key` or `<topic>-value`: confluent-kafka would ask the registry for associations first |
+| a type: TOPIC, RECORD, TOPIC_RECORD | as there |
+| the type ASSOCIATED, or its `AssociatedNameStrategy` | one that the registry associates with the topic, else the fallback's |
+| one of its functions, or ours of the same name | likewise, without a call per record |
+| a strategy of `srfix.serde.subjects` | as there |
+| another callable | whatever it answers to `(context, record name)`; with four parameters also to client and `.conf` |
+
+Our own, and confluent-kafka's, are asked once per topic, field and record name; another callable for every record.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Final, TypeAlias, cast
+
+from srfix.serde.casing import is_same
+from srfix.serde.confluent.config import SerdeSettings, described
+from srfix.serde.confluent.registry import Registry
+from srfix.serde.errors import ResolveError, UsageError
+from srfix.serde.hints import nearest
+from srfix.serde.interface import Context
+from srfix.serde.registry import EndpointNotSupportedError, RegistryAnswerError
+from srfix.serde.subjects import (
+    RecordSubject,
+    Role,
+    Subject,
+    SubjectStrategy,
+    TopicRecordSubject,
+    TopicSubject,
+    needs_record,
+    role_of,
+    subject_of,
+)
+
+KAFKA_CLUSTER_ID: Final = "subject.name.strategy.kafka.cluster.id"
+"""Key of `subject.name.strategy.conf`: the namespace that associations are looked up in."""
+FALLBACK_TYPE: Final = "subject.name.strategy.fallback.type"
+"""Key of `subject.name.strategy.conf`: the strategy where there is no association; TOPIC unless it is set."""
+_ANY_CLUSTER: Final = "-"
+_TYPES: Final = "Use one of TOPIC, RECORD, TOPIC_RECORD, ASSOCIATED."
+_FALLBACKS: Final = "Use one of TOPIC, RECORD, TOPIC_RECORD, NONE."
+
+Ask: TypeAlias = "Callable[[Context | None, str | None], Subject | None]"
+"""Context and record name → subject; None where the strategy has none, as without a record's name."""
+
+
+def topic_subject_name_strategy(ctx: Context | None, record_name: str | None) -> str | None:
+    """`<topic>-<field>`.
+
+    :raises UsageError: if there is no context.
+    """
+    return _asking(TopicSubject(), "topic_subject_name_strategy")(ctx, record_name)
+
+
+def topic_record_subject_name_strategy(ctx: Context | None, record_name: str | None) -> str | None:
+    """`<topic>-<record name>`; None without a record name.
+
+    :raises UsageError: if there is no context.
+    """
+    return _asking(TopicRecordSubject(), "topic_record_subject_name_strategy")(ctx, record_name)
+
+
+def record_subject_name_strategy(ctx: Context | None, record_name: str | None) -> Subject | None:
+    """The record name: the one that needs no context."""
+    return None if record_name is None else RecordSubject()("", Role.VALUE, record_name)
+
+
+def strategy_of(
+    settings: SerdeSettings, *, registry: Registry | None, client: object, cluster_id: Callable[[], str | None]
+) -> tuple[Ask, bool]:
+    """What the three keys mean together, a callable winning over a type; and whether the same topic, field and record name
+    always give the same subject.
+
+    :param client: as the user gave it; handed to the user's own callables of four parameters.
+    :param cluster_id: the Kafka cluster's id, or None where it is not known; asked only for associations.
+    :raises UsageError: if they mean nothing.
+    """
+    strategy, conf = settings.strategy, settings.strategy_conf
+    if conf is not None and not isinstance(conf, Mapping):
+        raise UsageError(f"subject.name.strategy.conf is {described(conf)}; it must be a dict, or None.")
+    if strategy is None:
+        return _of_type(_type(settings.strategy_type), conf or {}, registry, cluster_id), True
+    if not callable(strategy):
+        raise UsageError(
+            f"subject.name.strategy is {described(strategy)}; it must be a callable (context, record name). A name such as "
+            "TOPIC goes into subject.name.strategy.type."
+        )
+    named = strategy if inspect.isfunction(strategy) else type(strategy)
+    module, name = getattr(named, "__module__", "") or "", getattr(named, "__name__", "")
+    if module == __name__ or module.startswith("confluent_kafka.schema_registry"):
+        type_ = _TYPE_OF_NAME.get(name)
+        if type_ is not None:
+            return _of_type(type_, conf or {}, registry, cluster_id), True
+    if module.startswith("srfix.serde."):
+        return _asking(cast("SubjectStrategy", strategy)), True
+    return _own(strategy, (client, conf) if _takes_client(strategy) else ()), False
+
+
+_TYPE_OF_NAME: Final = {
+    "topic_subject_name_strategy": "TOPIC",
+    "record_subject_name_strategy": "RECORD",
+    "topic_record_subject_name_strategy": "TOPIC_RECORD",
+    "AssociatedNameStrategy": "ASSOCIATED",
+}
+
+
+def _of_type(
+    type_: str, conf: Mapping[str, object], registry: Registry | None, cluster_id: Callable[[], str | None]
+) -> Ask:
+    match type_:
+        case "TOPIC":
+            return _asking(TopicSubject())
+        case "RECORD":
+            return record_subject_name_strategy
+        case "TOPIC_RECORD":
+            return _asking(TopicRecordSubject())
+        case "NONE":
+            raise UsageError(f"subject.name.strategy.type is NONE, which is a fallback's only. {_TYPES}")
+    _check_keys(conf)
+    fallback = _type(conf.get(FALLBACK_TYPE), key=FALLBACK_TYPE)
+    if fallback == "ASSOCIATED":
+        raise UsageError(f"{FALLBACK_TYPE} is ASSOCIATED, which is what has failed then. {_FALLBACKS}")
+    then = None if fallback == "NONE" else _of_type(fallback, {}, None, cluster_id)
+    if registry is None:
+        raise UsageError("Associations are kept by the registry: pass a schema_registry_client.")
+    cluster = conf.get(KAFKA_CLUSTER_ID)
+    return _Associated(registry, then, cluster_id if cluster is None else lambda: cast("str", cluster))
+
+
+def _type(value: object, key: str = "subject.name.strategy.type") -> str:
+    text = value.value if isinstance(value, Enum) else "TOPIC" if value is None else value
+    for type_ in ("TOPIC", "RECORD", "TOPIC_RECORD", "ASSOCIATED", "NONE"):
+        if isinstance(text, str) and is_same(type_, text):
+            return type_
+    raise UsageError(f"{key} is {value!r}. {_FALLBACKS if key == FALLBACK_TYPE else _TYPES}")
+
+
+def _check_keys(conf: Mapping[str, object]) -> None:
+    keys = (KAFKA_CLUSTER_ID, FALLBACK_TYPE)
+    for name in conf:
+        if name not in keys:
+            near = nearest(str(name), keys)
+            advice = f"Do you mean {near!r}?" if near else f"Its keys are {' and '.join(keys)}."
+            raise UsageError(f"subject.name.strategy.conf has no key {name!r}. {advice}")
+    cluster = conf.get(KAFKA_CLUSTER_ID)
+    if cluster is not None and not isinstance(cluster, str):
+        raise UsageError(f"{KAFKA_CLUSTER_ID} is {described(cluster)}; it must be a text.")
+
+
+def _takes_client(strategy: Callable[..., object]) -> bool:
+    """Whether it has four parameters that must be given, or that are there to be given."""
+    try:
+        parameters = inspect.signature(strategy).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(positional) >= 4
+
+
+def _required(ctx: Context | None, strategy: str) -> Context:
+    if ctx is None:
+        raise UsageError(
+            f"{strategy} makes the subject of the topic, but there is no context. Call the serde with a "
+            "SerializationContext, or use record_subject_name_strategy."
+        )
+    return ctx
+
+
+def _asking(strategy: SubjectStrategy, name: str = "") -> Ask:
+    """A strategy of `srfix.serde.subjects`, by a name of its own in errors."""
+
+    def ask(ctx: Context | None, record_name: str | None) -> Subject | None:
+        ctx = _required(ctx, name or type(strategy).__name__)
+        if record_name is None and needs_record(strategy):
+            return None
+        return subject_of(strategy, ctx.topic, role_of(ctx.field), lambda: record_name)
+
+    return ask
+
+
+def _own(call: Callable[..., object], more: tuple[object, ...]) -> Ask:
+    """A callable of the user's."""
+
+    def ask(ctx: Context | None, record_name: str | None) -> Subject | None:
+        subject = call(ctx, record_name, *more)
+        if subject is not None and not isinstance(subject, str):
+            raise UsageError(
+                f"subject.name.strategy answered {type(subject).__name__}; it must answer a subject (a text), or None."
+            )
+        return None if subject is None else Subject(subject)
+
+    return ask
+
+
+class _Associated:
+    """ASSOCIATED (`AssociatedNameStrategy`): asked once per topic and field; what fails is not remembered."""
+
+    def __init__(self, registry: Registry, fallback: Ask | None, cluster_id: Callable[[], str | None]) -> None:
+        self._registry = registry
+        self._fallback = fallback
+        self._cluster_id = cluster_id
+        self._found: dict[tuple[str, str], Subject | None] = {}
+
+    def __call__(self, ctx: Context | None, record_name: str | None) -> Subject | None:
+        ctx = _required(ctx, "The type ASSOCIATED")
+        key, role = (ctx.topic, ctx.field), role_of(ctx.field)
+        if key not in self._found:
+            self._found[key] = self._ask(ctx.topic, role)
+        found = self._found[key]
+        if found is not None:
+            return found
+        if self._fallback is None:
+            raise ResolveError(
+                f"The registry associates no subject with the {role.value} of topic {ctx.topic!r}, and {FALLBACK_TYPE} is "
+                "NONE. Create the association, or set a fallback."
+            )
+        return self._fallback(ctx, record_name)
+
+    def _ask(self, topic: str, role: Role) -> Subject | None:
+        subjects: tuple[Subject, ...] = ()
+        try:
+            subjects = self._registry.associated_subjects(topic, role, namespace=self._cluster_id() or _ANY_CLUSTER)
+        except EndpointNotSupportedError:
+            return None
+        except RegistryAnswerError as error:
+            if error.status != 404:
+                raise
+        if len(subjects) > 1:
+            raise ResolveError(
+                f"The registry associates several subjects with the {role.value} of topic {topic!r}: "
+                f"{', '.join(subjects)}. Name the cluster ({KAFKA_CLUSTER_ID} in subject.name.strategy.conf), or remove "
+                "all but one."
+            )
+        return subjects[0] if subjects else None

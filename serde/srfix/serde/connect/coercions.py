@@ -1,0 +1,338 @@
+"""What a column takes from a writer's Connect type: ksqlDB's `ConnectDataTranslator`, for Avro and JSON_SR.
+
+| column | Connect type | accepted writer types |
+|---|---|---|
+| BOOLEAN | boolean | boolean |
+| INTEGER, DATE, TIME | int32 | int8, int16, int32 |
+| BIGINT, TIMESTAMP | int64 | int8, int16, int32, int64 |
+| DOUBLE | float64 | float32, float64 |
+| STRING | string | int8 … int64, float32, float64, boolean, string |
+| BYTES, DECIMAL | bytes | bytes |
+| ARRAY, MAP, STRUCT | array, map, struct | the same |
+
+Numbers of days, of a day and of instants are what the writer's schema says where units are read (`connect.time_units`); under
+ksqlDB's own case rules a TIME or TIMESTAMP takes any number for milliseconds, as below.
+
+`validateSchema` compares types only, and before it looks whether the value is null: `refusal`. What then becomes of a value
+that is there is `coercion`. A writer's Date, Time or Timestamp is first reduced to its number (`maybeConvertLogicalType`), so
+any of them feeds a BIGINT, a STRING or each other; the number is what a coercion is called with:
+
+| writer | value |
+|---|---|
+| int8 … int64, Date, Time, Timestamp | int: the number, days, milliseconds of the day, milliseconds since 1970 |
+| float32, float64 | float (a float32 widened as it is, like Java's) |
+| boolean, string, bytes | bool, str, bytes |
+| Decimal | decimal.Decimal |
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, TypeAlias, cast
+
+from srfix.serde.columns import Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
+from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
+from srfix.serde.connect.java_text import double_text, float_text, plain_decimal_text
+from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType
+from srfix.serde.errors import IncompatibleTypeError, OutOfRangeError
+from srfix.serde.interface import Value
+
+Coerce: TypeAlias = Callable[[Value], Value]
+"""A writer's value that is not null → the column's value. Raises a DecodeError if it does not fit."""
+
+_COLUMN_TYPES: Final = {
+    ScalarType.BOOLEAN: ConnectType.BOOLEAN,
+    ScalarType.INTEGER: ConnectType.INT32,
+    ScalarType.BIGINT: ConnectType.INT64,
+    ScalarType.DOUBLE: ConnectType.FLOAT64,
+    ScalarType.STRING: ConnectType.STRING,
+    ScalarType.BYTES: ConnectType.BYTES,
+    ScalarType.DATE: ConnectType.INT32,
+    ScalarType.TIME: ConnectType.INT32,
+    ScalarType.TIMESTAMP: ConnectType.INT64,
+    ScalarType.TIMESTAMP_NTZ: ConnectType.INT64,
+}
+_INT32: Final = frozenset({ConnectType.INT8, ConnectType.INT16, ConnectType.INT32})
+_INT64: Final = _INT32 | {ConnectType.INT64}
+_FLOAT64: Final = frozenset({ConnectType.FLOAT32, ConnectType.FLOAT64})
+_ACCEPTED: Final = {
+    ConnectType.INT32: _INT32,
+    ConnectType.INT64: _INT64,
+    ConnectType.FLOAT64: _FLOAT64,
+    ConnectType.STRING: _INT64 | _FLOAT64 | {ConnectType.BOOLEAN, ConnectType.STRING},
+}
+
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND: Final = datetime.timedelta(microseconds=1)
+_PER_SECOND: Final = 1_000
+"""Of a TIME's and a TIMESTAMP's numbers, where no unit says otherwise."""
+_UNITS: Final = {1_000: "milliseconds", 1_000_000: "microseconds", 1_000_000_000: "nanoseconds"}
+_EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
+_DAY_S: Final = 86_400
+_DAY_MS: Final = 86_400_000
+_SHOWN_CHARACTERS: Final = 60
+
+
+def connect_type_of(column: ColumnType) -> ConnectType:
+    """The Connect type of a column (`SchemaConverters.sqlToConnectConverter`)."""
+    match column:
+        case ScalarType():
+            return _COLUMN_TYPES[column]
+        case Decimal():
+            return ConnectType.BYTES
+        case Array():
+            return ConnectType.ARRAY
+        case Map():
+            return ConnectType.MAP
+        case Struct():
+            return ConnectType.STRUCT
+
+
+def refusal(writer: ConnectType, column: ColumnType, path: str) -> IncompatibleTypeError | None:
+    """Why a column does not take values of that type, null or not; None if it does (`validateSchema`).
+
+    :param path: where, as the engine has it: `->A->ARRAY->B`, empty at the root.
+    """
+    wanted = connect_type_of(column)
+    return None if writer in _ACCEPTED.get(wanted, {wanted}) else incompatible(writer.word, column, path)
+
+
+def incompatible(writer: str, column: ColumnType, path: str) -> IncompatibleTypeError:
+    """The error for a writer's type, by its Connect word, that cannot feed a column."""
+    wanted = connect_type_of(column).word
+    return IncompatibleTypeError(
+        f"The writer's type {writer} cannot be read as type {wanted}, at {path or 'the root'}, by a column of the type "
+        f"{type_name(column)}. Declare the column as a type that takes it, or leave it out.",
+        path=path,
+        writer_type=writer,
+        column_type=wanted,
+    )
+
+
+class Coercion(Enum):
+    """What makes a column's value of a writer's value that is not null."""
+
+    SAME = "same"
+    """Nothing: it is the column's value; of a number the column may have more bits."""
+    TEXT = "text"
+    """Java's text of it."""
+    DATE = "date"
+    """Days since 1970."""
+    TIME = "time"
+    """A time of day, by the writer's unit."""
+    TIMESTAMP = "timestamp"
+    """An instant, by the writer's unit since 1970."""
+    TIMESTAMP_NTZ = "timestamp_ntz"
+    """What a clock without a zone shows, by the writer's unit since 1970."""
+    DECIMAL = "decimal"
+    """A decimal of the column's scale, never rounded."""
+
+
+_BY_COLUMN: Final = {
+    ScalarType.DATE: Coercion.DATE,
+    ScalarType.TIME: Coercion.TIME,
+    ScalarType.TIMESTAMP: Coercion.TIMESTAMP,
+    ScalarType.TIMESTAMP_NTZ: Coercion.TIMESTAMP_NTZ,
+}
+
+
+def coercion_of(writer: ConnectType, column: ScalarType | Decimal) -> Coercion:
+    """The coercion for types that `refusal`, or `refusal_in_unit`, lets pass."""
+    if isinstance(column, Decimal):
+        return Coercion.DECIMAL
+    if column is ScalarType.STRING and writer is not ConnectType.STRING:
+        return Coercion.TEXT
+    return _BY_COLUMN.get(column, Coercion.SAME)
+
+
+def coercion(
+    writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str, *, per_second: int = _PER_SECOND
+) -> Coerce | None:
+    """What makes the column's value of a writer's value that is not null; None if it is it already (`coercion_of`).
+
+    :param name: the name of the writer's Connect schema; of a logical type it counts.
+    :param per_second: how many of the writer's numbers are a second, for a TIME or a TIMESTAMP.
+    """
+    if refusal_of_values(writer, name, column, path) is not None:
+
+        def refuse(_: Value) -> Value:
+            raise incompatible(ConnectType.BYTES.word, column, path)
+
+        return refuse
+    coerce = _coerce(writer, column, path, per_second)
+    # `Time.toLogical` and `Time.fromLogical` have looked at a Time before ksqlDB sees it.
+    is_time = name == TIME_NAME and writer is ConnectType.INT32
+    return _within_a_day(coerce, column, path) if is_time else coerce
+
+
+def _coerce(writer: ConnectType, column: ScalarType | Decimal, path: str, per_second: int) -> Coerce | None:
+    if isinstance(column, Decimal):
+        return ensure_fit(column, path)
+    match coercion_of(writer, column):
+        case Coercion.TEXT:
+            return _TEXTS.get(writer, str)
+        case Coercion.DATE:
+            return _to_date(path)
+        case Coercion.TIME:
+            return _to_time(path, per_second)
+        case Coercion.TIMESTAMP:
+            return _to_timestamp(path, per_second, column, _EPOCH)
+        case Coercion.TIMESTAMP_NTZ:
+            return _to_timestamp(path, per_second, column, _EPOCH.replace(tzinfo=None))
+        case _:
+            return None
+
+
+def _boolean_text(value: Value) -> Value:
+    return "true" if value else "false"
+
+
+def _double_text(value: Value) -> Value:
+    return double_text(cast("float", value))
+
+
+def _float_text(value: Value) -> Value:
+    return float_text(cast("float", value))
+
+
+_TEXTS: Final[dict[ConnectType, Coerce]] = {
+    ConnectType.BOOLEAN: _boolean_text,
+    ConnectType.FLOAT32: _float_text,
+    ConnectType.FLOAT64: _double_text,
+}
+
+
+def _misfit(value: object, what: str, column: ScalarType | Decimal, path: str) -> OutOfRangeError:
+    shown = str(value)
+    if len(shown) > _SHOWN_CHARACTERS:
+        shown = f"{shown[:_SHOWN_CHARACTERS]}…"
+    return OutOfRangeError(
+        f"The value {shown} at {path or 'the root'} does not fit the column type {type_name(column)}: {what}.",
+        path=path,
+        column_type=type_name(column),
+    )
+
+
+def shown_number(unscaled: int, scale: int) -> str:
+    """A decimal in an error's words; of one that nobody would read, its size."""
+    if unscaled.bit_length() > 4 * _SHOWN_CHARACTERS:
+        return f"of about {unscaled.bit_length() * 3 // 10 - scale} digits"
+    return plain_decimal_text(decimal.Decimal(unscaled).scaleb(-scale))
+
+
+def _shown_decimal(number: decimal.Decimal) -> str:
+    exponent = number.as_tuple().exponent
+    return plain_decimal_text(number) if abs(int(exponent)) <= _SHOWN_CHARACTERS else str(number)
+
+
+def _within_a_day(to_column: Coerce | None, column: ScalarType | Decimal, path: str) -> Coerce:
+    def coerce(value: Value) -> Value:
+        # 24:00 is in: Connect's bound is inclusive.
+        if not 0 <= cast("int", value) <= _DAY_MS:
+            raise _misfit(value, "the writer's type is Time, which is 0 to 86400000 milliseconds", column, path)
+        return value if to_column is None else to_column(value)
+
+    return coerce
+
+
+def _to_date(path: str) -> Coerce:
+    def coerce(value: Value) -> Value:
+        try:
+            return datetime.date.fromordinal(cast("int", value) + _EPOCH_ORDINAL)
+        except (ValueError, OverflowError) as error:
+            what = (
+                "so many days since 1970-01-01 are outside of the years 1 to 9999, which are all that Python's date has"
+            )
+            raise _misfit(value, what, ScalarType.DATE, path) from error
+
+    return coerce
+
+
+def _to_time(path: str, per_second: int) -> Coerce:
+    unit, a_day = _UNITS[per_second], _DAY_S * per_second
+    micros = _to_micros(ScalarType.TIME, path, per_second)
+
+    def coerce(value: Value) -> Value:
+        number = cast("int", value)
+        if not 0 <= number < a_day:
+            what = f"Python's time has the {unit} 0 to {a_day - 1} of a day"
+            raise _misfit(value, what, ScalarType.TIME, path)
+        seconds, micro = divmod(micros(number), 1_000_000)
+        minutes, seconds = divmod(seconds, 60)
+        hours, minutes = divmod(minutes, 60)
+        return datetime.time(hours, minutes, seconds, micro)
+
+    return coerce
+
+
+def _to_timestamp(path: str, per_second: int, column: ScalarType, epoch: datetime.datetime) -> Coerce:
+    unit, duration = _UNITS[per_second], _MICROSECOND * max(1, 1_000_000 // per_second)
+    micros = _to_micros(column, path, per_second) if per_second > 1_000_000 else None
+
+    def coerce(value: Value) -> Value:
+        try:
+            number = value if micros is None else micros(value)  # type: ignore[arg-type]  # an int, as below
+            return epoch + number * duration  # type: ignore[operator]  # a cast would cost as much as the sum
+        except OverflowError as error:
+            what = f"so many {unit} since 1970 are outside of the years 1 to 9999, which are all that Python's datetime has"
+            raise _misfit(value, what, column, path) from error
+
+    return coerce
+
+
+def _to_micros(column: ScalarType, path: str, per_second: int) -> Callable[[int], int]:
+    """Whole microseconds, of which times and timestamps have no parts."""
+    if per_second <= 1_000_000:
+        factor = 1_000_000 // per_second
+        return lambda number: number * factor
+    finer = per_second // 1_000_000
+
+    def micros(number: int) -> int:
+        whole, rest = divmod(number, finer)
+        if rest:
+            what = f"it is no whole microsecond, and {column.value} has none finer. A BIGINT column holds the number"
+            raise _misfit(number, what, column, path)
+        return whole
+
+    return micros
+
+
+def refusal_of_values(
+    writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str
+) -> IncompatibleTypeError | None:
+    """Why a column that takes the type (`refusal`) takes no value of it, though it takes null; None if it does."""
+    # Both are bytes to `validateSchema`; `Struct.put` refuses the object of the other class, and has nothing against null.
+    is_other = writer is ConnectType.BYTES and (name == DECIMAL_NAME) is not isinstance(column, Decimal)
+    return incompatible(ConnectType.BYTES.word, column, path) if is_other else None
+
+
+def ensure_fit(column: Decimal, path: str) -> Coerce:
+    """`DecimalUtil.ensureFit`: a decimal with exactly the column's scale. It never rounds.
+
+    The result refuses, by an OutOfRangeError, what has more digits in front of the point than the column, and then what would
+    lose digits behind it; zeros there are no digits.
+    """
+    precision, scale = column.precision, column.scale
+    unit, exact, low, bound = decimal_fit(precision, scale)
+
+    def coerce(value: Value) -> Value:
+        number = cast("decimal.Decimal", value)
+        if not low < number < bound:
+            what = (
+                f"numeric field overflow, a field with precision {precision} and scale {scale} must have an absolute "
+                f"value less than 10^{precision - scale}"
+            )
+            raise _misfit(_shown_decimal(number), what, column, path)
+        if number.same_quantum(unit):
+            return number
+        try:
+            return number.quantize(unit, None, exact)
+        except NOT_FITTING as error:
+            digits, exponent = number.as_tuple()[1:]
+            what = f"it cannot be held without rounding, it requires {len(digits)},{-int(exponent)}"
+            raise _misfit(_shown_decimal(number), what, column, path) from error
+
+    return coerce

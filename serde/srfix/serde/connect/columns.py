@@ -1,0 +1,300 @@
+"""Connect's schemas and columns, both ways, as ksqlDB goes.
+
+- `columns_of`: `ConnectKsqlSchemaTranslator` and `ConnectFormatSchemaTranslator.toColumns`, with
+  `SchemaConverters.ConnectToSqlConverter` behind them. Everything becomes optional, so optionality plays no part.
+- `connect_of`: `ConnectSchemas.columnsToConnectSchema`, with `SerdeUtils.applySinglesUnwrapping`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, assert_never
+
+from srfix.serde.bounds import CONNECT_COLUMNS as _MAX_COLUMNS
+from srfix.serde.casing import declared_name
+from srfix.serde.columns import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    MAX_NESTING,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Array,
+    Column,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    ScalarType,
+    Struct,
+    only_column,
+    usable_columns,
+)
+from srfix.serde.connect.schema import (
+    DATE_NAME,
+    DECIMAL_NAME,
+    DECIMAL_PRECISION,
+    DECIMAL_SCALE,
+    LOCAL_TIMESTAMP_NAME,
+    TIME_NAME,
+    TIMESTAMP_NAME,
+    ConnectField,
+    ConnectSchema,
+    ConnectType,
+    array,
+    date,
+    decimal,
+    local_timestamp,
+    map_of,
+    primitive,
+    struct,
+    time,
+    timestamp,
+)
+from srfix.serde.errors import ColumnError
+from srfix.serde.subjects import Role
+
+NameRule: TypeAlias = Literal["upper", "keep"]
+"""`upper`: as unquoted identifiers would be (`UPPERCASE_FIELD_NAME`, the engine's default). `keep`: as the fields are
+named (`ORIGINAL_FIELD_NAME`, what KEY_SCHEMA_ID and VALUE_SCHEMA_ID mean)."""
+
+NO_PRECISION: Final = 64
+"""The precision of a decimal that names none (`AvroData.CONNECT_AVRO_DECIMAL_PRECISION_DEFAULT`, `DecimalUtil`)."""
+_SPARK_DIGITS: Final = 38
+_WRAPPERS: Final = {Role.KEY: "ROWKEY", Role.VALUE: "ROWVAL"}
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A field that no column type holds, and that is left out therefore."""
+
+    path: str
+    """Where it is, by the writer's names: `->A->ARRAY->B`."""
+    reason: str
+    """Why, in the engine's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """What a schema's columns are."""
+
+    columns: Columns
+    """The columns, in the order of the fields."""
+    dropped: tuple[Dropped, ...] = ()
+    """The fields that are not among them, nor in them."""
+
+
+class _UnsupportedTypeError(Exception):
+    """Drops the field that holds the type (`ConnectKsqlSchemaTranslator.UnsupportedTypeException`)."""
+
+
+def columns_of(
+    schema: ConnectSchema,
+    *,
+    names: NameRule = "upper",
+    role: Role = Role.VALUE,
+    wrapped: bool | None = None,
+    for_spark: bool = False,
+) -> Inferred:
+    """The columns of a schema.
+
+    :param for_spark: leaves out also what no column of Spark's holds, and types that contain themselves: the innermost field
+        that has them.
+    :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
+    :param wrapped: False takes the whole schema as the type of one column (`SerdeUtils.wrapSingle`). None is ksqlDB's
+        default: every key is taken so (`DefaultSchemaInjector`), a record's too, which becomes a STRUCT, and no value.
+    :raises ColumnError: if the root is not a STRUCT and `wrapped` is True, no field is left, two fields get the same
+        name, a decimal's scale does not fit its precision, or the schema is recursive, too deep or too large.
+    """
+    if not (role is Role.VALUE if wrapped is None else wrapped):
+        schema = struct((ConnectField(_WRAPPERS[role], schema),))
+    if schema.type is not ConnectType.STRUCT:
+        raise ColumnError(
+            f"Columns can only be inferred from a record, and the schema is a bare {schema.type.word}. Say that the "
+            f"{role.value} is not wrapped (ksqlDB's WRAP_SINGLE_VALUE=false); then it is the one column "
+            f"{_WRAPPERS[role]}."
+        )
+    inference = _Inference(upper=names == "upper", for_spark=for_spark)
+    columns = inference.fields(schema, path="", depth=1)
+    if not columns:
+        reasons = "".join(f" {part.path}: {part.reason}." for part in inference.dropped)
+        whose = "Spark" if for_spark else "ksqlDB"
+        raise ColumnError(f"The schema does not include any columns with types that {whose} supports.{reasons}")
+    return Inferred(usable_columns(columns), tuple(inference.dropped))
+
+
+class _Inference:
+    def __init__(self, *, upper: bool, for_spark: bool) -> None:
+        self.dropped: list[Dropped] = []
+        self._upper = upper
+        self._for_spark = for_spark
+        # The fields of the STRUCTs that are being walked.
+        self._open: list[tuple[ConnectField, ...]] = []
+        self._count = 0
+
+    def fields(self, schema: ConnectSchema, *, path: str, depth: int) -> Columns:
+        columns: dict[str, Column] = {}
+        for field in schema.fields:
+            self._count += 1
+            if self._count > _MAX_COLUMNS:
+                raise ColumnError(
+                    f"The schema has more than {_MAX_COLUMNS:,} fields, references followed. Name the columns."
+                )
+            where = f"{path}->{field.name}"
+            try:
+                type_ = self._type(field.schema, path=where, depth=depth)
+            except _UnsupportedTypeError as error:
+                self.dropped.append(Dropped(where, str(error)))
+                continue
+            # A field that was dropped takes no name: the engine puts a field into its SchemaBuilder only then.
+            name = declared_name(field.name) if self._upper else field.name
+            if name in columns:
+                raise ColumnError(
+                    f"Two fields of {path or 'the schema'} become the column {name!r} in upper case. "
+                    "Infer with names='keep', or name the columns."
+                )
+            columns[name] = Column(name, type_)
+        return tuple(columns.values())
+
+    def _type(self, schema: ConnectSchema, *, path: str, depth: int) -> ColumnType:
+        if depth > MAX_NESTING:
+            raise ColumnError(
+                f"The schema nests deeper than {MAX_NESTING} levels at {path}; is it recursive? Name the columns."
+            )
+        match schema.type:
+            case ConnectType.STRUCT:
+                return self._struct(schema, path=path, depth=depth)
+            case ConnectType.ARRAY:
+                return Array(self._type(schema.values, path=f"{path}->ARRAY", depth=depth + 1))
+            case ConnectType.MAP:
+                keys = self._type(schema.keys, path=f"{path}->MAP_KEY", depth=depth + 1)
+                if keys not in _MAP_KEYS or (self._for_spark and keys != STRING):
+                    raise _UnsupportedTypeError(f"Unsupported type for map key: {_word(keys)}")
+                return Map(self._type(schema.values, path=f"{path}->MAP_VAL", depth=depth + 1))
+            case _:
+                return _for_spark(schema, path) if self._for_spark else _scalar(schema, path)
+
+    def _struct(self, schema: ConnectSchema, *, path: str, depth: int) -> Struct:
+        if self._for_spark and schema.fields and any(schema.fields is fields for fields in self._open):
+            raise _UnsupportedTypeError("The type contains itself, and no column's does")
+        self._open.append(schema.fields)
+        try:
+            fields = self.fields(schema, path=path, depth=depth + 1)
+        finally:
+            self._open.pop()
+        if self._for_spark and schema.fields and not fields:
+            raise _UnsupportedTypeError("No column holds any of its fields")
+        return Struct(fields)
+
+
+_LOGICAL: Final = {
+    (ConnectType.INT32, DATE_NAME): DATE,
+    (ConnectType.INT32, TIME_NAME): TIME,
+    (ConnectType.INT64, TIMESTAMP_NAME): TIMESTAMP,
+    (ConnectType.INT64, LOCAL_TIMESTAMP_NAME): TIMESTAMP_NTZ,
+}
+_WIDENED: Final = {
+    ConnectType.INT8: INTEGER,
+    ConnectType.INT16: INTEGER,
+    ConnectType.INT32: INTEGER,
+    ConnectType.INT64: BIGINT,
+    ConnectType.FLOAT32: DOUBLE,
+    ConnectType.FLOAT64: DOUBLE,
+    ConnectType.BOOLEAN: BOOLEAN,
+    ConnectType.STRING: STRING,
+    ConnectType.BYTES: BYTES,
+}
+# The engine looks at the Connect type of the widened key only: a DATE is an int32 and will do.
+_MAP_KEYS: Final = (INTEGER, BIGINT, BOOLEAN, STRING, DATE, TIME, TIMESTAMP)
+
+
+def _scalar(schema: ConnectSchema, path: str) -> ScalarType | Decimal:
+    if schema.type is ConnectType.BYTES and schema.name == DECIMAL_NAME:
+        return _decimal(schema, path)
+    return _LOGICAL.get((schema.type, schema.name or "")) or _WIDENED[schema.type]
+
+
+def _for_spark(schema: ConnectSchema, path: str) -> ScalarType | Decimal:
+    try:
+        type_ = _scalar(schema, path)
+    except ColumnError as error:
+        raise _UnsupportedTypeError(error.message) from None
+    if type_ is TIME:
+        raise _UnsupportedTypeError("Spark has no such type as TIME. Declare a column INTEGER or BIGINT for its number")
+    if isinstance(type_, Decimal) and type_.precision > _SPARK_DIGITS:
+        raise _UnsupportedTypeError(
+            f"Spark's decimals have {_SPARK_DIGITS} digits, and this one {type_.precision}. Declare a smaller column"
+        )
+    return type_
+
+
+def _decimal(schema: ConnectSchema, path: str) -> Decimal:
+    scale = _parameter(schema, DECIMAL_SCALE, None, path)
+    precision = _parameter(schema, DECIMAL_PRECISION, NO_PRECISION, path)
+    try:
+        return Decimal(precision, scale)
+    except ColumnError as error:
+        raise ColumnError(f"The field {path}: {error.message}") from None
+
+
+def _parameter(schema: ConnectSchema, name: str, default: int | None, path: str) -> int:
+    text = schema.parameters.get(name)
+    if text is None and default is not None:
+        return default
+    try:
+        return int(text or "")
+    except ValueError:
+        raise ColumnError(
+            f"The field {path} is a decimal whose parameter {name!r} is "
+            f"{'missing' if text is None else f'{text!r}, no number'}. Name the columns and leave it out."
+        ) from None
+
+
+def connect_of(columns: Columns, *, wrapped: bool = True) -> ConnectSchema:
+    """The schema of columns: a STRUCT that is not optional; un-wrapped, the optional type of the one column.
+
+    :raises ColumnError: if they are un-wrapped and not exactly one.
+    """
+    if wrapped:
+        return struct(ConnectField(column.name, connect_schema_of(column.type)) for column in columns)
+    return connect_schema_of(only_column(columns).type)
+
+
+def connect_schema_of(type_: ColumnType) -> ConnectSchema:
+    """The schema of a column type, optional at each level (`SchemaConverters.ConnectFromSqlConverter`)."""
+    match type_:
+        case ScalarType():
+            return _SCALARS[type_]
+        case Decimal(precision, scale):
+            return decimal(scale, precision, optional=True)
+        case Array(items):
+            return array(connect_schema_of(items), optional=True)
+        case Map(values, keys):
+            return map_of(connect_schema_of(keys), connect_schema_of(values), optional=True)
+        case Struct(fields):
+            return struct((ConnectField(part.name, connect_schema_of(part.type)) for part in fields), optional=True)
+        case _:
+            assert_never(type_)
+
+
+def _word(type_: ColumnType) -> str:
+    return connect_schema_of(type_).type.word
+
+
+_SCALARS: Final = {
+    BOOLEAN: primitive(ConnectType.BOOLEAN, optional=True),
+    INTEGER: primitive(ConnectType.INT32, optional=True),
+    BIGINT: primitive(ConnectType.INT64, optional=True),
+    DOUBLE: primitive(ConnectType.FLOAT64, optional=True),
+    STRING: primitive(ConnectType.STRING, optional=True),
+    BYTES: primitive(ConnectType.BYTES, optional=True),
+    DATE: date(optional=True),
+    TIME: time(optional=True),
+    TIMESTAMP: timestamp(optional=True),
+    TIMESTAMP_NTZ: local_timestamp(optional=True),
+}

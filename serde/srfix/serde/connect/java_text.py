@@ -1,0 +1,114 @@
+"""Java's text of numbers, for the columns that take any scalar as a STRING and for JSON as Jackson writes it.
+
+Doubles and floats are as `Double.toString` and `Float.toString` have them since JDK 19 (JDK-4511638): the shortest
+decimal that reads back as the same number, of at least two digits. Up to JDK 18 some texts are a digit longer than
+needed (1.6509204097989539E268 for 1.650920409798954E268; of everyday sizes only floats, and doubles beyond 2^53): the
+same number, and which text an engine wrote depends on the Java that it ran on.
+"""
+
+from __future__ import annotations
+
+import decimal
+import struct
+from fractions import Fraction
+from typing import Final
+
+# An own context: the caller's may write a small "e", or trap what is none of its business.
+_EXACT: Final = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, capitals=1)
+_FLOAT: Final = struct.Struct(">f")
+_FLOAT_BITS: Final = struct.Struct(">I")
+_FLOAT_DIGITS: Final = 9
+"""So many digits tell any two floats apart."""
+_PLAIN_FROM, _PLAIN_BELOW = -3, 7
+"""Java writes numbers from 1E-3 to below 1E7 without an exponent."""
+
+
+def double_text(value: float) -> str:
+    """`String.valueOf(double)`: `1.0`, `1.0E10`, `4.9E-324`, `NaN`, `-Infinity`."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return _not_finite(value)
+    mantissa, _, exponent = f"{value!r}".partition("e")
+    if not exponent and 1e-3 <= abs(value) < 1e7:
+        return mantissa  # what Python writes is what Java writes
+    sign, digits, power = decimal.Decimal(value if not value else repr(value)).as_tuple()
+    shortest = "".join(map(str, digits)).rstrip("0")
+    if len(shortest) == 1:
+        two = f"{abs(value):.1e}"
+        if float(two) == abs(value):
+            return _laid_out(sign, two[0] + two[2], int(two[4:]))
+    assert isinstance(power, int)
+    return _laid_out(sign, shortest, len(digits) + power - 1)
+
+
+def float_text(value: float) -> str:
+    """`String.valueOf(float)` of a number that is a 32-bit float: `0.1` where the double would be 0.10000000149011612."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return _not_finite(value)
+    if not value:
+        return "-0.0" if str(value).startswith("-") else "0.0"
+    size = abs(value)
+    exact = Fraction(size)
+    low, high, ends_count = _reads_back(size)
+    magnitude = int(f"{size:e}".partition("e")[2])
+    for count in range(2, _FLOAT_DIGITS + 1):
+        # The rounded decimal may lie outside of a narrower half of the interval while its neighbour lies within.
+        unit = Fraction(10) ** (magnitude - count + 1)
+        floor = exact // unit
+        near = [number for number in (floor, floor + 1) if _within(number * unit, low, high, ends_count)]
+        if near:
+            best = min(near, key=lambda number: (abs(number * unit - exact), number % 2))
+            digits = str(best)
+            return _laid_out(value < 0, digits.rstrip("0"), magnitude + len(digits) - count)
+    raise AssertionError(f"{_FLOAT_DIGITS} digits tell any two floats apart, but not {value!r}")
+
+
+def decimal_text(value: decimal.Decimal) -> str:
+    """`BigDecimal.toString` of a finite number: `42.000`, `1E+3`, `1E-7`. It has no negative zero."""
+    return _EXACT.to_sci_string(value if value else value.copy_abs())
+
+
+def plain_decimal_text(value: decimal.Decimal) -> str:
+    """`BigDecimal.toPlainString` of a finite number: never an exponent. As long as the exponent is large: bound it
+    first."""
+    if not value:
+        value = value.copy_abs()
+        exponent = value.as_tuple().exponent
+        if isinstance(exponent, int) and exponent > 0:
+            return "0"
+    return format(value, "f")
+
+
+def _not_finite(value: float) -> str:
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def _laid_out(negative: bool | int, digits: str, power: int) -> str:
+    """The digits of d.ddd times 10^power, as Java lays them out."""
+    sign = "-" if negative else ""
+    if not digits:
+        return f"{sign}0.0"
+    if not _PLAIN_FROM <= power < _PLAIN_BELOW:
+        return f"{sign}{digits[0]}.{digits[1:] or '0'}E{power}"
+    if power < 0:
+        return f"{sign}0.{'0' * (-power - 1)}{digits}"
+    whole = digits.ljust(power + 1, "0")
+    return f"{sign}{whole[: power + 1]}.{whole[power + 1 :] or '0'}"
+
+
+def _reads_back(size: float) -> tuple[Fraction, Fraction, bool]:
+    """The decimals that are read as this float: half way to its neighbours, and whether the ends count."""
+    (bits,) = _FLOAT_BITS.unpack(_FLOAT.pack(size))
+    below = _float_of(bits - 1)
+    exact = Fraction(size)
+    # Behind the greatest float there is none: the step is the one before it.
+    above = _float_of(bits + 1) if bits + 1 < 0x7F800000 else exact + (exact - below)
+    return (exact + below) / 2, (exact + above) / 2, bits % 2 == 0
+
+
+def _float_of(bits: int) -> Fraction:
+    (value,) = _FLOAT.unpack(_FLOAT_BITS.pack(bits))
+    return Fraction(value)
+
+
+def _within(number: Fraction, low: Fraction, high: Fraction, ends_count: bool) -> bool:
+    return low <= number <= high if ends_count else low < number < high

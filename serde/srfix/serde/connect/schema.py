@@ -1,0 +1,212 @@
+"""The model between registry schemas and columns: org.apache.kafka.connect.data.Schema, as values.
+
+ksqlDB reads and writes Avro and JSON Schema through Kafka Connect's own schema (`ConnectFormat`), so its rules are rules
+on this model: the type words in its errors, what is optional, which names carry a logical type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Final
+
+from srfix.serde.errors import SchemaError
+
+DECIMAL_NAME: Final = "org.apache.kafka.connect.data.Decimal"
+"""`Decimal.LOGICAL_NAME`, on BYTES."""
+DATE_NAME: Final = "org.apache.kafka.connect.data.Date"
+"""`Date.LOGICAL_NAME`, on INT32."""
+TIME_NAME: Final = "org.apache.kafka.connect.data.Time"
+"""`Time.LOGICAL_NAME`, on INT32."""
+TIMESTAMP_NAME: Final = "org.apache.kafka.connect.data.Timestamp"
+"""`Timestamp.LOGICAL_NAME`, on INT64."""
+LOCAL_TIMESTAMP_NAME: Final = "srfix.LocalTimestamp"
+"""Of a TIMESTAMP_NTZ column, on INT64, in microseconds. Connect has no such type, and no schema is written with it."""
+DECIMAL_SCALE: Final = "scale"
+"""`Decimal.SCALE_FIELD`: the parameter that every Decimal has."""
+DECIMAL_PRECISION: Final = "connect.decimal.precision"
+"""The parameter of the precision (`AvroData.CONNECT_AVRO_DECIMAL_PRECISION_PROP`, ksqlDB's `DecimalUtil`)."""
+
+_NO_PARAMETERS: Final[Mapping[str, str]] = {}
+"""A schema without parameters. Connect's null and its empty map are one thing here."""
+
+_LOGICAL_VERSION: Final = 1
+
+
+class ConnectType(Enum):
+    """`Schema.Type`."""
+
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    BOOLEAN = "boolean"
+    STRING = "string"
+    BYTES = "bytes"
+    ARRAY = "array"
+    MAP = "map"
+    STRUCT = "struct"
+
+    @property
+    def word(self) -> str:
+        """The lower-case name that errors hold (`Schema.Type.getName`)."""
+        return self.value
+
+    @property
+    def is_primitive(self) -> bool:
+        """True for all but ARRAY, MAP and STRUCT (`Schema.Type.isPrimitive`)."""
+        return self not in (ConnectType.ARRAY, ConnectType.MAP, ConnectType.STRUCT)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectField:
+    """A field of a STRUCT."""
+
+    name: str
+    """Its name."""
+    schema: ConnectSchema
+    """Its type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ConnectSchema:
+    """A type.
+
+    Equality is structural, and needs schemas that are not recursive. A recursive one is a cyclic graph: its STRUCT is
+    made without fields first and gets them by `complete`.
+
+    :raises SchemaError: if two fields of a STRUCT have the same name (Connect's SchemaBuilderException).
+    """
+
+    type: ConnectType
+    """What it is."""
+    name: str | None = None
+    """The name of a STRUCT or of a logical type."""
+    version: int | None = None
+    """The version of a named type."""
+    optional: bool = False
+    """Whether null is a value of it."""
+    parameters: Mapping[str, str] = field(default_factory=lambda: _NO_PARAMETERS, hash=False)
+    """Properties beyond these, in the order in which they were set."""
+    default: object = field(default=None, hash=False)
+    """The default value; None is none, as in Connect."""
+    doc: str | None = None
+    """The documentation."""
+    fields: tuple[ConnectField, ...] = field(default=(), hash=False)
+    """Of a STRUCT, in order."""
+    key_schema: ConnectSchema | None = field(default=None, hash=False)
+    """Of a MAP."""
+    value_schema: ConnectSchema | None = field(default=None, hash=False)
+    """Of a MAP and an ARRAY."""
+
+    def __post_init__(self) -> None:
+        _check_field_names(self.fields)
+
+    def __repr__(self) -> str:
+        mark = "?" if self.optional else ""
+        return f"<{self.type.word}{mark}{f' {self.name}' if self.name else ''}>"
+
+    @property
+    def values(self) -> ConnectSchema:
+        """`value_schema` of an ARRAY or a MAP.
+
+        :raises ValueError: if it is neither.
+        """
+        return _there(self, self.value_schema)
+
+    @property
+    def keys(self) -> ConnectSchema:
+        """`key_schema` of a MAP.
+
+        :raises ValueError: if it is none.
+        """
+        return _there(self, self.key_schema)
+
+
+def _there(schema: ConnectSchema, part: ConnectSchema | None) -> ConnectSchema:
+    if part is None:
+        raise ValueError(f"A {schema.type.word} has no such part.")
+    return part
+
+
+def _check_field_names(fields: Iterable[ConnectField]) -> None:
+    seen: set[str] = set()
+    for part in fields:
+        if part.name in seen:
+            raise SchemaError(f"Cannot create field because of field name duplication {part.name}")
+        seen.add(part.name)
+
+
+def primitive(type_: ConnectType, *, optional: bool = False) -> ConnectSchema:
+    """A type without parts, without a name."""
+    return ConnectSchema(type=type_, optional=optional)
+
+
+def array(values: ConnectSchema, *, optional: bool = False) -> ConnectSchema:
+    """An ARRAY."""
+    return ConnectSchema(type=ConnectType.ARRAY, value_schema=values, optional=optional)
+
+
+def map_of(keys: ConnectSchema, values: ConnectSchema, *, optional: bool = False) -> ConnectSchema:
+    """A MAP."""
+    return ConnectSchema(type=ConnectType.MAP, key_schema=keys, value_schema=values, optional=optional)
+
+
+def struct(fields: Iterable[ConnectField], *, name: str | None = None, optional: bool = False) -> ConnectSchema:
+    """A STRUCT.
+
+    :raises SchemaError: if two fields have the same name.
+    """
+    return ConnectSchema(type=ConnectType.STRUCT, fields=tuple(fields), name=name, optional=optional)
+
+
+def complete(schema: ConnectSchema, fields: Iterable[ConnectField]) -> None:
+    """Gives a STRUCT its fields, once, while the graph is built: the only way to one that contains itself.
+
+    :raises SchemaError: if two fields have the same name.
+    """
+    parts = tuple(fields)
+    _check_field_names(parts)
+    object.__setattr__(schema, "fields", parts)
+
+
+def optional(schema: ConnectSchema, *, optional: bool = True) -> ConnectSchema:
+    """The schema, with null among its values or not."""
+    return schema if schema.optional is optional else replace(schema, optional=optional)
+
+
+def decimal(scale: int, precision: int | None = None, *, optional: bool = False) -> ConnectSchema:
+    """`Decimal.builder(scale)`; with ksqlDB's and AvroData's parameter of the precision, if given."""
+    parameters = {DECIMAL_SCALE: str(scale)}
+    if precision is not None:
+        parameters[DECIMAL_PRECISION] = str(precision)
+    return _logical(ConnectType.BYTES, DECIMAL_NAME, optional, parameters)
+
+
+def date(*, optional: bool = False) -> ConnectSchema:
+    """`Date.builder()`."""
+    return _logical(ConnectType.INT32, DATE_NAME, optional)
+
+
+def time(*, optional: bool = False) -> ConnectSchema:
+    """`Time.builder()`."""
+    return _logical(ConnectType.INT32, TIME_NAME, optional)
+
+
+def timestamp(*, optional: bool = False) -> ConnectSchema:
+    """`Timestamp.builder()`."""
+    return _logical(ConnectType.INT64, TIMESTAMP_NAME, optional)
+
+
+def local_timestamp(*, optional: bool = False) -> ConnectSchema:
+    """What a TIMESTAMP_NTZ column is."""
+    return ConnectSchema(type=ConnectType.INT64, name=LOCAL_TIMESTAMP_NAME, optional=optional)
+
+
+def _logical(
+    type_: ConnectType, name: str, optional: bool, parameters: Mapping[str, str] = _NO_PARAMETERS
+) -> ConnectSchema:
+    return ConnectSchema(type=type_, name=name, version=_LOGICAL_VERSION, optional=optional, parameters=parameters)

@@ -1,0 +1,196 @@
+"""What a writer's number means as a day, a time of day or an instant, and which column holds it exactly.
+
+| the writer's type | its values | DATE | TIME | TIMESTAMP |
+|---|---|---|---|---|
+| `date`, `Date` | days since 1970-01-01 | as they are | refused | refused |
+| `time-millis`, `-micros`, `-nanos`, `Time`, `MicroTime`, `NanoTime` | of the day | refused | by the unit | refused |
+| `timestamp-millis`, `-micros`, `-nanos`, `Timestamp`, `Micro…`, `Nano…` | since 1970 | refused | refused | by the unit |
+| `local-timestamp-millis`, `-micros`, `-nanos` | by a clock without a zone | refused | refused | refused: no instant |
+| durations, years, a type on the wrong number, one that Avro has not | | refused | refused | refused |
+| a number without any of these | the column's: days, milliseconds | | | |
+
+The names with a hyphen are Avro's `logicalType`, in any letter case as AvroData compares them; the others are Connect's and
+Debezium's schema names (`org.apache.kafka.connect.data`, `io.debezium.time`), in Avro's `connect.name` and JSON Schema's
+`title`. DATE, TIME and TIMESTAMP hold days and microseconds: of nanoseconds a value that is no whole microsecond is refused
+where it is met. Any other column takes the number as it was written.
+
+A TIMESTAMP_NTZ holds what a clock without a zone shows, by the unit, and nothing else: neither an instant, which a clock
+shows only where one is, nor a plain number.
+
+ksqlDB knows three of these (`date`, `time-millis`, `timestamp-millis`) and takes every other number for days or
+milliseconds. `reads_units` says which case rules do so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import ColumnType, ScalarType
+from srfix.serde.connect.coercions import refusal
+from srfix.serde.connect.schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
+from srfix.serde.errors import IncompatibleTypeError, TimeUnitError
+
+MILLIS: Final = 1_000
+"""Milliseconds: so many in a second."""
+MICROS: Final = 1_000_000
+"""Microseconds."""
+NANOS: Final = 1_000_000_000
+"""Nanoseconds."""
+
+
+_UNITS: Final = {MILLIS: "milliseconds", MICROS: "microseconds", NANOS: "nanoseconds"}
+
+
+class _Counts(Enum):
+    DAYS = "days since 1970"
+    TIME = "a time of day"
+    INSTANT = "an instant"
+    LOCAL = "a local time without a zone"
+    OTHER = "neither a day, nor a time of day, nor an instant"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeUnit:
+    """What a writer's numbers are."""
+
+    word: str
+    """The writer's name of it, as it stands in the schema."""
+    counts: _Counts
+    """What they count."""
+    per_second: int = 0
+    """How many are a second: `MILLIS`, `MICROS` or `NANOS`; 0 for days, and where no column takes them."""
+
+    @property
+    def numbers(self) -> str:
+        """What the numbers are, in words that are the same for all names of one unit."""
+        if not self.per_second:
+            return self.counts.value if self.counts is _Counts.DAYS else self.word
+        return f"{self.counts.value} in {_UNITS[self.per_second]}"
+
+
+_INT32: Final = frozenset({ConnectType.INT32})
+_INT64: Final = frozenset({ConnectType.INT64})
+_LOGICAL: Final = {
+    "date": (_INT32, _Counts.DAYS, 0),
+    "time-millis": (_INT32, _Counts.TIME, MILLIS),
+    "time-micros": (_INT64, _Counts.TIME, MICROS),
+    "time-nanos": (_INT64, _Counts.TIME, NANOS),
+    # A timestamp in milliseconds is one on an int too: the number is the same, whether the type counts or not.
+    "timestamp-millis": (_INT32 | _INT64, _Counts.INSTANT, MILLIS),
+    "timestamp-micros": (_INT64, _Counts.INSTANT, MICROS),
+    "timestamp-nanos": (_INT64, _Counts.INSTANT, NANOS),
+    "local-timestamp-millis": (_INT64, _Counts.LOCAL, MILLIS),
+    "local-timestamp-micros": (_INT64, _Counts.LOCAL, MICROS),
+    "local-timestamp-nanos": (_INT64, _Counts.LOCAL, NANOS),
+}
+_SIMILAR: Final = ("date", "time-", "timestamp-", "local-timestamp-", "duration")
+_CONNECT: Final = "org.apache.kafka.connect.data."
+_DEBEZIUM: Final = "io.debezium.time."
+_NAMED: Final = {
+    DATE_NAME: (_INT32, _Counts.DAYS, 0),
+    TIME_NAME: (_INT32, _Counts.TIME, MILLIS),
+    TIMESTAMP_NAME: (_INT64, _Counts.INSTANT, MILLIS),
+    f"{_DEBEZIUM}Date": (_INT32, _Counts.DAYS, 0),
+    f"{_DEBEZIUM}Time": (_INT32, _Counts.TIME, MILLIS),
+    f"{_DEBEZIUM}MicroTime": (_INT64, _Counts.TIME, MICROS),
+    f"{_DEBEZIUM}NanoTime": (_INT64, _Counts.TIME, NANOS),
+    f"{_DEBEZIUM}Timestamp": (_INT64, _Counts.INSTANT, MILLIS),
+    f"{_DEBEZIUM}MicroTimestamp": (_INT64, _Counts.INSTANT, MICROS),
+    f"{_DEBEZIUM}NanoTimestamp": (_INT64, _Counts.INSTANT, NANOS),
+}
+_NUMBERS: Final = (ConnectType.INT8, ConnectType.INT16, ConnectType.INT32, ConnectType.INT64)
+_TAKES: Final = {
+    ScalarType.DATE: _Counts.DAYS,
+    ScalarType.TIME: _Counts.TIME,
+    ScalarType.TIMESTAMP: _Counts.INSTANT,
+    ScalarType.TIMESTAMP_NTZ: _Counts.LOCAL,
+}
+_COLUMNS: Final = {counts: column for column, counts in _TAKES.items()}
+_ENGINES: Final = (CaseRule.KSQLDB, CaseRule.KSQLDB_2020)
+
+
+def reads_units(case_rule: CaseRule) -> bool:
+    """Whether numbers are read by the unit that the writer gives them: not under ksqlDB's own rules."""
+    return case_rule not in _ENGINES
+
+
+def time_unit(writer: ConnectType, logical: object, name: object) -> TimeUnit | None:
+    """What the writer's schema says that a number is; None if it says nothing.
+
+    :param writer: its Connect type.
+    :param logical: Avro's `logicalType`, or what stands in its place.
+    :param name: the name of its Connect schema (`connect.name`, or `title`).
+    """
+    if writer not in _NUMBERS:
+        return None
+    by_logical = _of_logical(writer, logical) if isinstance(logical, str) else None
+    by_name = _of_name(writer, name) if isinstance(name, str) else None
+    if by_logical is None or by_name is None:
+        return by_logical or by_name
+    if (by_logical.counts, by_logical.per_second) == (by_name.counts, by_name.per_second):
+        return by_logical
+    return TimeUnit(f"{by_logical.word}, {by_name.word}", _Counts.OTHER)
+
+
+def _of_logical(writer: ConnectType, logical: str) -> TimeUnit | None:
+    word = logical.lower()
+    if word in _LOGICAL:
+        types, counts, per_second = _LOGICAL[word]
+        return TimeUnit(logical, counts, per_second) if writer in types else TimeUnit(logical, _Counts.OTHER)
+    return TimeUnit(logical, _Counts.OTHER) if word.startswith(_SIMILAR) else None
+
+
+def _of_name(writer: ConnectType, name: str) -> TimeUnit | None:
+    if name in _NAMED:
+        types, counts, per_second = _NAMED[name]
+        return TimeUnit(name, counts, per_second) if writer in types else TimeUnit(name, _Counts.OTHER)
+    return TimeUnit(name, _Counts.OTHER) if name.startswith(_DEBEZIUM) else None
+
+
+def refusal_in_unit(
+    writer: ConnectType, unit: TimeUnit | None, column: ColumnType, path: str
+) -> IncompatibleTypeError | None:
+    """`refusal`, and by the unit: why a column does not take such numbers, null or not; None if it does."""
+    if unit is None and column is ScalarType.TIMESTAMP_NTZ and refusal(writer, column, path) is None:
+        return TimeUnitError(
+            f"The writer's type {writer.word} cannot be read as {column.value}, at {path or 'the root'}: its schema does not "
+            f"say that it is {_Counts.LOCAL.value} (local-timestamp-millis, -micros). Declare the column as "
+            f"{_number(writer)}.",
+            path=path,
+            writer_type=writer.word,
+            column_type=column.value,
+        )
+    if unit is None or not isinstance(column, ScalarType) or column not in _TAKES:
+        return refusal(writer, column, path)
+    if unit.counts is _TAKES[column]:
+        return None
+    return TimeUnitError(
+        f"The writer's type {writer.word} ({unit.word}) cannot be read as {column.value}, at {path or 'the root'}: it is "
+        f"{unit.counts.value}. Declare the column as {_instead(writer, unit)}.",
+        path=path,
+        writer_type=f"{writer.word} ({unit.word})",
+        column_type=column.value,
+    )
+
+
+def _instead(writer: ConnectType, unit: TimeUnit) -> str:
+    own, as_number = column_of(unit), _number(writer)
+    return as_number if own is None else f"{own.value}, or as {as_number}"
+
+
+def _number(writer: ConnectType) -> str:
+    number = "BIGINT" if writer is ConnectType.INT64 else "INTEGER"
+    return f"{number}, which holds the number as it was written"
+
+
+def column_of(unit: TimeUnit) -> ScalarType | None:
+    """The column that holds such values; None if no column but a number does."""
+    return _COLUMNS.get(unit.counts)
+
+
+def as_written(unit: TimeUnit | None, column: ColumnType) -> TimeUnit | None:
+    """The unit of the numbers that a column takes as they were written; None if it reads them by it, or there is none."""
+    return None if column in _TAKES else unit

@@ -1,0 +1,13 @@
+"""Avro: the schema that columns are written under, and the codecs of any Avro schema."""
+
+from srfix.serde.formats.avro.compatibility import CompatibilityChecker
+from srfix.serde.formats.avro.engine import ParsedSchema, fastavro_decoder
+from srfix.serde.formats.avro.format import HAS_LOCAL_TIMES, SCHEMA_TYPE, infer_columns, record_name, validator
+from srfix.serde.formats.avro.infer import columns_from_avro, infer_avro, map_entry_types
+from srfix.serde.formats.avro.internal_schema import internal_schema
+from srfix.serde.formats.avro.names import KSQLDB_FULL_NAME, field_names, key_full_name
+from srfix.serde.formats.avro.read.decoder import decoder, values_decoder
+from srfix.serde.formats.avro.schema import AvroNode, analyse, describe, every_node, has_decimals, load, nullable_branch
+from srfix.serde.formats.avro.write.encoder import encoder
+from srfix.serde.formats.avro.write.under_existing import encoder_under
+from srfix.serde.formats.avro.writer_type import AvroType

@@ -1,0 +1,95 @@
+"""Avro names of columns and of the records in them, as ksqlDB and Avro's Java library have them."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from srfix.serde.casing import upper_camel
+from srfix.serde.columns import Column, Columns
+from srfix.serde.errors import ColumnError, SchemaError
+
+_Json: TypeAlias = "str | int | list[_Json] | dict[str, _Json] | None"
+
+_NAMESPACE: Final = "io.confluent.ksql.avro_schemas"
+KSQLDB_FULL_NAME: Final = f"{_NAMESPACE}.KsqlDataSourceSchema"
+"""The record name that ksqlDB writes under where nothing else is said (`AvroProperties`)."""
+
+
+def key_full_name(source_name: str) -> str:
+    """The record name that CREATE and C*AS give an Avro key of a source or sink without KEY_SCHEMA_FULL_NAME
+    (`AvroFormat.getKeySchemaName`): MY_TABLE gives `io.confluent.ksql.avro_schemas.MyTableKey`.
+    """
+    return f"{_NAMESPACE}.{upper_camel(source_name)}Key"
+
+
+def avro_fields(columns: Columns) -> dict[str, Column]:
+    """The columns by the names of their Avro fields: see `avro_names`.
+
+    :raises ColumnError: if two columns get the same field.
+    """
+    return dict(zip(avro_names(column.name for column in columns), columns, strict=True))
+
+
+def avro_names(names: Iterable[str]) -> dict[str, str]:
+    """Names as declared by the names of their Avro fields: "." becomes "_", nothing else changes
+    (`AvroSchemas.avroCompatibleFieldName`).
+
+    :raises ColumnError: if two get the same field (Connect's "Cannot create field because of field name duplication").
+    """
+    fields: dict[str, str] = {}
+    for name in names:
+        field = name.replace(".", "_")
+        if field in fields:
+            raise ColumnError(
+                f"The columns {fields[field]!r} and {name!r} both become the Avro field {field!r}. Rename one of them."
+            )
+        fields[field] = name
+    return fields
+
+
+def check_name(name: str, *, column: str) -> str:
+    """:raises ColumnError: unless Avro's Java library allows the name (`Schema.validateName`): letters and digits are
+    Unicode's, outside of surrogate pairs.
+    """
+    if not name:
+        raise ColumnError(f"The column {column!r} is not compatible with Avro: empty name. Give it another one.")
+    for index, character in enumerate(name):
+        if not (_is_letter(character) or character == "_" or (index > 0 and _is_digit(character))):
+            where = "initial character" if index == 0 else "character"
+            raise ColumnError(
+                f"The column {column!r} is not compatible with Avro: illegal {where} {character!r}. Avro names "
+                "have letters, digits and _, and do not start with a digit."
+            )
+    return name
+
+
+def split_full_name(full_name: str) -> tuple[str, str]:
+    """Namespace, which may be empty, and name."""
+    namespace, _, name = full_name.rpartition(".")
+    return namespace, name
+
+
+def _is_letter(character: str) -> bool:
+    return ord(character) <= 0xFFFF and unicodedata.category(character).startswith("L")
+
+
+def _is_digit(character: str) -> bool:
+    return ord(character) <= 0xFFFF and unicodedata.category(character) == "Nd"
+
+
+def field_names(schema_text: str) -> tuple[str, ...]:
+    """The names of a record schema's own fields, in order.
+
+    :raises SchemaError: if the text is not a record schema.
+    """
+    try:
+        schema: _Json = json.loads(schema_text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"The schema is not JSON ({error}).") from error
+    match schema:
+        case {"type": "record", "fields": list(fields)}:
+            return tuple(str(field["name"]) for field in fields if isinstance(field, dict) and "name" in field)
+    raise SchemaError("The schema is not an Avro record, so it has no fields.")

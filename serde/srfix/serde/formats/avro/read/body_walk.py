@@ -1,0 +1,248 @@
+"""Walks an Avro body without making values: the bounds that fastavro lacks, and the words for what it found wrong.
+
+Not on the way of ordinary reads. It runs before fastavro for the rare bodies that need a guard (of recursive
+schemas, of arrays whose items can take no bytes or make many values of few), and after fastavro failed, to say what
+is wrong at which byte of which field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.serde.errors import DecodeError, PayloadBoundError, TruncatedBodyError
+from srfix.serde.formats.avro.read.costs import Costs
+from srfix.serde.formats.avro.schema import AvroNode
+from srfix.serde.java_ints import INT_MAX, INT_MIN
+
+_SIZES: Final = {"null": 0, "float": 4, "double": 8}
+_PARTS: Final = {"array": "ARRAY", "map": "MAP_VAL"}
+"""What a path calls them, as ksqlDB does."""
+_KEY: Final = AvroNode(kind="string")
+"""Of a map's entry."""
+_MAX_VARINT_BYTES: Final = 10
+_SHOWN_LABELS: Final = 8
+"""Of a path, at either end: what nests too deep would fill pages."""
+
+
+@dataclass(slots=True)
+class _Path:
+    above: _Path | None
+    label: str
+
+    def __str__(self) -> str:
+        labels = []
+        at: _Path | None = self
+        while at is not None:
+            if at.label:
+                labels.append(at.label)
+            at = at.above
+        labels.reverse()
+        if len(labels) > 2 * _SHOWN_LABELS:
+            left_out = f"… ({len(labels) - 2 * _SHOWN_LABELS} more)"
+            labels = [*labels[:_SHOWN_LABELS], left_out, *labels[-_SHOWN_LABELS:]]
+        return "".join(f"->{label}" for label in labels) or "the root"
+
+
+@dataclass(slots=True)
+class _Task:
+    node: AvroNode
+    level: int
+    path: _Path
+    items_left: int | None = None
+    """None: read the whole value. Otherwise so many items of the open block of this array or map are left."""
+
+
+def skim(payload: bytes, offset: int, costs: Costs) -> int:
+    """The offset behind the value of `costs.root` that starts at `offset`. The work is bounded by the payload's size.
+
+    :raises TruncatedBodyError: if the payload ends within the value.
+    :raises PayloadBoundError: if the value goes beyond the bounds.
+    :raises DecodeError: if the bytes cannot be a value of that type.
+    """
+    return _Skimmer(payload, offset, costs).run(costs.root)
+
+
+class _Skimmer:
+    def __init__(self, payload: bytes, offset: int, costs: Costs) -> None:
+        self._payload = payload
+        self._start = offset
+        self._at = offset
+        self._empty_items = 0
+        self._costs = costs
+        self._levels = costs.bounds.levels
+        self._budget = costs.bounds.budget(len(payload) - offset)
+        self._spent = 0
+
+    def run(self, root: AvroNode) -> int:
+        root_path = _Path(None, "")
+        self._spend(self._costs.least(root), root_path)
+        stack = [_Task(root, 1, root_path)]
+        while stack:
+            task = stack.pop()
+            if task.level > self._levels:
+                raise PayloadBoundError(
+                    f"The body nests deeper than {self._levels} levels at byte {self._at - self._start}, at "
+                    f"{task.path}; a reader that follows it would exhaust its stack.",
+                    bound="levels",
+                )
+            self._step(task, stack)
+        return self._at
+
+    def _spend(self, values: int, path: _Path) -> None:
+        self._spent += values
+        if self._spent > self._budget:
+            raise PayloadBoundError(
+                f"The body makes more than {self._budget:,} values, at {path}, byte {self._at - self._start}: that is all "
+                f"that {len(self._payload) - self._start} bytes may make. It is hostile, or the bounds are to be raised "
+                "(srfix.serde.bounds: values, values_per_byte).",
+                bound="values",
+            )
+
+    def _step(self, task: _Task, stack: list[_Task]) -> None:
+        node, path = task.node, task.path
+        if node.kind == "record":
+            below = task.level + 1
+            width = self._costs.width
+            stack.extend(
+                _Task(part.node, below, _Path(path, part.name)) for part in reversed(node.fields) if width(part.node)
+            )
+        elif node.kind == "union":
+            index = self._index(len(node.branches), "union has branches", path)
+            branch, least = node.branches[index], self._costs.least
+            # What the cheapest branch costs is spent already.
+            self._spend(least(branch) - min(map(least, node.branches)), path)
+            stack.append(_Task(branch, task.level + 1, path))
+        elif node.kind == "enum":
+            self._index(len(node.symbols), "enum has symbols", path)
+        elif node.kind in ("array", "map"):
+            self._items(task, stack)
+        elif node.kind in ("string", "bytes"):
+            self._text(node, path)
+        elif node.kind == "int":
+            self._int(path)
+        elif node.kind == "long":
+            self._varint(path)
+        elif node.kind == "boolean":
+            self._boolean(path)
+        else:
+            self._skip(node.size if node.kind == "fixed" else _SIZES[node.kind], path)
+            if node.kind == "fixed" and node.logical == "decimal":
+                self._decimal(node.size, path)
+
+    def _items(self, task: _Task, stack: list[_Task]) -> None:
+        if not task.items_left:
+            count = self._varint(task.path)
+            if count == 0:
+                return
+            if count < 0:
+                count = -count
+                self._varint(task.path)  # the block's size in bytes, which is not needed
+            task.items_left = count
+            self._open_block(task, count)
+            if not task.items_left:
+                stack.append(task)
+                return
+        item = task.node.items
+        assert item is not None
+        if task.node.kind == "map":
+            self._text(_KEY, task.path)
+        task.items_left -= 1
+        stack.append(task)
+        stack.append(_Task(item, task.level + 1, _Path(task.path, _PARTS[task.node.kind])))
+
+    def _open_block(self, task: _Task, count: int) -> None:
+        """Counts the items of a block before one is read, as far as the body can hold them."""
+        width = self._costs.item_width(task.node)
+        if width:
+            count = min(count, (len(self._payload) - self._at) // width)
+        else:
+            self._empty_items += count
+            most = self._costs.bounds.empty_items
+            if self._empty_items > most:
+                raise PayloadBoundError(
+                    f"The body claims {self._empty_items:,} array items that take no bytes, at {task.path}, byte "
+                    f"{self._at - self._start}; at most {most:,} are read.",
+                    bound="empty_items",
+                )
+            task.items_left = 0
+        self._spend(count * self._costs.of_item(task.node), task.path)
+
+    def _index(self, count: int, what: str, path: _Path) -> int:
+        before = self._at
+        index = self._varint(path)
+        if not 0 <= index < count:
+            raise DecodeError(
+                f"At byte {before - self._start}, at {path}, the body has the index {index}, but the {what} "
+                f"0 to {count - 1}."
+            )
+        return index
+
+    def _text(self, node: AvroNode, path: _Path) -> None:
+        before, kind = self._at, node.kind
+        size = self._varint(path)
+        if size < 0:
+            raise DecodeError(f"At byte {before - self._start}, at {path}, the body has a {kind} of {size} bytes.")
+        begin = self._at
+        self._skip(size, path)
+        if node.logical == "decimal":
+            self._decimal(size, path)
+        if kind == "string":
+            try:
+                self._payload[begin : self._at].decode()
+            except UnicodeDecodeError as error:
+                raise DecodeError(
+                    f"At byte {begin - self._start + error.start}, at {path}, the body has a string that is not UTF-8."
+                ) from error
+
+    def _decimal(self, size: int, path: _Path) -> None:
+        most = self._costs.bounds.decimal_bytes
+        if size > most and self._costs.converts_decimals:
+            raise PayloadBoundError(
+                f"The decimal that ends at byte {self._at - self._start}, at {path}, has {size:,} bytes, and at most {most:,} "
+                "are converted. It is hostile, or the bound is to be raised (srfix.serde.bounds: decimal_bytes).",
+                bound="decimal_bytes",
+            )
+
+    def _int(self, path: _Path) -> None:
+        before = self._at
+        value = self._varint(path)
+        if not INT_MIN <= value <= INT_MAX:
+            raise DecodeError(
+                f"At byte {before - self._start}, at {path}, the body has an int of {value}, which needs more than 32 bits."
+            )
+
+    def _boolean(self, path: _Path) -> None:
+        byte = self._byte(path)
+        if byte > 1:
+            raise DecodeError(
+                f"At byte {self._at - 1 - self._start}, at {path}, the body has a boolean of the byte {byte}; "
+                "it must be 0 or 1."
+            )
+
+    def _varint(self, path: _Path) -> int:
+        value = shift = 0
+        for _ in range(_MAX_VARINT_BYTES):
+            byte = self._byte(path)
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                value &= 0xFFFF_FFFF_FFFF_FFFF
+                return (value >> 1) ^ -(value & 1)
+        raise DecodeError(
+            f"At byte {self._at - self._start - _MAX_VARINT_BYTES}, at {path}, the body has a number of more than "
+            f"{_MAX_VARINT_BYTES} bytes; no int or long is that long."
+        )
+
+    def _byte(self, path: _Path) -> int:
+        self._skip(1, path)
+        return self._payload[self._at - 1]
+
+    def _skip(self, size: int, path: _Path) -> None:
+        left = len(self._payload) - self._at
+        if size > left:
+            raise TruncatedBodyError(
+                f"The body ends at byte {len(self._payload) - self._start}, within {path}: {size} bytes "
+                f"should follow byte {self._at - self._start}, {left} do."
+            )
+        self._at += size

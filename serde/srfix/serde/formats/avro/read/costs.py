@@ -1,0 +1,156 @@
+"""What bodies of an Avro schema can cost: worked out once a schema, so that ordinary bodies are never looked through.
+
+A body's cost is the number of values made of it (`PayloadBounds`). Each array item and map entry costs something and takes
+bytes. Where no item of a schema costs more than the budget grants for its bytes, no body can exceed the budget, and none is
+looked at. Elsewhere bodies up to `safe_bytes` cannot; longer ones are counted before fastavro reads them.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.avro.schema import AvroNode
+
+CONTAINER: Final = 4
+"""What an array, a map or a record costs besides its parts."""
+_ENTRY: Final = 2
+"""What a map's entry costs besides its value."""
+_CHARACTERS: Final = 32
+SURPLUS_OF_NOTHING: Final[Mapping[AvroNode, int]] = MappingProxyType({})
+"""Values are as the writer has them."""
+
+
+def text_cost(size: int) -> int:
+    """What a text or bytes of the schema, not of the payload, cost wherever they stand."""
+    return size // _CHARACTERS
+
+
+class Costs:
+    """The costs of a schema's values, and which bodies need to be looked at."""
+
+    def __init__(
+        self,
+        root: AvroNode,
+        surplus: Mapping[AvroNode, int] = SURPLUS_OF_NOTHING,
+        *,
+        converts_decimals: bool = False,
+    ) -> None:
+        """
+        :param surplus: what a value of a type costs besides what it is: the rows that are made of it, what stands for null.
+        :param converts_decimals: the reader converts decimals, however long: a body with one that is too long is refused.
+        :raises SchemaError: if the types nest too deep to be looked through.
+        """
+        self.bounds = payload_bounds()
+        self.converts_decimals = converts_decimals
+        self.root = root
+        self._surplus = surplus
+        self._per_byte = self.bounds.values_per_byte
+        self._open: set[AvroNode] = set()
+        self._least: dict[AvroNode, int] = {}
+        self._widths: dict[AvroNode, int] = {}
+        self._excess: dict[AvroNode, int] = {}
+        self._repeated: dict[AvroNode, bool] = {}
+        try:
+            self.safe_bytes = self._safe_bytes()
+            """Bodies of up to so many bytes stay within the budget; -1 if none may, infinite if all do."""
+        except RecursionError as error:
+            raise SchemaError("The schema's types nest too deep to be read safely.") from error
+
+    def least(self, node: AvroNode) -> int:
+        """What every value of the type costs at least, arrays and maps taken as empty."""
+        known = self._least.get(node)
+        if known is not None:
+            return known
+        self._least[node] = 0  # while it is open: a lower bound
+        cost = self._own(node)
+        if node.kind == "record":
+            cost += sum(self.least(part.node) for part in node.fields)
+        elif node.kind == "union":
+            cost += min(map(self.least, node.branches), default=0)
+        self._least[node] = cost
+        return cost
+
+    def of_item(self, container: AvroNode) -> int:
+        """What every item of an array, or entry of a map, costs at least."""
+        assert container.items is not None
+        return self.least(container.items) + (_ENTRY if container.kind == "map" else 0)
+
+    def item_width(self, container: AvroNode) -> int:
+        """Fewest bytes of an item or entry."""
+        assert container.items is not None
+        return self.width(container.items) + (1 if container.kind == "map" else 0)
+
+    def width(self, node: AvroNode) -> int:
+        """Fewest bytes of a value."""
+        known = self._widths.get(node)
+        if known is not None:
+            return known
+        self._widths[node] = 0  # while it is open: a lower bound
+        if node.kind == "record":
+            width = sum(self.width(part.node) for part in node.fields)
+        elif node.kind == "union":
+            width = 1 + min(map(self.width, node.branches), default=0)
+        else:
+            width = {"null": 0, "fixed": node.size, "float": 4, "double": 8}.get(node.kind, 1)
+        self._widths[node] = width
+        return width
+
+    def _own(self, node: AvroNode) -> int:
+        surplus = self._surplus.get(node, 0)
+        match node.kind:
+            case "record":
+                return CONTAINER + surplus + sum(text_cost(len(part.name)) for part in node.fields)
+            case "array" | "map":
+                return CONTAINER + surplus
+            case "enum":
+                return 1 + surplus + text_cost(max(map(len, node.symbols), default=0))
+            case "union":
+                return surplus
+            case _:
+                return 1 + surplus
+
+    def _safe_bytes(self) -> float:
+        if self.bounds.values >= sys.maxsize:
+            return math.inf
+        most = self._excess_of(self.root)
+        while left := [node for node in self._repeated if node not in self._excess]:
+            for node in left:
+                self._excess_of(node)
+        ratio = 0.0
+        for node, is_entry in self._repeated.items():
+            excess = self._excess[node] + (_ENTRY - self._per_byte if is_entry else 0)
+            if excess > 0:
+                width = self.width(node) + (1 if is_entry else 0)
+                ratio = max(ratio, excess / width if width else math.inf)
+        if most > self.bounds.values:
+            return -1
+        return (self.bounds.values - most) / ratio if ratio else math.inf
+
+    def _excess_of(self, node: AvroNode) -> int:
+        """How much more a value can cost than is granted for its bytes; what repeats (`_repeated`) left out."""
+        known = self._excess.get(node)
+        if known is not None:
+            return known
+        if node in self._open:
+            self._repeated.setdefault(node, False)
+            return 0
+        self._open.add(node)
+        excess = self._own(node)
+        if node.kind == "record":
+            excess += sum(self._excess_of(part.node) for part in node.fields)
+        elif node.kind == "union":
+            excess += max(map(self._excess_of, node.branches), default=0) - self._per_byte
+        else:
+            excess -= self._per_byte * self.width(node)
+            if node.items is not None:
+                # An array's item is dearer than a map's entry of the same type.
+                self._repeated[node.items] = self._repeated.get(node.items, True) and node.kind == "map"
+        self._open.discard(node)
+        self._excess[node] = excess
+        return excess

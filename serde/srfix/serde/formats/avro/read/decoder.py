@@ -1,0 +1,138 @@
+"""The decode plan of a writer schema for a set of columns: made once, not per record.
+
+An Avro body carries no names, so the writer's fields are renamed to the columns in a copy of the writer schema
+(`avro.read.plan`, by the `projection`), and the reader makes rows with the right names at no cost. What is left per row is only
+what the plan needs (`avro.read.finish`): fields that no column declares are dropped, columns that no field feeds become None,
+values become what the column's type is, and a type that does not feed its column fails as ksqlDB's `ConnectDataTranslator`
+does: where the row holds it, whether it is null or not, and not before.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Columns, require_string_keys
+from srfix.serde.engine import Decode
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.avro.read.finish import Finish, unless_none, unscaled_decimal
+from srfix.serde.formats.avro.read.ints import hides_ints, int_check
+from srfix.serde.formats.avro.read.leaves import ReadStep
+from srfix.serde.formats.avro.read.plan import FastavroPlan
+from srfix.serde.formats.avro.read.resolution import ReaderSchema, resolved_root
+from srfix.serde.formats.avro.schema import AvroNode, has_decimals, load
+from srfix.serde.formats.avro.writer_type import AvroType
+from srfix.serde.interface import Value
+from srfix.serde.projection import project
+
+
+def decoder(
+    schema_text: str | None,
+    *,
+    columns: Columns | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+    strict: bool = False,
+    reader: ReaderSchema | None = None,
+) -> Decode:
+    """A decoder for bodies written under a schema; without columns the rows are as fastavro gives them.
+
+    With columns a row is a dict of all of them, in their order. Null at the root is a row of nulls if un-wrapped, and
+    None otherwise, as in the engine. A root of the Avro type bytes, a decimal too, is the whole body, without Avro's
+    length: so Confluent's serializers write it (`AbstractKafkaAvroSerializer`, confluent-kafka).
+
+    :param references: the texts that the schema refers to, in the order of registration.
+    :param wrapped: False says that the body is the bare value of the only column.
+    :param strict: a schema that leaves a column, or a field inside one, unfed has no rows (`ColumnNotFedError`), as one that
+        feeds none never has (`NothingFedError`).
+    :param reader: the schema whose aliases and defaults count (`avro.read.resolution`); for columns only.
+    :raises SchemaError: if the text is not an Avro schema, or a default does not fit.
+    :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
+    :raises ColumnError: if the columns cannot be those of Avro: keys of a MAP that are not STRING, two names that become
+        one, several columns where one is un-wrapped.
+    """
+    if schema_text is None:
+        raise SchemaError("Avro bodies cannot be read without the schema that they were written under.")
+    if columns is None:
+        return _as_written(load(schema_text, references))
+    root = resolved_root(schema_text, references, reader)
+    require_string_keys(columns, "Avro")
+    projection = project(AvroType(root), columns, case_rule, wrapped=wrapped, strict=strict)
+    plan = FastavroPlan(for_columns=True)
+    step = plan.rows(projection)
+    finish = _row_of(step) if wrapped else _bare(step, columns[0].name)
+    return _raw_bytes(finish) if root.kind == "bytes" else plan.decoder(root, step, finish)
+
+
+def _as_written(root: AvroNode) -> Decode:
+    """Without columns."""
+    if root.kind == "bytes":
+        return _raw_bytes(unscaled_decimal(root.scale) if root.connect_logical == "decimal" else None)
+    checks_ints = hides_ints(root)
+    finish = None if checks_ints else int_check(root)
+
+    def decode_by(*, bounds_decimals: bool) -> Decode:
+        plan = FastavroPlan(for_columns=False, checks_ints=checks_ints, bounds_decimals=bounds_decimals)
+        return plan.decoder(root, ReadStep(schema=plan.verbatim(root)), finish)
+
+    most_bytes = payload_bounds().decimal_bytes
+    if not has_decimals(root) or most_bytes >= sys.maxsize:
+        return decode_by(bounds_decimals=False)
+    short, long = decode_by(bounds_decimals=False), decode_by(bounds_decimals=True)
+
+    def decode(payload: bytes, body_offset: int) -> Value:
+        # A short body has no long decimal, and fastavro's own reading is the quickest.
+        return (short if len(payload) <= most_bytes else long)(payload, body_offset)
+
+    return decode
+
+
+def values_decoder(
+    schema_text: str,
+    *,
+    columns: Columns,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    strict: bool = False,
+    reader: ReaderSchema | None = None,
+) -> Decode | None:
+    """As `decoder`, for typed arrays: what it gives is an iterable of the columns' values, in their order, of which
+
+    - an instant in a TIMESTAMP column is the number of milliseconds since 1970, or a datetime, whichever costs less;
+    - a day in a DATE column is the number of days since 1970, or a date;
+    - an INTEGER column's number may have more than 32 bits.
+
+    An array that refuses a number, or finds one beyond Python's years, has `decoder` find the words. None for a root that is
+    no record, or that cannot feed the columns.
+    """
+    root = resolved_root(schema_text, references, reader)
+    require_string_keys(columns, "Avro")
+    if root.kind != "record":
+        return None
+    plan = FastavroPlan(for_columns=True, as_values=True)
+    step = plan.rows(project(AvroType(root), columns, case_rule, strict=strict))
+    return None if step.is_refusal else plan.decoder(root, step, step.finish)
+
+
+def _row_of(step: ReadStep) -> Finish | None:
+    # `toKsqlRow` asks for null before it looks at types.
+    return unless_none(step.finish) if step.is_refusal and step.finish is not None else step.finish
+
+
+def _bare(step: ReadStep, name: str) -> Finish:
+    finish = step.whole("")
+
+    def wrap(value: Value) -> Value:
+        return {name: value if value is None or finish is None else finish(value)}
+
+    return wrap
+
+
+def _raw_bytes(finish: Finish | None) -> Decode:
+    def decode(payload: bytes, body_offset: int) -> Value:
+        value = payload[body_offset:]
+        return value if finish is None else finish(value)
+
+    return decode

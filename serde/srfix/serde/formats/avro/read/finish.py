@@ -1,0 +1,236 @@
+"""What is left to do with a value once fastavro has read it: the closures that a decode plan is made of."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.columns import MAX_DIGITS, Decimal
+from srfix.serde.connect import ensure_fit, shown_number
+from srfix.serde.errors import DecodeError, OutOfRangeError, PayloadBoundError, SchemaError
+from srfix.serde.interface import Row, Value
+from srfix.serde.java_ints import INT_MAX, INT_MIN
+
+# What fastavro gives has the schema's shape, and a cast, or an isinstance, costs as much as the work itself here.
+Read: TypeAlias = Any
+Finish: TypeAlias = Callable[[Read], Any]
+"""What fastavro gives → what the row holds. Raises a DecodeError if it cannot be."""
+
+Target: TypeAlias = tuple[tuple[str, ...], Finish | None]
+"""The columns that get one value, none if it does not count, and what makes it."""
+
+_MAX_SCALE: Final = 100_000
+_EXACT: Final = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+
+
+def unless_none(finish: Finish) -> Finish:
+    """Leaves null alone."""
+    return lambda value: None if value is None else finish(value)
+
+
+def null_as(default: Value, finish: Finish | None) -> Finish:
+    """Connect's `Struct.get`: null in a field whose schema has a default is the default."""
+    if finish is None:
+        return lambda value: default if value is None else value
+    return lambda value: default if value is None else finish(value)
+
+
+def chain(first: Finish, then: Finish | None) -> Finish:
+    """One after the other."""
+    return first if then is None else lambda value: then(first(value))
+
+
+def check_int(path: str) -> Finish:
+    """Refuses a number that does not have 32 bits, as an int must: fastavro reads up to 64. Null passes."""
+
+    def finish(value: Read) -> Read:
+        if value is None or INT_MIN <= value <= INT_MAX:
+            return value
+        raise int_error(value, path)
+
+    return finish
+
+
+def int_error(value: object, path: str) -> DecodeError:
+    """An int of more than 32 bits."""
+    return DecodeError(f"At {path or 'the root'}, the body has an int of {value}, which needs more than 32 bits.")
+
+
+def decimal_of_unscaled(value: bytes, scale: int, most_bytes: int, path: str) -> decimal.Decimal:
+    """Unscaled bytes → a decimal of any size that is converted in no time.
+
+    :raises PayloadBoundError: if there are more than so many bytes.
+    """
+    if len(value) > most_bytes:
+        raise PayloadBoundError(
+            f"{f'At {path}, the' if path else 'The'} body has a decimal of {len(value):,} bytes, and at most {most_bytes:,} "
+            "are converted. It is hostile, or the bound is to be raised (srfix.serde.bounds: decimal_bytes).",
+            bound="decimal_bytes",
+        )
+    return decimal.Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale, _EXACT)
+
+
+def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
+    """Unscaled bytes of a writer's scale → a column's decimal: Connect's `Decimal.toLogical`, then `ensureFit`.
+
+    Java refuses a number of no bytes; so does this.
+
+    :raises SchemaError: if the scale is beyond ±`_MAX_SCALE`.
+    """
+    if abs(scale) > _MAX_SCALE:
+        raise SchemaError(f"The decimal at {path or 'the root'} has the scale {scale}, which no number has.")
+    fit = ensure_fit(column, path)
+    # Compared as an integer first: a decimal of a megabyte is never made.
+    bound = 10 ** min(max(column.precision - column.scale + scale, 0), MAX_DIGITS)
+    same_scale = scale == column.scale
+    most_bytes = payload_bounds().decimal_bytes
+    may_be_long = bound.bit_length() > 8 * most_bytes
+
+    def finish(value: Read) -> Value:
+        if not value:
+            raise DecodeError(f"At {path or 'the root'}, the body has a decimal of no bytes.")
+        unscaled = int.from_bytes(value, "big", signed=True)
+        if not -bound < unscaled < bound:
+            raise OutOfRangeError(
+                f"The value {shown_number(unscaled, scale)} at {path or 'the root'} does not fit the column type "
+                f"DECIMAL({column.precision}, {column.scale}): numeric field overflow, a field with precision "
+                f"{column.precision} and scale {column.scale} must have an absolute value less than "
+                f"10^{column.precision - column.scale}.",
+                path=path,
+                column_type=f"DECIMAL({column.precision}, {column.scale})",
+            )
+        if may_be_long and len(value) > most_bytes:
+            return decimal_of_unscaled(value, scale, most_bytes, path)
+        number = decimal.Decimal(unscaled).scaleb(-scale, _EXACT)
+        return number if same_scale else fit(number)
+
+    return finish
+
+
+def unscaled_decimal(scale: int) -> Finish:
+    """Unscaled bytes → a decimal of any size that is converted in no time."""
+    most_bytes = payload_bounds().decimal_bytes
+
+    def finish(value: Read) -> Value:
+        if not value:
+            raise DecodeError("The body is a decimal of no bytes.")
+        return decimal_of_unscaled(value, scale, most_bytes, "")
+
+    return finish
+
+
+def each(finish: Finish) -> Finish:
+    """The items of an array."""
+    return lambda values: [finish(value) for value in values]
+
+
+def each_value(finish: Finish) -> Finish:
+    """The values of a map."""
+    return lambda values: {key: finish(value) for key, value in values.items()}
+
+
+def entries_to_dict(key: Finish | None, value: Finish | None) -> Finish:
+    """An array of map entries → a dict. A key that comes twice: the last one counts, as in the Java map that AvroData
+    fills."""
+    if key is None and value is None:
+        return lambda entries: {entry["key"]: entry["value"] for entry in entries}
+
+    def finish(entries: Read) -> Value:
+        made: dict[str, Value] = {}
+        for entry in entries:
+            name, part = entry["key"], entry["value"]
+            if key is not None:
+                name = key(name)
+            made[name] = part if value is None else value(part)
+        return made
+
+    return finish
+
+
+def finish_row(
+    *,
+    ints: tuple[tuple[str, str], ...],
+    finishes: tuple[tuple[str, Finish], ...],
+    shared: tuple[tuple[str, tuple[Target, ...]], ...],
+    absent: Mapping[str, Value],
+    picks: tuple[str, ...] | None,
+    as_values: bool = False,
+) -> Finish | None:
+    """A record → a row.
+
+    :param ints: fields that must fit 32 bits, with their paths.
+    :param finishes: fields, with what is left to do.
+    :param shared: fields that feed several columns, or none that counts, with what makes the values.
+    :param absent: columns that no field feeds, with what they hold: null, or a default.
+    :param picks: the columns in their order; None if the record has just these.
+    :param as_values: the row's values in the columns' order, instead of the row.
+    """
+    nothing: Row = dict(absent)
+    # The row's owner may change what has parts.
+    has_parts = any(isinstance(value, list | dict) for value in nothing.values())
+    take = _values_of(picks) if as_values else None
+    if not ints and not finishes and (picks is None or (as_values and not shared and not nothing)):
+        return take
+    pick = itemgetter(*picks) if picks is not None and len(picks) > 1 else None
+
+    def finish(row: Read) -> Read:
+        for name, path in ints:
+            number = row[name]
+            if number is not None and not INT_MIN <= number <= INT_MAX:
+                raise int_error(number, path)
+        for name, finish_field in finishes:
+            row[name] = finish_field(row[name])
+        if picks is None:
+            return row if take is None else take(row)
+        for name, targets in shared:
+            read = row[name]
+            for columns, finish_target in targets:
+                made = read if finish_target is None else finish_target(read)
+                for column in columns:
+                    row[column] = made
+        if nothing:
+            row.update(deepcopy(nothing) if has_parts else nothing)
+        if take is not None:
+            return take(row)
+        if pick is None:
+            return {name: row[name] for name in picks}
+        return dict(zip(picks, pick(row), strict=True))
+
+    return finish
+
+
+def _values_of(picks: tuple[str, ...] | None) -> Finish:
+    if picks is None:
+        return dict.values
+    return itemgetter(*picks) if len(picks) > 1 else lambda row: tuple(row[name] for name in picks)
+
+
+def finish_union(
+    *,
+    names: tuple[str, ...],
+    refusals: tuple[Finish, ...],
+    targets: Mapping[str, tuple[Target, ...]],
+) -> Finish:
+    """A union's branch, read as a record of one field, → Connect's STRUCT of all branches.
+
+    :param names: the columns, in their order.
+    :param refusals: of branches whose types their columns do not take: they fail whichever branch is there.
+    :param targets: by the name that the branch was read under, its columns, and what makes their values.
+    """
+
+    def finish(value: Read) -> Value:
+        for refuse in refusals:
+            refuse(None)
+        row: Row = dict.fromkeys(names)
+        for name, read in value.items():
+            for columns, finish_target in targets.get(name, ()):
+                made = read if finish_target is None else finish_target(read)
+                for column in columns:
+                    row[column] = made
+        return row
+
+    return finish

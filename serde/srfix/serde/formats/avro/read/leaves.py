@@ -1,0 +1,131 @@
+"""A writer's types without parts, for columns without parts: how fastavro is to read them, and what is left to do.
+
+fastavro's own reading is taken where it gives what the column holds; elsewhere a value is read as it is on the wire, and made
+into the column's by Connect's coercions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+from srfix.serde.columns import ColumnType, Decimal, ScalarType
+from srfix.serde.connect import DATE_NAME, DECIMAL_NAME, MICROS, TIME_NAME, TIMESTAMP_NAME, ConnectType, coercion
+from srfix.serde.formats.avro.engine import ParsedSchema
+from srfix.serde.formats.avro.read.finish import Finish, chain, check_int, decimal_of_bytes
+from srfix.serde.formats.avro.read.logical_types import DECIMAL, TIME_MICROS, TIME_MILLIS
+from srfix.serde.formats.avro.schema import AvroNode
+from srfix.serde.formats.avro.writer_type import AvroType
+from srfix.serde.projection import Projected, Scalar
+
+# fastavro rounds a decimal to its schema's precision without a word. Far beyond any precision, it cannot.
+_NEVER_ROUND: Final = 1_000_000
+BOOLEAN_SYMBOLS: Final[ParsedSchema] = {"type": "enum", "symbols": {0: False, -1: True}}
+"""A boolean: the bytes 0 and 1, as fastavro reads the number of a symbol (zigzag). Any other byte is a KeyError."""
+# What fastavro makes of a writer's logical type as it is in the column.
+_READ_BY_FASTAVRO: Final[dict[tuple[str | None, ScalarType], str]] = {
+    (DATE_NAME, ScalarType.DATE): "date",
+    (TIME_NAME, ScalarType.TIME): TIME_MILLIS,
+    (TIMESTAMP_NAME, ScalarType.TIMESTAMP): "timestamp-millis",
+}
+_MICROS_READ_BY_FASTAVRO: Final = {ScalarType.TIME: TIME_MICROS, ScalarType.TIMESTAMP: "timestamp-micros"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadStep:
+    """A type renamed for a column, and what is left to do."""
+
+    schema: ParsedSchema
+    """In fastavro's parsed form."""
+    finish: Finish | None = None
+    """What makes the column's value; None if it is read as such."""
+    is_refusal: bool = False
+    """`finish` fails always, on null too: the type does not feed the column."""
+    is_int: bool = False
+    """True if nothing has checked yet that the int fits 32 bits; the caller does."""
+
+    def whole(self, path: str) -> Finish | None:
+        """`finish`, and the check of an int."""
+        return check_int(path) if self.is_int else self.finish
+
+
+def leaf(value: Projected[AvroType], scalar: Scalar, *, is_shared: bool) -> ReadStep:
+    """The type for a column without parts.
+
+    :param is_shared: other columns are fed by it too: it is left as it is on the wire.
+    """
+    node, column, path = value.writer.value, scalar.type, value.path
+    if scalar.name == DECIMAL_NAME and isinstance(column, Decimal):
+        return ReadStep(schema=head(node, logical=None), finish=decimal_of_bytes(node.scale, column, path))
+    finish = coercion(scalar.connect, scalar.name, column, path, per_second=scalar.per_second)
+    if node.kind == "boolean":
+        return ReadStep(schema=BOOLEAN_SYMBOLS, finish=finish)
+    logical = None if is_shared else _read_by_fastavro(scalar)
+    if logical is not None:
+        return ReadStep(schema=head(node, logical=logical))
+    schema = head(node, logical=None)
+    if scalar.connect in _NARROW:
+        finish = chain(_narrowed(_NARROW[scalar.connect]), finish)
+    if node.kind != "int":
+        return ReadStep(schema=schema, finish=finish)
+    if finish is None:
+        return ReadStep(schema=schema, is_int=True)
+    return ReadStep(schema=schema, finish=chain(check_int(path), finish))
+
+
+def _read_by_fastavro(scalar: Scalar) -> str | None:
+    """The logical type as which fastavro reads what the column holds; None if it does not."""
+    if not isinstance(scalar.type, ScalarType):
+        return None
+    by_name = _READ_BY_FASTAVRO.get((scalar.name, scalar.type))
+    return by_name or (_MICROS_READ_BY_FASTAVRO.get(scalar.type) if scalar.per_second == MICROS else None)
+
+
+def for_array(step: ReadStep, column: ColumnType) -> ReadStep:
+    """The step for a column that becomes a typed array, which looks at the bounds of numbers itself: an INTEGER is not
+    checked, and of DATE and of TIMESTAMP in milliseconds the number is left."""
+    if column == ScalarType.INTEGER and step.is_int:
+        return replace(step, is_int=False)
+    if column in (ScalarType.DATE, ScalarType.TIMESTAMP) and step.finish is None:
+        return replace(step, schema=_as_number(step.schema))
+    return step
+
+
+def _as_number(schema: ParsedSchema) -> ParsedSchema:
+    """Without a logical type that fastavro reads, if its numbers are the array's; of a union too."""
+    return {
+        key: _as_number(cast("ParsedSchema", part)) if isinstance(part, dict) else part
+        for key, part in schema.items()
+        if key != "logicalType" or part not in _ARRAY_NUMBERS
+    }
+
+
+_ARRAY_NUMBERS: Final = ("date", "timestamp-millis")
+"""Of a typed array of days and of milliseconds."""
+
+
+_NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
+
+
+def _narrowed(bits: int) -> Finish:
+    """AvroData casts an int whose connect.type is int8 or int16: Java's `byteValue` and `shortValue` cut."""
+    half = 1 << (bits - 1)
+    return lambda value: ((cast("int", value) + half) & (2 * half - 1)) - half
+
+
+def head(node: AvroNode, *, logical: str | None) -> ParsedSchema:
+    """A type without what it is made of; symbols under their numbers."""
+    schema: ParsedSchema = {"type": node.kind}
+    if node.name:
+        schema["name"] = node.name
+    if node.kind == "enum":
+        schema["symbols"] = dict(enumerate(node.symbols))
+    elif node.kind == "fixed":
+        schema["size"] = node.size
+    if logical is not None:
+        schema["logicalType"] = logical
+        if logical == "decimal":
+            schema.update(precision=_NEVER_ROUND, scale=node.scale)
+        elif logical == DECIMAL:
+            schema["scale"] = node.scale
+    return schema

@@ -1,0 +1,272 @@
+"""The reader's copy of a writer schema, in fastavro's parsed form, renamed to a projection's columns.
+
+It differs from what fastavro.parse_schema makes. A type that is referred to twice is the same dict, instead of a name:
+cyclic where the schema is. The branches of a union, like the symbols of an enum, stand in a dict under their numbers, so
+that a negative number is a KeyError instead of Python's "from the end". And a boolean is an enum of the numbers that its
+two bytes are as a varint, so that any other byte is a KeyError too.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final, cast
+
+from srfix.serde.columns import Decimal, ScalarType
+from srfix.serde.engine import Decode
+from srfix.serde.errors import ColumnError, DecodeError, SchemaError
+from srfix.serde.formats.avro.engine import ParsedSchema, fastavro_decoder, shortest
+from srfix.serde.formats.avro.read.costs import CONTAINER, Costs, text_cost
+from srfix.serde.formats.avro.read.finish import (
+    Finish,
+    Target,
+    each,
+    each_value,
+    entries_to_dict,
+    finish_row,
+    finish_union,
+    null_as,
+    unless_none,
+)
+from srfix.serde.formats.avro.read.guard import check_body, guard_of
+from srfix.serde.formats.avro.read.ints import is_plain_int
+from srfix.serde.formats.avro.read.leaves import BOOLEAN_SYMBOLS, ReadStep, for_array, head, leaf
+from srfix.serde.formats.avro.read.logical_types import DECIMAL, INT, TIME_MICROS, TIME_MILLIS
+from srfix.serde.formats.avro.schema import AvroNode
+from srfix.serde.formats.avro.write import default_body
+from srfix.serde.formats.avro.writer_type import AvroType
+from srfix.serde.interface import Value
+from srfix.serde.projection import Entries, Fields, Items, Projected, Projection, Refused, Scalar
+from srfix.serde.projection import Target as Fed
+
+# What it makes other values of than it should.
+_STRICT: Final[dict[tuple[str, str], str]] = {("int", "time-millis"): TIME_MILLIS, ("long", "time-micros"): TIME_MICROS}
+
+
+class FastavroPlan:
+    """Makes the copies, and the decoders on them.
+
+    :param for_columns: what no column takes is read as it is on the wire: a date that Python cannot hold disturbs nobody
+        there.
+    :param checks_ints: ints that are read as the writer has them fail where 32 bits do not hold them.
+    :param bounds_decimals: decimals that are read as the writer has them fail beyond the bound of their bytes.
+    :param as_values: the root, a record, becomes the columns' values instead of a row, as typed arrays take them: times and
+        dates as numbers, and an INTEGER's number may have more than 32 bits.
+    """
+
+    def __init__(
+        self, *, for_columns: bool, checks_ints: bool = False, bounds_decimals: bool = False, as_values: bool = False
+    ) -> None:
+        self._for_columns = for_columns
+        self._checks_ints = checks_ints
+        self._bounds_decimals = bounds_decimals
+        self._as_values = as_values
+        self._surplus: dict[AvroNode, int] = {}
+        """What is made of a value of a type besides what fastavro gives (`Costs`)."""
+        self._verbatim: dict[AvroNode, ParsedSchema] = {}
+
+    def decoder(self, root: AvroNode, step: ReadStep, finish: Finish | None) -> Decode:
+        """A decoder of bodies of the root, of which the plan has made a step."""
+        costs = Costs(root, self._surplus)
+        return fastavro_decoder(
+            step.schema | {"__fastavro_parsed": True, "__named_schemas": {}},
+            guard=guard_of(costs),
+            finish=finish,
+            explain=partial(check_body, costs),
+        )
+
+    def _add(self, node: AvroNode, cost: int) -> None:
+        # A value feeds one of the places of its type.
+        self._surplus[node] = max(cost, self._surplus.get(node, 0))
+
+    def verbatim(self, node: AvroNode) -> ParsedSchema:
+        """The type as the writer has it; for columns, without its logical types."""
+        if node in self._verbatim:
+            return self._verbatim[node]
+        if node.kind == "boolean":
+            return BOOLEAN_SYMBOLS
+        schema = self._verbatim[node] = head(node, logical=self._logical(node))
+        if node.kind == "record":
+            schema["fields"] = [{"name": part.name, "type": shortest(self.verbatim(part.node))} for part in node.fields]
+        elif node.kind == "union":
+            schema.update({number: shortest(self.verbatim(branch)) for number, branch in enumerate(node.branches)})
+        elif node.items is not None:
+            schema["items" if node.kind == "array" else "values"] = shortest(self.verbatim(node.items))
+        return schema
+
+    def _logical(self, node: AvroNode) -> str | None:
+        if self._checks_ints and is_plain_int(node):
+            return INT
+        if self._for_columns or node.logical is None:
+            return None
+        if self._bounds_decimals and node.logical == "decimal":
+            return DECIMAL
+        return _STRICT.get((node.kind, node.logical), node.logical)
+
+    def rows(self, projection: Projection[AvroType]) -> ReadStep:
+        """The root, as rows of columns or as the bare value. What is no row is refused where it is met."""
+        step, found = self._step(projection.root), projection.unfed
+        if found is None:
+            return step
+        return ReadStep(
+            schema=step.schema, finish=unless_none(found.refuse) if projection.root.writer.is_nullable else found.refuse
+        )
+
+    def _step(self, value: Projected[AvroType], *, is_shared: bool = False) -> ReadStep:
+        """The type renamed and checked for its column.
+
+        :param is_shared: other columns are fed by it too: a type without parts is left as it is on the wire.
+        """
+        step, writer = self._beside_null(value, is_shared=is_shared), value.writer
+        if writer.value is writer.node:
+            return step
+        schema: ParsedSchema = {"type": "union"}
+        for number, part in enumerate(writer.node.branches):
+            schema[number] = shortest(step.schema if part is writer.value else self.verbatim(part))
+        finish = step.finish
+        if finish is not None and writer.is_nullable and not step.is_refusal:
+            finish = unless_none(finish)
+        return ReadStep(schema=schema, finish=finish, is_refusal=step.is_refusal, is_int=step.is_int)
+
+    def _beside_null(self, value: Projected[AvroType], *, is_shared: bool) -> ReadStep:
+        match value.how:
+            case Refused():
+                return ReadStep(schema=self.verbatim(value.writer.value), finish=value.how.refuse, is_refusal=True)
+            case Scalar():
+                return leaf(value, value.how, is_shared=is_shared)
+            case Items(items):
+                part = self._step(items)
+                finish = part.whole(items.path)
+                return ReadStep(
+                    schema={"type": "array", "items": shortest(part.schema)},
+                    finish=None if finish is None else each(finish),
+                )
+            case Entries():
+                return self._map(value.writer.value, value.how)
+            case Fields():
+                of_fields = self._union if value.writer.is_union else self._record
+                return of_fields(value, value.how)
+
+    def _map(self, node: AvroNode, entries: Entries[Projected[AvroType]]) -> ReadStep:
+        values = self._step(entries.values)
+        value = values.whole(entries.values.path)
+        if node.kind == "map":
+            return ReadStep(
+                schema={"type": "map", "values": shortest(values.schema)},
+                finish=None if value is None else each_value(value),
+            )
+        keys = self._step(entries.keys)
+        assert node.items is not None
+        parts = {"key": shortest(keys.schema), "value": shortest(values.schema)}
+        fields = [{"name": part.name, "type": parts[part.name]} for part in node.items.fields]
+        items: ParsedSchema = {"type": "record", "name": node.items.name, "fields": fields}
+        return ReadStep(
+            schema={"type": "array", "items": items}, finish=entries_to_dict(keys.whole(entries.keys.path), value)
+        )
+
+    def _record(self, value: Projected[AvroType], of: Fields[AvroType]) -> ReadStep:
+        node, fed = value.writer.value, of.by_field()
+        as_values = self._as_values and not value.path
+        fields: list[dict[str, object]] = []
+        ints: list[tuple[str, str]] = []
+        finishes: list[tuple[str, Finish]] = []
+        shared: list[tuple[str, tuple[Target, ...]]] = []
+        for field in of.fields:
+            targets = fed[field.number]
+            # No column can have this name: it is not one that can be declared.
+            name = f"\0{field.number}"
+            if not targets:
+                step = ReadStep(schema=self.verbatim(field.type.node))
+            elif len(targets) == 1 and targets[0].counts:
+                name = targets[0].column.name
+                step = self._field(targets[0].value)
+                if as_values:
+                    step = for_array(step, targets[0].column.type)
+                if step.is_int:
+                    ints.append((name, targets[0].value.path))
+                elif step.finish is not None:
+                    finishes.append((name, step.finish))
+            else:
+                step, made = self._share(targets)
+                shared.append((name, made))
+            fields.append({"name": name, "type": shortest(step.schema)})
+        names = tuple(column.name for column in of.columns)
+        is_as_read = names == tuple(cast("str", part["name"]) for part in fields)
+        if not is_as_read:
+            self._add(node, CONTAINER + len(names))
+        finish = finish_row(
+            ints=tuple(ints),
+            finishes=tuple(finishes),
+            shared=tuple(shared),
+            absent={
+                part.column.name: None if part.default is None else self._default(node, part.default)
+                for part in of.absent
+            },
+            picks=None if is_as_read else names,
+            as_values=as_values,
+        )
+        return ReadStep(schema={"type": "record", "name": node.name, "fields": fields}, finish=finish)
+
+    def _field(self, value: Projected[AvroType], *, is_shared: bool = False) -> ReadStep:
+        default = cast("Value", value.default)
+        # Read as it is on the wire, so that the default and the values go the same way.
+        step = self._step(value, is_shared=is_shared or default is not None)
+        if default is None:
+            return step
+        finish = step.whole(value.path)
+        made = default if finish is None else finish(default)
+        if isinstance(made, str | bytes):
+            self._add(value.writer.node, text_cost(len(made)))
+        return ReadStep(schema=step.schema, finish=null_as(made, finish))
+
+    def _share(self, targets: tuple[Fed[AvroType], ...]) -> tuple[ReadStep, tuple[Target, ...]]:
+        """One field for several columns, or for one that a later field feeds: its type is checked all the same."""
+        types = {target.column.type for target in targets}
+        if len(types) == 1:
+            # Made once: what makes a value with parts may change what it was given.
+            step = self._field(targets[0].value)
+            columns = tuple(target.column.name for target in targets if target.counts)
+            return step, ((columns, step.whole(targets[0].value.path)),)
+        if not all(isinstance(type_, ScalarType | Decimal) for type_ in types):
+            raise ColumnError(
+                f"The columns {', '.join(repr(target.column.name) for target in targets)} are fed by one field under the "
+                "rule 'ksqldb-2020', but have different types with parts. Declare them with the same type, or leave one out."
+            )
+        steps = [self._field(target.value, is_shared=True) for target in targets]
+        made = tuple(
+            ((target.column.name,), step.whole(target.value.path)) for target, step in zip(targets, steps, strict=True)
+        )
+        return steps[-1], made
+
+    def _union(self, value: Projected[AvroType], of: Fields[AvroType]) -> ReadStep:
+        node, fed = value.writer.value, of.by_field()
+        schema: ParsedSchema = {"type": "union"} | dict.fromkeys(range(len(node.branches)), "null")
+        refusals: list[Finish] = []
+        made: dict[str, tuple[Target, ...]] = {}
+        for field in of.fields:
+            name, part = f"\0{field.number}", self.verbatim(field.type.node)
+            if targets := fed[field.number]:
+                step, made[name] = self._share(targets)
+                part = step.schema
+                if step.is_refusal:
+                    refusals += [finish for _, finish in made[name] if finish is not None]
+            # The same bytes as the branch, and the value comes with its name.
+            fields = [{"name": name, "type": shortest(part)}]
+            schema[field.number] = {"type": "record", "name": name, "fields": fields}
+        self._add(node, 2 * CONTAINER + 1 + len(of.columns))
+        finish = finish_union(names=tuple(column.name for column in of.columns), refusals=tuple(refusals), targets=made)
+        return ReadStep(schema=schema, finish=unless_none(finish) if value.writer.is_nullable else finish)
+
+    def _default(self, node: AvroNode, default: Fed[AvroType]) -> Value:
+        """A default, read as a value of the field's type is; what it costs counts for the record.
+
+        :raises SchemaError: if it does not fit the type, or the type does not feed the column.
+        """
+        field, plan = default.field, FastavroPlan(for_columns=True)
+        step = plan._field(default.value)
+        decode = plan.decoder(field.type.node, step, step.whole(default.value.path))
+        try:
+            value = decode(default_body(field), 0)
+        except DecodeError as error:
+            raise SchemaError(f"The default of the field {field.name} cannot be read: {error.message}") from error
+        self._add(node, text_cost(len(repr(field.default))))
+        return value

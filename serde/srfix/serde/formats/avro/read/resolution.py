@@ -1,0 +1,157 @@
+"""Avro's schema resolution, as far as names go: the aliases and the defaults of a reader's schema.
+
+Whoever reads by the newest schema, or by one of their own, expects what every Avro reader does: a renamed field is found
+by its alias, one that the writer lacks is its default, and a symbol that the reader's enum lacks is the enum's default. Names
+are not in the bytes. So a writer schema is rewritten once, as Java's `Schema.applyAliases` does: its fields get the reader's
+names, and its records know the defaults. All that reads, explains or projects writer schemas reads the rewritten ones.
+
+A writer's record, or enum, is resolved where Avro resolves it: where it has the reader's name (namespaces aside), or one of
+the reader's aliases. Another record type in the topic gets no defaults. Types are left alone: what feeds a column of which
+type `connect.coercions` decides: an int feeds a BIGINT, as in Avro, and also a STRING, which Avro does not allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.casing import CaseRule
+from srfix.serde.connect import reads_units
+from srfix.serde.errors import SchemaError, UsageError
+from srfix.serde.formats.avro.schema import AvroField, AvroNode, every_node, load
+from srfix.serde.formats.rows import MISSING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderSchema:
+    """An Avro schema whose aliases and defaults count. Picklable."""
+
+    text: str
+    """Its text."""
+    references: tuple[str, ...] = ()
+    """The texts that it refers to, none before those that it refers to itself."""
+
+
+@lru_cache(maxsize=256)
+def resolved_root(text: str, references: tuple[str, ...], reader: ReaderSchema | None) -> AvroNode:
+    """The graph of a writer schema, with the reader's names and defaults; as it is without a reader.
+
+    :raises SchemaError: if a text is not an Avro schema, or the two have more pairs of types than a schema has parts.
+    """
+    root = load(text, references)
+    if reader is None:
+        return root
+    try:
+        return _Resolution().node(root, load(reader.text, reader.references))
+    except RecursionError:
+        raise SchemaError("The types of writer and reader nest too deep to be resolved.") from None
+
+
+def usable_reader(given: str | ReaderSchema | None, case_rule: CaseRule) -> ReaderSchema | None:
+    """What was given as a reader's schema.
+
+    :raises SchemaError: if it is no Avro schema.
+    :raises UsageError: if the columns are fed by ksqlDB's own rules, which know neither aliases nor a reader's defaults.
+    """
+    if given is None:
+        return None
+    reader = ReaderSchema(text=given) if isinstance(given, str) else given
+    if not reads_units(case_rule):
+        raise UsageError(
+            f"reader_schema= asks for Avro's schema resolution, and the case rule {case_rule.value!r} reads as ksqlDB, which "
+            "knows neither aliases nor a reader's defaults. Leave one of them out."
+        )
+    try:
+        load(reader.text, reader.references)
+    except SchemaError as error:
+        error.args = (f"reader_schema: {error.message}",)
+        raise
+    return reader
+
+
+def has_hints(root: AvroNode) -> bool:
+    """True if a schema has aliases or defaults: what would count if it were the reader's."""
+    return any(
+        (node.kind == "enum" and "default" in node.props)
+        or any(part.aliases or part.default is not MISSING for part in node.fields)
+        for node in every_node(root)
+    )
+
+
+class _Resolution:
+    def __init__(self) -> None:
+        self._done: dict[tuple[AvroNode, AvroNode], AvroNode] = {}
+
+    def node(self, writer: AvroNode, reader: AvroNode) -> AvroNode:
+        known = self._done.get((writer, reader))
+        if known is not None:
+            return known
+        if len(self._done) >= payload_bounds().schema_parts:
+            raise SchemaError(
+                f"The schemas of writer and reader have more than {payload_bounds().schema_parts:,} pairs of types "
+                "(srfix.serde.bounds: schema_parts)."
+            )
+        made = self._done[writer, reader] = replace(writer)
+        if writer.kind == "union":
+            made.branches = tuple(self._branch(branch, reader) for branch in writer.branches)
+            return made
+        found = _branch_for(writer, reader)
+        if found is None:
+            return made
+        if writer.kind == "record":
+            self._record(made, writer, found)
+        elif writer.kind == "enum":
+            default = found.props.get("default")
+            if isinstance(default, str) and default in found.symbols:
+                made.symbols = tuple(symbol if symbol in found.symbols else default for symbol in writer.symbols)
+                made.written_symbols = writer.symbols
+                made.props = {**writer.props, "default": default}
+        elif writer.items is not None and found.items is not None:
+            made.items = self.node(writer.items, found.items)
+        return made
+
+    def _branch(self, branch: AvroNode, reader: AvroNode) -> AvroNode:
+        found = _branch_for(branch, reader)
+        return branch if found is None else self.node(branch, found)
+
+    def _record(self, made: AvroNode, writer: AvroNode, reader: AvroNode) -> None:
+        names = {part.name for part in writer.fields}
+        own = {part.name for part in reader.fields}
+        feeds: dict[str, AvroField] = {part.name: part for part in reader.fields if part.name in names}
+        for part in reader.fields:
+            if part.name in names:
+                continue
+            # A field that a reader's own field claims by its exact name feeds no other.
+            alias = next((one for one in part.aliases if one in names and one not in own and one not in feeds), None)
+            if alias is not None:
+                feeds[alias] = part
+        made.fields = tuple(self._field(part, feeds.get(part.name)) for part in writer.fields)
+        fed = {part.name for part in feeds.values()}
+        made.defaults = tuple(part for part in reader.fields if part.name not in fed and part.default is not MISSING)
+
+    def _field(self, part: AvroField, reader: AvroField | None) -> AvroField:
+        if reader is None:
+            return part
+        written = None if part.name == reader.name else part.name
+        return replace(part, name=reader.name, node=self.node(part.node, reader.node), written=written)
+
+
+def _branch_for(writer: AvroNode, reader: AvroNode) -> AvroNode | None:
+    """The reader's type that a writer's type, no union, is read as; None if there is none of its kind."""
+    branches: Sequence[AvroNode] = reader.branches if reader.kind == "union" else (reader,)
+    alike = [branch for branch in branches if branch.kind == writer.kind]
+    if writer.kind in ("record", "enum", "fixed"):
+        alike = [branch for branch in alike if _are_one(writer, branch)]
+        alike = [branch for branch in alike if branch.name == writer.name] or alike
+    return alike[0] if alike else None
+
+
+def _are_one(writer: AvroNode, reader: AvroNode) -> bool:
+    """Whether Avro takes a named type of the writer's for one of the reader's."""
+    return _short(writer) in (_short(reader), *(alias.rpartition(".")[2] for alias in reader.aliases))
+
+
+def _short(node: AvroNode) -> str:
+    return node.name.rpartition(".")[2]

@@ -1,0 +1,373 @@
+"""An Avro schema as a graph: what every reader of writer schemas in this room walks.
+
+fastavro parses and checks the text; here its result becomes nodes in which a named type is one object wherever it is
+referred to, so a recursive schema is a cyclic graph. Also the bounds that keep a schema from doing harm: fastavro's
+compiled reader recurses on the C stack and does not check it (a linked list of 5,000 levels kills the process).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from sys import intern
+from typing import Final, cast
+
+import fastavro
+
+from srfix.serde.bounds import AVRO_SCHEMA_LEVELS, payload_bounds
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.rows import MISSING
+
+# AvroData (Connect) knows these four; every other logical type is its underlying type there, and in columns
+# here.
+_CONNECT_LOGICAL: Final = frozenset(
+    {
+        ("bytes", "decimal"),
+        ("fixed", "decimal"),
+        ("int", "date"),
+        ("int", "time-millis"),
+        ("long", "timestamp-millis"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AvroField:
+    """A field of a record."""
+
+    name: str
+    """Its name."""
+    node: AvroNode
+    """Its type."""
+    default: object
+    """Its default as JSON; `MISSING` without one."""
+    doc: str | None = None
+    """Its documentation."""
+    aliases: tuple[str, ...] = ()
+    """Names that it had before, or has elsewhere."""
+    written: str | None = None
+    """The writer's name for it, where a reader's alias gave it another (`avro.read.resolution`)."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class AvroNode:
+    """A type. Mutable only while the graph is built; compared by identity."""
+
+    kind: str
+    """null, boolean, int, long, float, double, bytes, string, record, enum, fixed, array, map or union."""
+    name: str = ""
+    """Full name of a record, enum or fixed."""
+    logical: str | None = None
+    """The logicalType property, known or not."""
+    precision: int = 0
+    """Of a decimal; 0 where the schema gives none."""
+    scale: int = 0
+    """Of a decimal."""
+    size: int = 0
+    """Bytes of a fixed."""
+    aliases: tuple[str, ...] = ()
+    """Names that a record, enum or fixed had before, or has elsewhere."""
+    symbols: tuple[str, ...] = ()
+    """Of an enum."""
+    written_symbols: tuple[str, ...] = ()
+    """Of an enum that was resolved: the writer's symbols, of which several may be one of the reader's."""
+    fields: tuple[AvroField, ...] = ()
+    """Of a record."""
+    defaults: tuple[AvroField, ...] = ()
+    """Of a record that was resolved: the reader's fields that the writer lacks, with defaults (`avro.read.resolution`)."""
+    items: AvroNode | None = None
+    """Of an array; the values of a map."""
+    branches: tuple[AvroNode, ...] = ()
+    """Of a union."""
+    doc: str | None = None
+    """The documentation of a record, enum or fixed."""
+    props: Mapping[str, object] = field(default_factory=dict)
+    """The properties that are no part of Avro's own: connect.*, logicalType, scale, precision, an enum's default."""
+    is_map_entry: bool = False
+    """Connect's stand-in for an entry of a map whose keys are not plain strings (`AvroData`)."""
+
+    @property
+    def connect_logical(self) -> str | None:
+        """The logical type, if Connect's AvroData knows it on this type; None otherwise."""
+        return self.logical if (self.kind, self.logical) in _CONNECT_LOGICAL else None
+
+
+@lru_cache(maxsize=256)
+def load(text: str, references: tuple[str, ...] = ()) -> AvroNode:
+    """The graph of a schema text.
+
+    :param references: the texts that it refers to, directly or not, none before those that it refers to itself: what
+        they define is known to the text by its full name, as Java's parser has it (`AvroSchema.rawSchema`).
+    :raises SchemaError: if the text is not an Avro schema, or is one that no reader could survive.
+    """
+    named: dict[str, object] = {}
+    for reference in references:
+        _parse(reference, named)
+    try:
+        root = _Builder(named).node(_parse(text, named))
+    except RecursionError:
+        raise SchemaError("The schema's types nest too deep to be read, references followed.") from None
+    analyse(root)
+    return root
+
+
+def _parse(text: str, named: dict[str, object]) -> object:
+    """fastavro's parsed form; adds the types that the text defines to `named`."""
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        what = "it nests too deep" if isinstance(error, RecursionError) else str(error)
+        raise SchemaError(f"The schema text is not JSON ({what}): {_excerpt(text)}") from error
+    _check_text_depth(raw, text)
+    try:
+        # Registries keep schemas whose defaults do not fit, and Java reads under them.
+        return fastavro.parse_schema(
+            raw, named_schemas=cast("dict[str, dict[object, object]]", named), _ignore_default_error=True
+        )
+    except Exception as error:
+        raise SchemaError(
+            f"The schema text is not an Avro schema ({type(error).__name__}: {_excerpt(str(error))}): {_excerpt(text)}"
+        ) from error
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}… ({len(text)} characters)"
+
+
+def _check_text_depth(raw: object, text: str) -> None:
+    stack = [(raw, 1)]
+    while stack:
+        part, depth = stack.pop()
+        if depth > AVRO_SCHEMA_LEVELS:
+            raise SchemaError(f"The schema text nests deeper than {AVRO_SCHEMA_LEVELS} levels: {_excerpt(text)}")
+        if isinstance(part, dict):
+            stack.extend((value, depth + 1) for value in part.values())
+        elif isinstance(part, list):
+            stack.extend((value, depth + 1) for value in part)
+
+
+class _Builder:
+    """Turns fastavro's parsed form into nodes."""
+
+    def __init__(self, named: dict[str, object]) -> None:
+        self._named = named
+        self._done: dict[str, AvroNode] = {}
+
+    def node(self, parsed: object) -> AvroNode:
+        # Names are interned, here and in columns: fastavro compares them over and over, and identity is quickest.
+        if isinstance(parsed, list):
+            return AvroNode(kind="union", branches=tuple(self.node(branch) for branch in parsed))
+        if isinstance(parsed, str):
+            return self._done[parsed] if parsed in self._done else self._named_node(parsed)
+        schema = cast("dict[str, object]", parsed)
+        kind = intern(cast("str", schema["type"]))
+        if kind in ("record", "error", "enum", "fixed"):
+            name = cast("str", schema["name"])
+            return self._done.get(name) or self._definition(schema, name)
+        node = AvroNode(kind=kind)
+        _set_logical(node, schema)
+        if kind in ("array", "map"):
+            node.items = self.node(schema["items" if kind == "array" else "values"])
+        return node
+
+    def _named_node(self, name: str) -> AvroNode:
+        definition = self._named.get(name)
+        return (
+            AvroNode(kind=intern(name))
+            if definition is None
+            else self._definition(cast("dict[str, object]", definition), name)
+        )
+
+    def _definition(self, schema: dict[str, object], name: str) -> AvroNode:
+        kind = intern(cast("str", schema["type"]))
+        node = AvroNode(kind="record" if kind == "error" else kind, name=name)
+        self._done[name] = node
+        _set_logical(node, schema)
+        node.aliases = _texts(schema.get("aliases"))
+        if kind == "enum":
+            node.symbols = tuple(cast("list[str]", schema["symbols"]))
+        elif kind == "fixed":
+            node.size = cast("int", schema["size"])
+            if not isinstance(node.size, int) or node.size < 0:
+                raise SchemaError(f"The fixed type {name} has the size {node.size!r}; it must be a number from 0.")
+        else:
+            node.is_map_entry = (
+                schema.get("connect.internal.type") == "MapEntry" or name == "io.confluent.connect.avro.MapEntry"
+            )
+            node.fields = tuple(
+                AvroField(
+                    name=intern(_field_name(part["name"], name)),
+                    node=self.node(part["type"]),
+                    default=part.get("default", MISSING),
+                    doc=_text(part.get("doc")),
+                    aliases=_texts(part.get("aliases")),
+                )
+                for part in cast("list[dict[str, object]]", schema["fields"])
+            )
+            names = [part.name for part in node.fields]
+            if len(set(names)) != len(names):
+                raise SchemaError(f"The record {name} has two fields of the same name.")
+        return node
+
+
+def _set_logical(node: AvroNode, schema: dict[str, object]) -> None:
+    logical, precision, scale = schema.get("logicalType"), schema.get("precision"), schema.get("scale")
+    node.logical = logical if isinstance(logical, str) else None
+    node.precision = precision if isinstance(precision, int) else 0
+    node.scale = scale if isinstance(scale, int) else 0
+    node.doc = _text(schema.get("doc"))
+    node.props = {name: value for name, value in schema.items() if name not in _NO_PROPERTIES}
+
+
+# Avro's own words, and the marks of fastavro.
+_NO_PROPERTIES: Final = frozenset(
+    {"type", "name", "namespace", "doc", "aliases", "fields", "items", "values", "symbols", "size"}
+    | {"__fastavro_parsed", "__named_schemas"}
+)
+
+
+def _field_name(name: object, record: str) -> str:
+    # fastavro takes anything that JSON has.
+    if isinstance(name, str):
+        return name
+    raise SchemaError(f"A field of the record {record} has the name {json.dumps(name)}, where a text must stand.")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+
+
+def nullable_branch(node: AvroNode) -> tuple[AvroNode, bool] | None:
+    """The one type that can hold a value, and whether null is allowed beside it; None if there are several, or none."""
+    if node.kind != "union":
+        return None if node.kind == "null" else (node, False)
+    values = [branch for branch in node.branches if branch.kind != "null"]
+    return (values[0], len(values) < len(node.branches)) if len(values) == 1 else None
+
+
+def describe(node: AvroNode) -> str:
+    """A type in an error's words: `record a.B`, `long (timestamp-millis)`, `union of null, int, string`."""
+    if node.kind == "union":
+        return "union of " + ", ".join(describe(branch) for branch in node.branches)
+    if node.kind == "array" and node.items is not None and node.items.is_map_entry:
+        return "array of map entries"
+    if node.connect_logical == "decimal":
+        return f"{node.kind} (decimal {node.precision}, {node.scale})"
+    label = f"{node.kind} {node.name}" if node.name else node.kind
+    return f"{label} ({node.logical})" if node.logical else label
+
+
+def has_decimals(root: AvroNode) -> bool:
+    """True if a type of the graph is a decimal."""
+    return any(node.logical == "decimal" for node in every_node(root))
+
+
+def has_milliseconds(root: AvroNode) -> bool:
+    """True if a type of the graph is a time or a timestamp in milliseconds."""
+    words = ("time-millis", "timestamp-millis", "local-timestamp-millis")
+    return any(node.logical in words for node in every_node(root))
+
+
+def every_node(root: AvroNode) -> Iterator[AvroNode]:
+    """The types of a graph, each once."""
+    seen: set[AvroNode] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            stack.extend((*node.branches, *(part.node for part in node.fields), *((node.items,) if node.items else ())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What a reader must know before it lets fastavro loose on a body."""
+
+    is_recursive: bool
+    """A type can contain itself: the body decides how deep the reader goes."""
+    has_unbounded_arrays: bool
+    """An array's items can take no bytes at all: ten bytes can claim 2²⁸ of them."""
+    has_blocks: bool
+    """There are arrays or maps: the body says how many items follow."""
+    node_count: int
+    """How many types the graph has."""
+
+
+def analyse(root: AvroNode) -> Analysis:
+    """Walks the graph once.
+
+    :raises SchemaError: if reading a record would never end, or goes too deep or too wide before it needs any
+        byte.
+    """
+    bounds = payload_bounds()
+    walk = _Analyser(bounds.schema_parts)
+    try:
+        walk.visits(root)
+    except RecursionError as error:
+        raise SchemaError("The schema's types nest too deep to be read safely.") from error
+    if walk.levels.get(root, 1) > bounds.levels:
+        raise SchemaError(f"The schema's types nest deeper than {bounds.levels} levels, references followed.")
+    return Analysis(
+        is_recursive=walk.is_recursive,
+        has_unbounded_arrays=any(
+            node.kind == "array" and node.items is not None and walk.width(node.items) == 0 for node in walk.levels
+        ),
+        has_blocks=any(node.items is not None for node in walk.levels),
+        node_count=len(walk.levels),
+    )
+
+
+class _Analyser:
+    def __init__(self, most_parts: int) -> None:
+        self._most_parts = most_parts
+        self.is_recursive = False
+        self.levels: dict[AvroNode, int] = {}
+        self._visits: dict[AvroNode, int] = {}
+        self._widths: dict[AvroNode, int] = {}
+        self._open: list[AvroNode] = []
+
+    def visits(self, node: AvroNode) -> int:
+        """Upper bound of the types that are visited for one value, arrays and maps taken as empty."""
+        if node in self._visits:
+            return self._visits[node]
+        if node in self._open:
+            self.is_recursive = True
+            loop = self._open[self._open.index(node) :]
+            if all(part.kind == "record" for part in loop):
+                raise SchemaError(f"The record {node.name} always contains itself: no value of it ever ends.")
+            return 1
+        self._open.append(node)
+        if node.kind == "record":
+            parts = [part.node for part in node.fields]
+            total = 1 + sum(self.visits(part) for part in parts)
+        else:
+            parts = [node.items] if node.items is not None else list(node.branches)
+            counts = [self.visits(part) for part in parts]
+            total = 1 + (max(counts, default=0) if node.kind == "union" else 0)
+        self._open.pop()
+        if total > self._most_parts:
+            raise SchemaError(
+                f"The schema's types multiply to more than {self._most_parts:,} parts a record: {describe(node)}."
+            )
+        self.levels[node] = 1 + max((self.levels.get(part, 1) for part in parts), default=0)
+        self._visits[node] = total
+        return total
+
+    def width(self, node: AvroNode) -> int:
+        """Fewest bytes that a value takes."""
+        if node in self._widths:
+            return self._widths[node]
+        if node.kind in ("record", "fixed", "null"):
+            self._widths[node] = 0  # while it is open: a lower bound
+            width = node.size + sum(self.width(part.node) for part in node.fields)
+        else:
+            width = {"float": 4, "double": 8}.get(node.kind, 1)
+        self._widths[node] = width
+        return width

@@ -1,0 +1,5 @@
+"""Rows → Avro bodies."""
+
+from srfix.serde.formats.avro.write.defaults import default_body
+from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS, scalar
+from srfix.serde.formats.avro.write.tree import written

@@ -1,0 +1,191 @@
+"""How values are checked before fastavro writes them: the closures that a write tree is made into."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import assert_never, cast
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Decimal, type_name
+from srfix.serde.connect import ensure_fit
+from srfix.serde.errors import CoercionError
+from srfix.serde.formats.avro.schema import has_milliseconds
+from srfix.serde.formats.avro.write.defaults import tagged
+from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS, scalar
+from srfix.serde.formats.avro.writer_type import AvroType
+from srfix.serde.formats.rows import (
+    MISSING,
+    NULL,
+    Convert,
+    FieldCheck,
+    Misfit,
+    RecordCheck,
+    ValueCheck,
+    array_check,
+    entries_check,
+    map_check,
+    nullable,
+)
+from srfix.serde.projection import Entries, Forbidden, Free, Items, WriteField, WriteFields, WriteScalar, Written
+
+
+class Checks:
+    """Makes checks of a tree.
+
+    :param case_rule: how a row's keys are matched to the columns.
+    :param cut_times: whether times finer than the schema's are cut.
+    """
+
+    def __init__(self, case_rule: CaseRule, *, cut_times: bool) -> None:
+        self._case_rule = case_rule
+        self._cut_times = cut_times
+        self._records: dict[WriteFields[AvroType], RecordCheck] = {}
+
+    def of(self, value: Written[AvroType]) -> ValueCheck:
+        """How values of a type are checked, and null beside it."""
+        writer, how, check = value.writer, value.how, self._beside_null(value)
+        if writer.value is not writer.node:
+            made = nullable(check, writer.value.name or writer.value.kind)
+            return made if writer.is_nullable else _without_null(made)
+        is_null_only = isinstance(how, Forbidden) and not how.is_null_too and writer.is_union and writer.is_nullable
+        return nullable(check, "null") if is_null_only else check
+
+    def _beside_null(self, value: Written[AvroType]) -> ValueCheck:
+        node, how = value.writer.value, value.how
+        match how:
+            case Forbidden():
+                return _refusing(how.why)
+            case Free():
+                # fastavro chooses, and cuts.
+                convert = _as_it_is if self._cut_times or not has_milliseconds(node) else _whole_milliseconds
+                return ValueCheck(fast=convert, careful=convert)
+            case WriteScalar():
+                check = scalar(
+                    node if how.logical == node.logical else replace(node, logical=how.logical),
+                    cut_times=self._cut_times,
+                )
+                return check if how.fits is None else _fitting(check, how.fits)
+            case Items(items):
+                return array_check(self.of(items))
+            case Entries(keys, values):
+                return (
+                    map_check(self.of(values)) if node.kind == "map" else entries_check(self.of(keys), self.of(values))
+                )
+            case WriteFields() if value.writer.is_union:
+                return self._branches(value.writer, how)
+            case WriteFields():
+                record = self._record(how)
+                return ValueCheck(fast=record.fast, careful=record.careful)
+            case _:
+                assert_never(how)
+
+    def _record(self, of: WriteFields[AvroType]) -> RecordCheck:
+        if of not in self._records:
+            # Known before its fields are looked at: a recursive record finds itself here.
+            self._records[of] = record = RecordCheck(self._case_rule)
+            record.set_fields(
+                [self._field(field, field.value) for field in of.fields if field.value is not None],
+                {field.field.name: tagged(field.missing, field.field) for field in of.fields if field.value is None},
+            )
+        return self._records[of]
+
+    def _field(self, field: WriteField[AvroType], value: Written[AvroType]) -> FieldCheck:
+        check, null = self.of(value), tagged(field.null, field.field)
+        return FieldCheck(
+            name=field.key,
+            field=field.field.name,
+            check=check if null is MISSING else _null_is(null, check),
+            when_missing=tagged(field.missing, field.field),
+        )
+
+    def _branches(self, writer: AvroType, of: WriteFields[AvroType]) -> ValueCheck:
+        """A STRUCT of a union's branches, as a union is read: the one that is not null is written."""
+        record, tags = RecordCheck(CaseRule.EXACT), {}
+        fields: list[FieldCheck] = []
+        for branch in of.fields:
+            assert branch.value is not None
+            node = branch.field.type.node
+            tags[branch.key] = node.name or node.kind
+            check = _null_is(None, self.of(branch.value))
+            fields.append(FieldCheck(name=branch.key, field=branch.key, check=check, when_missing=None))
+        record.set_fields(fields)
+
+        def convert(inner: Convert) -> Convert:
+            def convert_union(value: object) -> object:
+                given = cast("dict[str, object]", {} if value is None else inner(value))
+                chosen = [(tags[name], part) for name, part in given.items() if part is not None]
+                if len(chosen) > 1:
+                    raise Misfit([("", "has several values, and a union holds one")])
+                if not chosen and not writer.is_nullable:
+                    raise Misfit([("", "is null, and the schema does not allow that")])
+                return chosen[0] if chosen else NULL
+
+            return convert_union
+
+        return ValueCheck(fast=convert(record.fast), careful=convert(record.careful))
+
+
+def _null_is(written: object, check: ValueCheck) -> ValueCheck:
+    """Connect's `Struct.get`: null where the schema has a default is the default."""
+
+    def convert(inner: Convert) -> Convert:
+        return lambda value: written if value is None else inner(value)
+
+    return ValueCheck(fast=convert(check.fast), careful=convert(check.careful))
+
+
+def _without_null(check: ValueCheck) -> ValueCheck:
+    """A union of one type: it has a branch to name, but not null."""
+
+    def convert(inner: Convert) -> Convert:
+        def convert_present(value: object) -> object:
+            if value is None:
+                raise Misfit([("", "is null, and the schema does not allow that")])
+            return inner(value)
+
+        return convert_present
+
+    return ValueCheck(fast=convert(check.fast), careful=convert(check.careful))
+
+
+def _refusing(why: str) -> ValueCheck:
+    def refuse(_: object) -> object:
+        raise Misfit([("", why)])
+
+    return ValueCheck(fast=refuse, careful=refuse)
+
+
+def _fitting(check: ValueCheck, column: Decimal) -> ValueCheck:
+    fit = ensure_fit(column, "")
+
+    def convert(value: object) -> object:
+        written = check.careful(value)
+        try:
+            fit(value)  # type: ignore[arg-type]  # a decimal, as the check has seen
+        except CoercionError as error:
+            raise Misfit.needs(f"a number that fits {type_name(column)} without rounding", value) from error
+        return written
+
+    return ValueCheck(fast=convert, careful=convert)
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+def _whole_milliseconds(value: object) -> object:
+    """The value, if no time in it is finer."""
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, datetime.datetime | datetime.time):
+            offset = part.utcoffset()
+            if part.microsecond % 1000 or (offset is not None and offset.microseconds % 1000):
+                raise Misfit.needs(WHOLE_MILLISECONDS, part)
+        elif isinstance(part, Mapping):
+            stack.extend(part.values())
+        elif isinstance(part, list | tuple):
+            stack.extend(part)
+    return value

@@ -1,0 +1,216 @@
+"""What the Avro types without parts take from a row: strict, and never rounding. A time that is finer than its type is refused,
+or cut where that was asked for (`cut_times`).
+
+A check returns the value as fastavro's writer wants it and raises `Misfit` otherwise. In a union of null and one other
+type it also takes None, and pairs the value with the name of its branch (fastavro's tuple notation), which spares
+fastavro to try the branches one after the other. Logical types are turned into what they are on the wire here too: the
+check has the value in hand, and fastavro looks its converter up by a string that it puts together for every value.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from typing import Final
+
+from srfix.serde.connect import NO_PRECISION, NOT_FITTING, decimal_fit
+from srfix.serde.formats.avro.schema import AvroNode
+from srfix.serde.formats.rows import Convert, Misfit, ValueCheck
+from srfix.serde.java_ints import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_LOCAL_EPOCH = datetime.datetime(1970, 1, 1)
+_MILLISECOND: Final = datetime.timedelta(milliseconds=1)
+_MICROSECOND: Final = datetime.timedelta(microseconds=1)
+WHOLE_MILLISECONDS: Final = "whole milliseconds (cut_times=True cuts what is finer)"
+"""What a time that is finer than its type needs."""
+_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+_FLOAT_MAX = 3.4028235677973366e38
+
+
+def scalar(node: AvroNode, *, cut_times: bool = False) -> ValueCheck:
+    """The check of a type without parts.
+
+    :param cut_times: times that are finer than the type are cut, not refused.
+    """
+    convert, exact = _scalar(node, cut_times=cut_times)
+    return ValueCheck(fast=convert, careful=convert, exact=exact, is_narrow=convert is _int)
+
+
+def _scalar(node: AvroNode, *, cut_times: bool) -> tuple[Convert, type | None]:
+    match (node.kind, node.logical):
+        case ("int", "date"):
+            return _date, None
+        case ("int", "time-millis"):
+            return _time(_MILLISECOND, cut=cut_times), None
+        case ("long", "time-micros"):
+            return _time(_MICROSECOND, cut=cut_times), None
+        case ("long", "timestamp-millis"):
+            return _timestamp(_EPOCH, _MILLISECOND, cut=cut_times), None
+        case ("long", "timestamp-micros"):
+            return _timestamp(_EPOCH, _MICROSECOND, cut=cut_times), None
+        case ("long", "local-timestamp-millis"):
+            return _timestamp(_LOCAL_EPOCH, _MILLISECOND, cut=cut_times), None
+        case ("long", "local-timestamp-micros"):
+            return _timestamp(_LOCAL_EPOCH, _MICROSECOND, cut=cut_times), None
+        case ("bytes" | "fixed", "decimal"):
+            return _decimal(node), None
+        case ("string", "uuid"):
+            return _uuid, None
+        case ("int", _):
+            return _int, int
+        case ("long", _):
+            return _long, int  # fastavro itself refuses what does not fit 64 bits
+        case ("string", _):
+            return _of_type(str, "a string"), str
+        case ("boolean", _):
+            return _of_type(bool, "a boolean"), bool
+        case ("bytes", _):
+            return _of_type(bytes, "bytes"), bytes
+        case ("double", _):
+            return _double, float
+        case ("float", _):
+            return _float, None
+        case ("enum", _):
+            return _enum(node), None
+        case ("fixed", _):
+            return _fixed(node.size), None
+        case _:
+            return _null, None
+
+
+def _of_type(kind: type, what: str) -> Convert:
+    def convert(value: object) -> object:
+        if isinstance(value, kind):
+            return value
+        raise Misfit.needs(what, value)
+
+    return convert
+
+
+def _integer(low: int, high: int) -> Convert:
+    def convert(value: object) -> object:
+        if isinstance(value, int) and low <= value <= high and not isinstance(value, bool):
+            return value
+        raise Misfit.needs(f"an integer from {low} to {high}", value)
+
+    return convert
+
+
+_int = _integer(INT_MIN, INT_MAX)
+_long = _integer(LONG_MIN, LONG_MAX)
+
+
+def _double(value: object) -> object:
+    if isinstance(value, float):
+        return value
+    # 2**53 + 1 has no double: an integer is taken only if nothing of it is lost.
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53:
+        return float(value)
+    raise Misfit.needs("a float", value)
+
+
+def _float(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**24:
+        return float(value)
+    if isinstance(value, float) and not _FLOAT_MAX <= abs(value) < float("inf"):
+        return value
+    raise Misfit.needs("a float of 32 bits", value)
+
+
+def _date(value: object) -> object:
+    # A datetime is a date to Python; as a DATE it would lose its time.
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return value.toordinal() - _EPOCH_ORDINAL
+    raise Misfit.needs("a date", value)
+
+
+def _time(unit: datetime.timedelta, *, cut: bool) -> Convert:
+    is_exact = cut or unit == _MICROSECOND
+
+    def convert(value: object) -> object:
+        if isinstance(value, datetime.time) and value.tzinfo is None:
+            since_midnight = datetime.timedelta(
+                hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
+            )
+            if is_exact or not value.microsecond % 1000:
+                return since_midnight // unit
+            raise Misfit.needs(WHOLE_MILLISECONDS, value)
+        raise Misfit.needs("a time without zone", value)
+
+    return convert
+
+
+def _timestamp(epoch: datetime.datetime, unit: datetime.timedelta, *, cut: bool) -> Convert:
+    is_exact = cut or unit == _MICROSECOND
+    is_aware = epoch.tzinfo is not None
+    what = "a datetime with a time zone" if is_aware else "a datetime without time zone"
+
+    def convert(value: object) -> object:
+        # A naive datetime names no instant; fastavro would read it in the machine's own zone.
+        if isinstance(value, datetime.datetime) and (value.tzinfo is not None) is is_aware:
+            since = value - epoch
+            # Of the difference: an offset from UTC may have microseconds too.
+            if is_exact or not since.microseconds % 1000:
+                return since // unit
+            raise Misfit.needs(WHOLE_MILLISECONDS, value)
+        raise Misfit.needs(what, value)
+
+    return convert
+
+
+def _uuid(value: object) -> object:
+    if isinstance(value, uuid.UUID | str):
+        return str(value)
+    raise Misfit.needs("a UUID", value)
+
+
+def _decimal(node: AvroNode) -> Convert:
+    precision, scale = node.precision or NO_PRECISION, node.scale
+    unit, exact, low, bound = decimal_fit(precision, scale)
+
+    def convert(value: object) -> object:
+        if not isinstance(value, decimal.Decimal) or not value.is_finite():
+            raise Misfit.needs(f"a finite decimal.Decimal for DECIMAL({precision}, {scale})", value)
+        if not low < value < bound:
+            raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value)
+        try:
+            fitted = value if value.same_quantum(unit) else value.quantize(unit, None, exact)
+        except NOT_FITTING:
+            raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value) from None
+        unscaled = int(fitted.scaleb(scale, exact)) if fitted else 0
+        # `BigInteger.toByteArray`: as few bytes as hold it with its sign, one for -128.
+        bits = unscaled.bit_length() if unscaled >= 0 else (~unscaled).bit_length()
+        size = node.size or bits // 8 + 1
+        if bits >= size * 8:
+            raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) in {size} bytes", value)
+        return unscaled.to_bytes(size, "big", signed=True)
+
+    return convert
+
+
+def _enum(node: AvroNode) -> Convert:
+    symbols = frozenset(node.symbols)
+
+    def convert(value: object) -> object:
+        if isinstance(value, str) and value in symbols:
+            return value
+        raise Misfit.needs(f"one of {', '.join(node.symbols)}", value)
+
+    return convert
+
+
+def _fixed(size: int) -> Convert:
+    def convert(value: object) -> object:
+        if isinstance(value, bytes) and len(value) == size:
+            return value
+        raise Misfit.needs(f"{size} bytes", value)
+
+    return convert
+
+
+def _null(value: object) -> object:
+    if value is None:
+        return None
+    raise Misfit.needs("None", value)

@@ -1,0 +1,210 @@
+"""Writing columns under a schema that exists, as ksqlDB does with KEY_SCHEMA_ID and VALUE_SCHEMA_ID
+(`AvroSRSchemaDataTranslator`, then Connect's `Struct` and AvroData).
+
+| the schema | the columns | what is written |
+|---|---|---|
+| a field | a column of its name | the value, if its type is the same to Connect: nothing is coerced, not even INT to long |
+| a field, not optional | null | its default; refused without one |
+| a field | no column | its default; null if it is optional; refused if it is neither |
+| no field | a column | refused |
+
+A field of null and one other type has no default but the property connect.default: AvroData loses the field's own. A
+union of several types is a STRUCT of its branches, as it is read: the one that is not null is written.
+
+Two differences from the engine, where it would lose data without a word. A field of a STRUCT that the schema lacks is
+refused, at every level; ksqlDB drops it below the first. And fields are matched by name alone; some ksqlDB releases take a
+value by its position.
+"""
+
+from __future__ import annotations
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import (
+    Array,
+    Column,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    ScalarType,
+    Struct,
+    only_column,
+    struct_of,
+    type_name,
+)
+from srfix.serde.connect import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, connect_type_of
+from srfix.serde.engine import Encode
+from srfix.serde.errors import EncodeError, SchemaError
+from srfix.serde.formats.avro.infer import map_entry_types
+from srfix.serde.formats.avro.names import avro_fields
+from srfix.serde.formats.avro.schema import AvroNode, describe, load
+from srfix.serde.formats.avro.write.encoder import encoder_of
+from srfix.serde.formats.avro.writer_type import AvroType
+from srfix.serde.formats.rows import MISSING
+from srfix.serde.projection import (
+    Constant,
+    Entries,
+    Forbidden,
+    Items,
+    WriteField,
+    WriteFields,
+    WriteHow,
+    WriterField,
+    WriteScalar,
+    Written,
+)
+
+_LOGICAL = {
+    DATE_NAME: "date",
+    TIME_NAME: "time-millis",
+    TIMESTAMP_NAME: "timestamp-millis",
+    DECIMAL_NAME: "decimal",
+}
+_LOGICAL_OF = {
+    ScalarType.DATE: "date",
+    ScalarType.TIME: "time-millis",
+    ScalarType.TIMESTAMP: "timestamp-millis",
+}
+
+
+def encoder_under(
+    schema_text: str,
+    *,
+    columns: Columns,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+    cut_times: bool = False,
+) -> Encode:
+    """An encoder for rows of columns under a schema that was not made of them. A row has the columns' exact names.
+
+    :param references: the texts that the schema refers to, in the order of registration.
+    :param cut_times: times finer than milliseconds are cut down; refused otherwise.
+    :param wrapped: False writes the bare value of the only column; null is for the caller to write, as no payload.
+    :raises SchemaError: if the text is not an Avro schema, or its root is not a record and `wrapped` is True.
+    :raises EncodeError: if the root lacks a field for a column, or has one without a default that no column fills.
+    :raises ColumnError: if two columns become one Avro name, or several are to be un-wrapped.
+    """
+    root = load(schema_text, references)
+    writer, bare = AvroType(root), None if wrapped else only_column(columns)
+    if bare is None:
+        if writer.value.kind != "record":
+            raise SchemaError(f"Columns are written as a record, but the schema is a {describe(root)}.")
+        _check_root(writer, columns)
+    value = _written(writer, struct_of(columns) if bare is None else bare.type)
+    return encoder_of(value, CaseRule.EXACT, bare=bare, cut_times=cut_times, is_free=False)
+
+
+def _check_root(root: AvroType, columns: Columns) -> None:
+    """What no row of these columns could be written for."""
+    wrong, names = _lacking(root, columns), {field.name for field in root.fields("")}
+    if wrong:
+        raise EncodeError(
+            f"Rows of these columns cannot be written under the record {root.value.name}: {'; '.join(wrong)}.",
+            paths=tuple(f"->{column.name}" for name, column in avro_fields(columns).items() if name not in names),
+        )
+
+
+def _lacking(record: AvroType, columns: Columns) -> list[str]:
+    fields, own = avro_fields(columns), record.fields("")
+    names = {field.name for field in own}
+    misses = [f"the schema misses field with name: {name}" for name in fields if name not in names]
+    required = [
+        f"missing default value for required Avro field: [{field.name}], which no column fills"
+        for field in own
+        if field.name not in fields and _missing(field) is None
+    ]
+    return misses + required
+
+
+def _written(writer: AvroType, column: ColumnType) -> Written[AvroType]:
+    """How values of a column are written under a type."""
+    return Written(writer=writer, column=column, how=_how(writer, column))
+
+
+def _how(writer: AvroType, column: ColumnType) -> WriteHow[AvroType]:
+    node, name = writer.value, writer.name
+    if writer.is_union:
+        return _union(writer, column.fields) if isinstance(column, Struct) else _refused(node, column)
+    if writer.connect is not connect_type_of(column):
+        return _refused(node, column)
+    match column:
+        case Struct(fields):
+            return _record(writer, fields)
+        case Array(items):
+            return Items(_written(writer.items(), items))
+        case Map(values, keys):
+            if node.kind != "map" and map_entry_types(node) is None:
+                return _refused(node, column)
+            key, value = writer.entries("")
+            return Entries(_written(key, keys), _written(value, values))
+        case Decimal():
+            # Connect's Decimal has a scale, and takes no other.
+            is_same = name == DECIMAL_NAME and node.scale == column.scale
+            return WriteScalar(logical="decimal", fits=column) if is_same else _refused(node, column)
+        case ScalarType.TIMESTAMP_NTZ:
+            # Connect has no such type: it is written by Avro's own, and as nothing else.
+            is_local = node.logical in ("local-timestamp-millis", "local-timestamp-micros")
+            return WriteScalar(logical=node.logical) if is_local else _refused(node, column)
+        case _:
+            # By Connect's eyes: a logical type that it does not know is what it is made of.
+            logical = _LOGICAL.get(name or "")
+            return WriteScalar(logical=logical) if logical == _LOGICAL_OF.get(column) else _refused(node, column)
+
+
+def _union(writer: AvroType, columns: Columns) -> WriteHow[AvroType]:
+    """A STRUCT of a union's branches."""
+    found = writer.branches()
+    branches = {branch.name: branch for branch in found}
+    fields = avro_fields(columns)
+    lacking = [name for name in fields if name not in branches]
+    if lacking or len(branches) < len(found):
+        why = f"no branch is named {lacking[0]}" if lacking else "two branches have the same name"
+        return Forbidden(why=f"cannot be written as {describe(writer.value)}: {why}", is_null_too=True)
+    return WriteFields(
+        tuple(
+            WriteField(field=branches[name], column=column, value=_written(branches[name].type, column.type))
+            for name, column in fields.items()
+        )
+    )
+
+
+def _record(writer: AvroType, columns: Columns) -> WriteHow[AvroType]:
+    node, fields = writer.value, avro_fields(columns)
+    wrong = _lacking(writer, columns)
+    if wrong:
+        return Forbidden(why=f"cannot be written as {describe(node)}: {'; '.join(wrong)}")
+    return WriteFields(tuple(_field(field, fields.get(field.name)) for field in writer.fields("")))
+
+
+def _field(field: WriterField[AvroType], column: Column | None) -> WriteField[AvroType]:
+    if column is None:
+        return WriteField(field=field, column=None, value=None, missing=_missing(field))
+    null, value = _null(field), _written(field.type, column.type)
+    is_refused = isinstance(value.how, Forbidden) and value.how.is_null_too
+    missing = Constant(None) if null is None and _may_be_null(field) and not is_refused else null
+    return WriteField(field=field, column=column, value=value, null=null, missing=missing)
+
+
+def _null(field: WriterField[AvroType]) -> Constant | None:
+    """What null is written as, as AvroData hands it on. Where null stands beside one type, the field's own default is lost:
+    only the type's property connect.default counts."""
+    node, value = field.type.node, field.type.value
+    if field.default is not MISSING and node.kind != "union":
+        return Constant(field.default)
+    default = None if field.type.is_union else value.props.get("connect.default")
+    return None if default is None else Constant(default)
+
+
+def _missing(field: WriterField[AvroType]) -> Constant | None:
+    """What is written for a field that no column feeds; None if the field is required."""
+    if field.default is not MISSING and field.type.is_union:
+        return Constant(field.default)
+    return _null(field) or (Constant(None) if _may_be_null(field) else None)
+
+
+def _may_be_null(field: WriterField[AvroType]) -> bool:
+    return field.type.node.kind == "union" and field.type.is_nullable
+
+
+def _refused(node: AvroNode, column: ColumnType) -> Forbidden:
+    return Forbidden(why=f"is {type_name(column)}, which is not written as {describe(node)}: nothing is coerced")

@@ -1,0 +1,175 @@
+"""Avro's types as the projection's walk sees them (`projection.writer_type`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Final
+
+from srfix.serde.columns import Column, Columns, ColumnType, Decimal, ScalarType, Struct
+from srfix.serde.connect import NO_PRECISION, ConnectType, TimeUnit, connect_type_of, time_unit
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.avro.connect import to_connect, union_field_name
+from srfix.serde.formats.avro.infer import map_entry_types
+from srfix.serde.formats.avro.names import avro_fields
+from srfix.serde.formats.avro.schema import AvroField, AvroNode, describe, nullable_branch
+from srfix.serde.projection import WriterField
+
+_SAME: Final = {
+    ScalarType.BOOLEAN: ("boolean", None),
+    ScalarType.INTEGER: ("int", None),
+    ScalarType.BIGINT: ("long", None),
+    ScalarType.DOUBLE: ("double", None),
+    ScalarType.STRING: ("string", None),
+    ScalarType.BYTES: ("bytes", None),
+    ScalarType.DATE: ("int", "date"),
+    ScalarType.TIME: ("int", "time-millis"),
+    ScalarType.TIMESTAMP: ("long", "timestamp-millis"),
+    ScalarType.TIMESTAMP_NTZ: ("long", "local-timestamp-micros"),
+}
+"""The Avro type and logical type that is the column's."""
+
+
+class AvroType:
+    """A type of Avro.
+
+    :param is_field: it is a record's field, whose null is Connect's default (`Struct.get`); nothing else's is.
+    """
+
+    def __init__(self, node: AvroNode, *, is_field: bool = False) -> None:
+        branch = nullable_branch(node)
+        self._is_field = is_field
+        self.node = node
+        """As the schema has it."""
+        self.value, self.is_nullable = (node, _has_null(node)) if branch is None else branch
+        """What stands beside null; the union, if that is several types."""
+        self.is_union = self.value.kind == "union"
+
+    # Asked only of what feeds a column: a type that Connect refuses does no harm where no column reads it.
+    @cached_property
+    def _to_connect(self) -> tuple[ConnectType | None, str | None]:
+        return connect_type(self.value)
+
+    @property
+    def connect(self) -> ConnectType | None:
+        return self._to_connect[0]
+
+    @property
+    def name(self) -> str | None:
+        return self._to_connect[1]
+
+    @property
+    def unit(self) -> TimeUnit | None:
+        if self.value.kind not in ("int", "long") or self.connect is None:
+            return None
+        return time_unit(self.connect, self.value.logical, self.value.props.get("connect.name"))
+
+    @property
+    def default(self) -> object:
+        """Connect's own property, on the type beside null: the default of the Avro field is lost there. Of a type with
+        parts null stays null: nobody but a Connect source whose schema says so writes such a default."""
+        has_parts = self.value.kind == "record" or self.value.items is not None
+        if not self._is_field or self.value is self.node or not self.is_nullable or has_parts:
+            return None
+        default = self.value.props.get("connect.default")
+        if isinstance(default, str) and self.value.kind in ("bytes", "fixed"):
+            return default.encode("latin-1", "replace")
+        return default if isinstance(default, bool | int | float | str) else None
+
+    @property
+    def word(self) -> str:
+        word, connect = describe(self.value), self.connect
+        is_cut = connect in (ConnectType.INT8, ConnectType.INT16)
+        return f"{word} ({connect.word})" if connect and is_cut else word
+
+    @property
+    def holder(self) -> str:
+        return "the union" if self.is_union else "the writer schema"
+
+    @property
+    def defaults(self) -> tuple[WriterField[AvroType], ...]:
+        return _record_fields(self.value.defaults)
+
+    def fields(self, path: str) -> tuple[WriterField[AvroType], ...]:
+        if not self.is_union:
+            return _record_fields(self.value.fields)
+        branches = self.branches()
+        names = [branch.name for branch in branches]
+        if len(set(names)) < len(names):
+            raise SchemaError(
+                f"Two branches of the {describe(self.value)}, at {path or 'the root'}, have the same name for Connect: "
+                f"{', '.join(names)}. No column can tell them apart."
+            )
+        return branches
+
+    def branches(self) -> tuple[WriterField[AvroType], ...]:
+        """Of a union, by Connect's names, without null; two may have the same name."""
+        values = [(number, branch) for number, branch in enumerate(self.value.branches) if branch.kind != "null"]
+        named = [(number, branch, union_field_name(branch)) for number, branch in values]
+        return tuple(
+            WriterField(number=number, name=name, written=name, type=AvroType(branch)) for number, branch, name in named
+        )
+
+    def items(self) -> AvroType:
+        assert self.value.items is not None
+        return AvroType(self.value.items)
+
+    def entries(self, path: str) -> tuple[AvroType, AvroType]:
+        entry = map_entry_types(self.value)
+        if entry is not None:
+            return AvroType(entry[0]), AvroType(entry[1])
+        if self.value.kind != "map" or self.value.items is None:
+            raise SchemaError(
+                f"The schema has a map encoded as an array of entries, at {path or 'the root'}, but they are not records "
+                f"of key and value: {describe(self.value)}."
+            )
+        return AvroType(AvroNode(kind="string")), AvroType(self.value.items)
+
+    def by_name(self, columns: Columns) -> Mapping[str, Column]:
+        """By their Avro-compatible names, as ksqlDB matches them (`ConnectSchemas.withCompatibleSchema`)."""
+        return avro_fields(columns)
+
+    def is_type_of(self, column: ColumnType) -> bool:
+        node = self.value
+        if isinstance(column, Decimal):
+            digits = (node.precision or NO_PRECISION, node.scale)
+            return node.connect_logical == "decimal" and digits == (column.precision, column.scale)
+        if isinstance(column, ScalarType):
+            return (node.kind, node.logical) == _SAME[column] and self.connect is connect_type_of(column)
+        return not (isinstance(column, Struct) and self.is_union)
+
+
+def _record_fields(fields: Iterable[AvroField]) -> tuple[WriterField[AvroType], ...]:
+    return tuple(
+        WriterField(
+            number=number,
+            name=part.name,
+            written=part.written or part.name,
+            type=AvroType(part.node, is_field=True),
+            default=part.default,
+        )
+        for number, part in enumerate(fields)
+    )
+
+
+def _has_null(node: AvroNode) -> bool:
+    return node.kind == "null" or any(branch.kind == "null" for branch in node.branches)
+
+
+def connect_type(node: AvroNode) -> tuple[ConnectType | None, str | None]:
+    """The type and the logical name that AvroData gives it; None for null, which it refuses."""
+    match node.kind:
+        case "null":
+            return None, None
+        case "union" if all(branch.kind == "null" for branch in node.branches):
+            return None, None
+        case "record" | "union":
+            return ConnectType.STRUCT, None
+        case "map":
+            return ConnectType.MAP, None
+        case "array":
+            is_map = node.items is not None and node.items.is_map_entry
+            return (ConnectType.MAP if is_map else ConnectType.ARRAY), None
+        case _:
+            schema = to_connect(node)
+            return schema.type, schema.name

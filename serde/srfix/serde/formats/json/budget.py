@@ -1,0 +1,112 @@
+"""What rows made of one JSON body may cost, and how many sets of keys a deserializer remembers.
+
+The parsed JSON is bounded by the body's size. Rows are not: `{}` in an array becomes a row of all the columns of its STRUCT,
+and a property that is absent the default of its schema. Only what costs more than its fewest bytes are granted is counted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterable
+from threading import local
+from typing import Final, Generic, TypeAlias, TypeVar
+
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.errors import PayloadBoundError
+from srfix.serde.forking import ForkLock
+
+_CONTAINER: Final = 4
+_CHARACTERS: Final = 32
+_FEWEST_BYTES: Final = 3
+"""Of an item: `{},`."""
+
+_Steps = TypeVar("_Steps")
+
+
+class Budget(local):
+    """How many values may still be made of the body at hand, by each thread."""
+
+    def __init__(self) -> None:
+        self._bounds = payload_bounds()
+        self._granted = self._bounds.values_per_byte * _FEWEST_BYTES
+        self._left = self._size = 0
+        self.is_needed = False
+        """Something that is read here is counted: `begin` must be called for each body."""
+
+    def begin(self, size: int) -> None:
+        """Another body, of so many bytes."""
+        self._size = size
+        self._left = self._bounds.budget(size)
+
+    def price(self, values: int) -> int:
+        """What is to be spent for something of so many values: nothing if its bytes pay for it."""
+        if values <= self._granted:
+            return 0
+        self.is_needed = True
+        return values
+
+    def price_of_row(self, columns: Iterable[int]) -> int:
+        """What is to be spent for each row.
+
+        :param columns: what stands in each column where nothing feeds it.
+        """
+        return self.price(_CONTAINER + sum(columns))
+
+    def spend(self, values: int) -> None:
+        """:raises PayloadBoundError: if the body makes more values than it may."""
+        self._left -= values
+        if self._left < 0:
+            raise PayloadBoundError(
+                f"The rows of the JSON have more than {self._bounds.budget(self._size):,} values, which is all that a body of "
+                f"{self._size} bytes may make. It is hostile, or the bounds are to be raised (srfix.serde.bounds: values, "
+                "values_per_byte).",
+                bound="values",
+            )
+
+
+def cost_of_default(value: object) -> int:
+    """What a schema's default costs wherever it stands."""
+    cost, stack = 0, [value]
+    while stack:
+        part = stack.pop()
+        cost += 1
+        if isinstance(part, str | bytes):
+            cost += len(part) // _CHARACTERS
+        elif isinstance(part, dict):
+            cost += _CONTAINER
+            stack.extend(part.values())
+        elif isinstance(part, list | tuple):
+            cost += _CONTAINER
+            stack.extend(part)
+    return cost
+
+
+_Known: TypeAlias = "dict[tuple[str, ...], _Steps]"
+
+
+class Shapes(Generic[_Steps]):
+    """Which sets of keys are remembered, by all readers of a deserializer: the oldest are forgotten first."""
+
+    def __init__(self) -> None:
+        bounds = payload_bounds()
+        self._most, self._most_bytes = bounds.shapes, bounds.shape_bytes
+        self._bytes = 0
+        self._remembered: deque[tuple[_Known[_Steps], tuple[str, ...], int]] = deque()
+        self._lock = ForkLock()
+
+    def put(self, known: _Known[_Steps], keys: tuple[str, ...], steps: _Steps) -> None:
+        """Remembers what is done for a set of keys, in a reader's own table."""
+        size = sum(map(sys.getsizeof, keys)) + sys.getsizeof(keys)
+        if size > self._most_bytes // self._most:
+            return  # one that all others would be forgotten for
+        with self._lock:
+            if keys in known:
+                return
+            known[keys] = steps
+            self._remembered.append((known, keys, size))
+            self._bytes += size
+            while len(self._remembered) > self._most or self._bytes > self._most_bytes:
+                other, forgotten, size = self._remembered.popleft()
+                other.pop(forgotten, None)
+                self._bytes -= size

@@ -1,0 +1,292 @@
+"""JSON bodies → rows under columns, as `KsqlJsonDeserializer` reads them.
+
+A body is parsed quickly first, with its fractions as doubles. Where that could matter (a DECIMAL column; a fraction for a
+STRING or a whole number) and wherever something does not fit, it is parsed again with every digit, and that reading
+decides. Objects of the same keys share a plan, so a row's keys are matched to columns once, not per row.
+"""
+
+from __future__ import annotations
+
+import decimal
+from typing import Final, TypeAlias
+
+from srfix.serde.casing import CaseRule, match_keys
+from srfix.serde.columns import STRING, Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, has_decimals
+from srfix.serde.engine import Decode
+from srfix.serde.errors import DecodeError, IncompatibleTypeError, PayloadBoundError
+from srfix.serde.formats.json.budget import Budget, Shapes
+from srfix.serde.formats.json.parse import parse, parse_exact, parse_from
+from srfix.serde.formats.json.scalars import MISSING, Convert, Misread, exact_type, scalar_reader
+from srfix.serde.interface import Row, Value
+from srfix.serde.projection import unfed
+
+_Step: TypeAlias = tuple[str, str, type | None, Convert]
+"""Column, key, the Python type that is taken as it is, and what else is done with its value."""
+
+_NONE_TYPE: Final = type(None)
+_WHITE_SPACE: Final = b" \t\r\n"
+_ROOT: Final = "$"
+
+
+def plain_decoder() -> Decode:
+    """The parsed JSON as it is."""
+    return parse_from  # type: ignore[return-value]  # no Decimals here
+
+
+def column_decoder(
+    columns: Columns, *, case_rule: CaseRule, wrapped: bool, strict: bool = False, is_fed: bool = False
+) -> Decode:
+    """Rows of the columns; with `wrapped=False` the body is the bare value of the only one.
+
+    :param strict: a document that lacks the key of a column, or of a field inside one, is no row.
+    :param is_fed: it is known otherwise that the writer feeds columns: a document without any key of theirs is a row.
+    """
+    single = None if wrapped else columns[0]
+    readers = _Readers(case_rule, strict=strict, is_fed=is_fed or not wrapped)
+    read = readers.of(Struct(columns) if single is None else single.type, _ROOT)
+    begin = readers.budget.begin if readers.budget.is_needed else None
+    every_digit = has_decimals(columns)
+
+    def decode(payload: bytes, body_offset: int) -> Value:
+        nonlocal every_digit
+        body = payload[body_offset:] if body_offset else payload
+        if every_digit:
+            return exactly(body)
+        try:
+            value = parse(body)
+            if begin is not None:
+                begin(len(body))
+            read_value = None if value is None else read(value)
+            return read_value if single is None else {single.name: read_value}
+        except PayloadBoundError:
+            raise
+        except (DecodeError, Misread, RecursionError):
+            pass  # the exact reading has the words, if it fails too
+        row = exactly(body)
+        # The next row is probably like this one. Reading each twice would cost more than reading all exactly.
+        every_digit = True
+        return row
+
+    def exactly(body: bytes) -> Value:
+        exact: object = parse_exact(body) if body.strip(_WHITE_SPACE) else MISSING
+        try:
+            if begin is not None:
+                begin(len(body))
+            read_value = None if exact is None else read(exact)
+        except Misread as misread:
+            raise _error(misread) from misread
+        except RecursionError as error:
+            raise DecodeError("The JSON nests too deep to be made into a row.") from error
+        return read_value if single is None else {single.name: read_value}
+
+    return decode
+
+
+class _Readers:
+    """Makes the readers of one deserializer."""
+
+    def __init__(self, case_rule: CaseRule, *, strict: bool = False, is_fed: bool = False) -> None:
+        self.case_rule = case_rule
+        self.strict = strict
+        self.is_fed = is_fed
+        self.budget = Budget()
+        self.shapes: Shapes[tuple[_Step, ...]] = Shapes()
+
+    def of(self, type_: ColumnType, where: str, *, is_repeated: bool = False) -> Convert:
+        """
+        :param is_repeated: there may be many in a body, of an array or a map: their rows are counted.
+        """
+        match type_:
+            case Struct():
+                return _StructReader(type_, self, where, is_repeated=is_repeated).read
+            case Array(items):
+                return _array_reader(type_, exact_type(items), self.of(items, f"{where}[]", is_repeated=True))
+            case Map(values):
+                return _map_reader(type_, exact_type(values), self.of(values, f"{where}{{}}", is_repeated=True))
+            case ScalarType() | Decimal():
+                return scalar_reader(type_)
+
+
+class _StructReader:
+    """Object → row: `enforceFieldTypesForStruct`, under any case rule."""
+
+    __slots__ = (
+        "_case_rule",
+        "_is_row",
+        "_names",
+        "_nulls",
+        "_plans",
+        "_price",
+        "_readers",
+        "_shapes",
+        "_spend",
+        "_strict",
+        "_type",
+        "_where",
+    )
+
+    def __init__(self, type_: Struct, readers: _Readers, where: str, *, is_repeated: bool) -> None:
+        self._type = type_
+        self._case_rule = readers.case_rule
+        self._price = readers.budget.price_of_row(1 for _ in type_.fields) if is_repeated else 0
+        self._spend = readers.budget.spend
+        self._shapes = readers.shapes
+        self._where = f"the JSON object at {where}"
+        self._names = tuple(field.name for field in type_.fields)
+        self._nulls: Row = dict.fromkeys(self._names)
+        self._readers = {
+            field.name: (
+                exact_type(field.type),
+                readers.of(field.type, f"{where}.{field.name}", is_repeated=is_repeated),
+            )
+            for field in type_.fields
+        }
+        self._plans: dict[tuple[str, ...], tuple[_Step, ...]] = {}
+        self._strict = readers.strict
+        self._is_row = where == _ROOT and not readers.is_fed
+
+    def read(self, value: object) -> Value:
+        """The row. A key that the object lacks is a null, and so is a null: its type is not looked at."""
+        if type(value) is not dict:
+            raise Misread.wrong_type(value, self._type)
+        keys = tuple(value)
+        steps = self._plans.get(keys)
+        if steps is None:
+            steps = self._plan(keys)
+        if (self._is_row and not steps) or (self._strict and len(steps) < len(self._names)):
+            self._refuse(keys, steps)
+        if self._price:
+            self._spend(self._price)
+        row = self._nulls.copy()
+        name = ""
+        try:
+            for name, key, exact, convert in steps:
+                part: Value = value[key]
+                if type(part) is exact:
+                    row[name] = part
+                elif part is not None:
+                    row[name] = convert(part)
+        except Misread as misread:
+            misread.path = f".{name}{misread.path}"
+            raise
+        return row
+
+    def _refuse(self, keys: tuple[str, ...], steps: tuple[_Step, ...]) -> None:
+        filled = {name for name, *_ in steps}
+        absent = [name for name in self._names if name not in filled]
+        # Where the document is known to be a row, or a part of one, one column more is fed than stands here.
+        others = () if self._is_row else (_ROOT,)
+        found = unfed((*self._names, *others), absent, (), keys, strict=self._strict, what=self._where)
+        if found is not None:
+            found.refuse()
+
+    def _plan(self, keys: tuple[str, ...]) -> tuple[_Step, ...]:
+        matched = match_keys(self._names, keys, self._case_rule, where=self._where)
+        # In the order of the columns: the engine stops at the first that does not fit.
+        steps = tuple((name, matched[name], *self._readers[name]) for name in self._names if name in matched)
+        self._shapes.put(self._plans, keys, steps)
+        return steps
+
+
+def _array_reader(type_: Array, exact: type | None, convert: Convert) -> Convert:
+    as_they_are = frozenset({exact, _NONE_TYPE})
+
+    def read(value: object) -> Value:
+        if type(value) is not list:
+            raise Misread.wrong_type(value, type_)
+        items: list[Value] = value
+        if exact is not None and as_they_are.issuperset(map(type, items)):
+            return items.copy()  # two columns may be fed by one key
+        converted: list[Value] = []
+        append = converted.append
+        try:
+            for item in items:
+                append(None if item is None else convert(item))
+        except Misread as misread:
+            misread.path = f"[{len(converted)}]{misread.path}"
+            raise
+        return converted
+
+    return read
+
+
+def _map_reader(type_: Map, exact: type | None, convert: Convert) -> Convert:
+    as_they_are = frozenset({exact, _NONE_TYPE})
+
+    def read(value: object) -> Value:
+        if type(value) is not dict:
+            raise Misread.wrong_type(value, type_)
+        values: Row = value
+        if exact is not None and as_they_are.issuperset(map(type, values.values())):
+            return values.copy()
+        converted: Row = {}
+        key = ""
+        try:
+            for key, part in values.items():
+                converted[key] = None if part is None else convert(part)
+        except Misread as misread:
+            misread.path = f".{key}.value{misread.path}"
+            raise
+        return converted
+
+    return read
+
+
+def _error(misread: Misread) -> DecodeError:
+    path = _ROOT + misread.path
+    what, node = required_type(misread.type), node_class(misread.value)
+    if misread.kind is None:
+        return IncompatibleTypeError(
+            f"A JSON {node} cannot feed the column type {what}, at {path}. Declare the column as what the writer has, "
+            "or leave it out.",
+            path=path,
+            writer_type=node,
+            column_type=what,
+        )
+    return misread.kind(
+        f"A JSON {node} {misread.sentence}: the column type is {what}, at {path}.", path=path, column_type=what
+    )
+
+
+def node_class(value: object) -> str:
+    """Jackson's class for a value that was parsed exactly."""
+    match value:
+        case None:
+            return "NullNode"
+        case bool():
+            return "BooleanNode"
+        case int():
+            size = value.bit_length() if value >= 0 else (~value).bit_length()
+            return "IntNode" if size < 32 else "LongNode" if size < 64 else "BigIntegerNode"
+        case decimal.Decimal():
+            return "DecimalNode"
+        case str():
+            return "TextNode"
+        case list():
+            return "ArrayNode"
+        case dict():
+            return "ObjectNode"
+    return "MissingNode"
+
+
+def required_type(type_: ColumnType) -> str:
+    """The type as the engine's errors have it: of scalars the base type (INTEGER), of others SQL in the words of
+    `SqlSchemaFormatter` (INT, VARCHAR)."""
+    return _sql(type_) if not isinstance(type_, ScalarType) else type_.value
+
+
+_SQL_WORDS: Final = {ScalarType.INTEGER: "INT", STRING: "VARCHAR"}
+
+
+def _sql(type_: ColumnType) -> str:
+    match type_:
+        case Decimal(precision, scale):
+            return f"DECIMAL({precision}, {scale})"
+        case Array(items):
+            return f"ARRAY<{_sql(items)}>"
+        case Map(values, keys):
+            return f"MAP<{_sql(keys)}, {_sql(values)}>"
+        case Struct(fields):
+            return f"STRUCT<{', '.join(f'{field.name} {_sql(field.type)}' for field in fields)}>"
+        case ScalarType():
+            return _SQL_WORDS.get(type_, type_.value)

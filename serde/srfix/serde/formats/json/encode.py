@@ -1,0 +1,290 @@
+"""Rows under columns → the JSON that ksqlDB writes (Connect's `JsonConverter`, `schemas.enable=false`).
+
+| column | JSON |
+|---|---|
+| BOOLEAN, INTEGER, BIGINT | itself |
+| DOUBLE | as Java writes it: `1.0E10`; NaN and the infinities as strings |
+| STRING | a string, escaped as Jackson does |
+| DECIMAL(p, s) | a number with s digits behind the point, as BigDecimal has it: `1.50`, `1E-9` |
+| BYTES | a string of base64 |
+| DATE, TIME, TIMESTAMP | days, milliseconds of the day, milliseconds since the epoch |
+| ARRAY, MAP, STRUCT | an array, objects |
+
+All columns are written, in their order, nulls as `null`. Rows are taken as strictly as Avro's encoder does.
+"""
+
+from __future__ import annotations
+
+import base64
+import decimal
+import json as stdlib_json
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import orjson
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    ScalarType,
+    Struct,
+    type_name,
+)
+from srfix.serde.connect import NOT_FITTING, decimal_fit, decimal_text, double_text
+from srfix.serde.engine import Encode
+from srfix.serde.errors import EncodeError
+from srfix.serde.formats.avro import load
+from srfix.serde.formats.avro.write import scalar
+from srfix.serde.formats.json.text import Raw, compact_bytes
+from srfix.serde.formats.rows import (
+    Convert,
+    FieldCheck,
+    Misfit,
+    RecordCheck,
+    ValueCheck,
+    array_check,
+    bare_value,
+    encode_error,
+    entries_check,
+    map_check,
+    or_none,
+)
+
+# What orjson writes otherwise than Jackson: control characters beyond the short escapes, and beyond U+FFFF.
+_CONTROL: Final = b"\\u00"
+_BEYOND: Final = re.compile(rb"[\xf0-\xf4]")
+# Only for its words about NaN and the infinities.
+_strict: Final = stdlib_json.JSONEncoder(allow_nan=False, check_circular=False, default=lambda _: None).encode
+_OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+_PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
+
+
+def plain_encoder() -> Encode:
+    """Whatever has one JSON, as orjson writes it."""
+
+    def encode(value: object, prefix: bytes) -> bytes:
+        try:
+            body = orjson.dumps(value, _default, _OPTIONS)
+            # orjson writes NaN as null, and says nothing.
+            if b"null" in body and _has_non_finite(value):
+                _strict(value)
+        except orjson.JSONEncodeError:
+            body = _carefully(value)
+        except (ValueError, RecursionError) as error:
+            raise _no_json(error) from error
+        return prefix + body
+
+    return encode
+
+
+def _has_non_finite(value: object) -> bool:
+    """Of what orjson has written, so there is an end to it."""
+    parts: Iterable[object]
+    if isinstance(value, dict):
+        parts = value.values()
+    else:
+        parts = value if isinstance(value, list | tuple) else (value,)
+    for part in parts:
+        kind = type(part)
+        if kind is float:
+            if not math.isfinite(part):
+                return True
+        elif (kind is dict or kind is list or kind is tuple) and _has_non_finite(part):
+            return True
+    return False
+
+
+def _default(value: object) -> object:
+    if isinstance(value, Raw):
+        return orjson.Fragment(value.text)
+    if isinstance(value, decimal.Decimal) and value.is_finite():
+        return orjson.Fragment(decimal_text(value))
+    raise TypeError
+
+
+def _carefully(value: object) -> bytes:
+    """What orjson refuses although it has a JSON: integers beyond 64 bits, subclasses."""
+    try:
+        _strict(value)
+        return compact_bytes(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _no_json(error) from error
+
+
+def _no_json(error: Exception) -> EncodeError:
+    why = "it nests too deep" if isinstance(error, RecursionError) else error
+    return EncodeError(f"The value has no JSON ({why}). Declare columns, which say how each value is written.")
+
+
+def column_encoder(
+    columns: Columns, *, case_rule: CaseRule, wrapped: bool, maps_as_entries: bool = False, cut_times: bool = False
+) -> Encode:
+    """Rows of the columns; with `wrapped=False` the bytes are the bare value of the only one.
+
+    :param maps_as_entries: a MAP is an array of `{"key": …, "value": …}`, as JSON_SR has it.
+    :param cut_times: times finer than milliseconds are cut, not refused.
+    """
+    check = _Plan(case_rule, maps_as_entries=maps_as_entries, cut_times=cut_times).of(Struct(columns))
+    return check_encoder(check, single=None if wrapped else columns[0].name)
+
+
+def column_check(type_: ColumnType, *, cut_times: bool) -> ValueCheck:
+    """How values of a column's type are checked and turned into what `check_encoder` writes."""
+    return _Plan(CaseRule.EXACT, maps_as_entries=False, cut_times=cut_times).of(type_)
+
+
+def check_encoder(check: ValueCheck, *, single: str | None = None) -> Encode:
+    """What a check makes of a row, as JSON; with `single` only the value of that column."""
+
+    def encode(row: object, prefix: bytes) -> bytes:
+        try:
+            value = check.fast(row)
+            if single is not None:
+                value = bare_value(value, single)
+            body = orjson.dumps(value, _default)
+            if _CONTROL in body or not (body.isascii() or _BEYOND.search(body) is None):
+                body = compact_bytes(value)
+        except (Misfit, TypeError, ValueError, RecursionError) as error:
+            raise _explained(row, check, error) from error
+        return prefix + body
+
+    return encode
+
+
+def _explained(row: object, check: ValueCheck, error: Exception) -> EncodeError:
+    try:
+        check.careful(row)
+    except Misfit as misfit:
+        return encode_error(misfit)
+    except RecursionError:
+        return EncodeError("The row nests too deep to be written.")
+    if isinstance(error, Misfit):
+        return encode_error(error)
+    return EncodeError("A string of the row holds half a surrogate pair, which no bytes can be written for.")
+
+
+class _Plan:
+    def __init__(self, case_rule: CaseRule, *, maps_as_entries: bool, cut_times: bool) -> None:
+        self._scalars = _SCALARS | _CUT if cut_times else _SCALARS
+        self._case_rule = case_rule
+        self._maps_as_entries = maps_as_entries
+
+    def of(self, type_: ColumnType) -> ValueCheck:
+        """How values of a type are checked and turned into what is written; null is not looked at here."""
+        match type_:
+            case Struct(fields):
+                return self._struct([(field.name, self.of(field.type)) for field in fields])
+            case Array(items):
+                return array_check(or_none(self.of(items)))
+            case Map(values):
+                written = or_none(self.of(values))
+                if not self._maps_as_entries:
+                    return map_check(written)
+                return entries_check(or_none(_SCALARS[STRING]), written, null_keys=True)
+            case Decimal():
+                return _same(_decimal(type_))
+            case ScalarType():
+                return self._scalars[type_]
+
+    def _struct(self, fields: list[tuple[str, ValueCheck]]) -> ValueCheck:
+        record = RecordCheck(self._case_rule)
+        record.set_fields(
+            FieldCheck(name=name, field=name, check=or_none(check), when_missing=None) for name, check in fields
+        )
+        # The record's own fast way keeps the order of the row's keys; here it must be that of the columns.
+        steps = tuple((name, None if check.is_narrow else check.exact, check.fast) for name, check in fields)
+        careful = record.careful
+
+        def fast(row: object) -> object:
+            if type(row) is not dict or len(row) != len(steps):
+                return careful(row)
+            written: dict[str, object] = {}
+            try:
+                for name, exact, convert in steps:
+                    value = row[name]
+                    written[name] = value if value is None or type(value) is exact else convert(value)
+            except KeyError:
+                renamed = record.renamed(row)
+                return careful(row) if renamed is None else fast(renamed)
+            return written
+
+        return ValueCheck(fast=fast, careful=careful)
+
+
+def _same(convert: Convert) -> ValueCheck:
+    return ValueCheck(fast=convert, careful=convert)
+
+
+def _avro(schema: object, *, cut_times: bool = False) -> ValueCheck:
+    """What Avro takes for the same column, and has on the wire: the number that JSON has."""
+    return scalar(load(stdlib_json.dumps(schema)), cut_times=cut_times)
+
+
+def _then(check: ValueCheck, finish: Callable[[object], object]) -> ValueCheck:
+    return _same(lambda value: finish(check.fast(value)))
+
+
+def _java_double(value: object) -> object:
+    assert isinstance(value, float)
+    # In this range orjson writes what Java does.
+    if _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
+        return value
+    text = double_text(value)
+    # Jackson's QUOTE_NON_NUMERIC_NUMBERS: NaN and the infinities are strings.
+    return Raw(text) if math.isfinite(value) else text
+
+
+def _base64(value: object) -> object:
+    assert isinstance(value, bytes)
+    return base64.b64encode(value).decode()
+
+
+def _decimal(type_: Decimal) -> Convert:
+    unit, exact, _, _ = decimal_fit(type_.precision, type_.scale)
+    name = type_name(type_)
+
+    def convert(value: object) -> object:
+        if not isinstance(value, decimal.Decimal) or not value.is_finite():
+            raise Misfit.needs(f"a finite decimal.Decimal for {name}", value)
+        try:
+            return Raw(decimal_text(value.quantize(unit, None, exact)))
+        except NOT_FITTING:
+            raise Misfit.needs(f"a number that fits {name} without rounding", value) from None
+
+    return convert
+
+
+_TIME: Final = {"type": "int", "logicalType": "time-millis"}
+_TIMESTAMP: Final = {"type": "long", "logicalType": "timestamp-millis"}
+_LONG: Final = _avro("long")
+_SCALARS: Final[dict[ScalarType, ValueCheck]] = {
+    BOOLEAN: _avro("boolean"),
+    INTEGER: _avro("int"),
+    # Not as it is: orjson writes integers up to 64 bits without a sign.
+    BIGINT: _same(_LONG.fast),
+    DOUBLE: _then(_avro("double"), _java_double),
+    STRING: _avro("string"),
+    BYTES: _then(_avro("bytes"), _base64),
+    DATE: _avro({"type": "int", "logicalType": "date"}),
+    TIME: _avro(_TIME),
+    TIMESTAMP: _avro(_TIMESTAMP),
+}
+_CUT: Final[dict[ScalarType, ValueCheck]] = {
+    TIME: _avro(_TIME, cut_times=True),
+    TIMESTAMP: _avro(_TIMESTAMP, cut_times=True),
+}

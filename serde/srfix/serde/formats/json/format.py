@@ -1,0 +1,65 @@
+"""Plain JSON, without a schema: ksqlDB's JSON format.
+
+Reading is `KsqlJsonDeserializer`, writing is Connect's `JsonConverter` with `schemas.enable=false` and
+`decimal.format=NUMERIC` (`KsqlJsonSerdeFactory`). The tables are in `formats.json.scalars` and `formats.json.encode`.
+"""
+
+from __future__ import annotations
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Columns
+from srfix.serde.engine import Decode, Encode
+from srfix.serde.formats.avro.read import ReaderSchema
+from srfix.serde.formats.json.decode import column_decoder, plain_decoder
+from srfix.serde.formats.json.encode import column_encoder, plain_encoder
+from srfix.serde.formats.rows import check_json_columns
+
+SCHEMA_TYPE: str | None = None
+"""JSON has no schema in a registry."""
+HAS_LOCAL_TIMES = False
+
+
+def decoder(
+    schema_text: str | None = None,
+    *,
+    columns: Columns | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+    strict: bool = False,
+    reader: ReaderSchema | None = None,
+) -> Decode:
+    """A decoder. Without columns it gives the parsed JSON: fractions are floats, whole numbers exact.
+
+    With columns, a body that is `null` is no row (None), unless the column is un-wrapped: then it is that column's null.
+    The schema and its references have no say: JSON has none.
+
+    :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
+    """
+    if columns is None:
+        return plain_decoder()
+    check_json_columns(columns, wrapped=wrapped)
+    return column_decoder(columns, case_rule=case_rule, wrapped=wrapped, strict=strict)
+
+
+def encoder(
+    schema_text: str | None = None,
+    *,
+    columns: Columns | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+    cut_times: bool = False,
+) -> Encode:
+    """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
+
+    With columns, keys of a row are matched to them by the case rule; a column that the row lacks is written as null.
+    The schema and its references have no say: JSON has none.
+
+    :param cut_times: times finer than milliseconds are cut down; refused otherwise.
+    :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
+    """
+    if columns is None:
+        return plain_encoder()
+    check_json_columns(columns, wrapped=wrapped)
+    return column_encoder(columns, case_rule=case_rule, wrapped=wrapped, cut_times=cut_times)

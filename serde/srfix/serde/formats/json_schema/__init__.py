@@ -1,0 +1,45 @@
+"""JSON with a registry: ksqlDB's JSON_SR, and any JSON Schema."""
+
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+if TYPE_CHECKING:
+    from srfix.serde.formats.json_schema.connect import connect_schema
+    from srfix.serde.formats.json_schema.documents import reference_name
+    from srfix.serde.formats.json_schema.format import (
+        HAS_LOCAL_TIMES,
+        SCHEMA_TYPE,
+        decoder,
+        encoder,
+        encoder_under,
+        infer_columns,
+        internal_schema,
+        record_name,
+        values_decoder,
+    )
+    from srfix.serde.formats.json_schema.infer import columns_from_json_schema, infer_json_schema
+    from srfix.serde.formats.json_schema.validate import FirstMisfit, Validate, first_misfit_of, validator
+    from srfix.serde.formats.json_schema.writer_type import JsonType
+else:
+    __getattr__, __dir__, __all__ = lazy_loader.attach(
+        __name__,
+        submod_attrs={
+            "connect": ["connect_schema"],
+            "documents": ["reference_name"],
+            "format": [
+                "HAS_LOCAL_TIMES",
+                "SCHEMA_TYPE",
+                "decoder",
+                "encoder",
+                "encoder_under",
+                "infer_columns",
+                "internal_schema",
+                "record_name",
+                "values_decoder",
+            ],
+            "infer": ["columns_from_json_schema", "infer_json_schema"],
+            "validate": ["FirstMisfit", "Validate", "first_misfit_of", "validator"],
+            "writer_type": ["JsonType"],
+        },
+    )

@@ -1,0 +1,311 @@
+"""JSON Schemas as Connect's, and back: `io.confluent.connect.json.JsonSchemaData` with the defaults that ksqlDB leaves
+(`JsonSchemaTranslator`; `generalized.sum.type.support=false`, `use.optional.for.nonrequired=false`).
+
+Releases differ in what they refuse, not in what they make: this is the newest one. Those before 7.0 refuse an allOf of
+objects, numbers with an enum, and references to a schema from within it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final
+
+from srfix.serde.bounds import JSON_SCHEMA_LEVELS as _MAX_DEPTH
+from srfix.serde.bounds import JSON_SCHEMA_NODES as _MAX_SCHEMAS
+from srfix.serde.connect import ConnectField, ConnectSchema, ConnectType, complete, optional, primitive, struct
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.json_schema.documents import reference_name
+from srfix.serde.formats.json_schema.load import load
+from srfix.serde.formats.json_schema.nodes import MISSING, Node, NodeKind
+from srfix.serde.java_ints import is_int
+
+_OWN: Final = "io.confluent.connect.json"
+UNION_NAME: Final = f"{_OWN}.OneOf"
+"""The name of the STRUCT that stands for a oneOf or anyOf of several types (`JsonSchemaData.JSON_TYPE_ONE_OF`)."""
+_ENUM: Final = f"{_OWN}.Enum"
+_NO_SYMBOL: Final = "<NULL>"
+_REQUIRED: Final = f"{_OWN}.Required"
+
+_NUMBERS: Final = {
+    "int8": ConnectType.INT8,
+    "int16": ConnectType.INT16,
+    "int32": ConnectType.INT32,
+    "int64": ConnectType.INT64,
+    "float32": ConnectType.FLOAT32,
+    "float64": ConnectType.FLOAT64,
+    "bytes": ConnectType.BYTES,
+}
+_STRING: Final = primitive(ConnectType.STRING)
+
+
+def is_union(schema: ConnectSchema) -> bool:
+    """Whether a STRUCT stands for a oneOf (`JsonSchemaData.isUnionSchema`)."""
+    return schema.name == UNION_NAME
+
+
+def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema:
+    """The Connect schema of a JSON Schema text.
+
+    :param references: the texts that it refers to, by name (`ReferenceText`) or with an `$id`.
+    :raises SchemaError: if the text is not a JSON Schema, or one that JsonSchemaData refuses.
+    """
+    # Texts are equal whatever their names, so the names are part of what is remembered.
+    return _remembered(text, references, tuple(map(reference_name, references)))
+
+
+@lru_cache(maxsize=256)
+def _remembered(text: str, references: tuple[str, ...], names: tuple[str | None, ...]) -> ConnectSchema:
+    return to_connect(load(text, references))
+
+
+def to_connect(root: Node) -> ConnectSchema:
+    """`JsonSchemaData.toConnectSchema`. A default is as JSON has it. A recursive schema gives a cyclic one.
+
+    :raises SchemaError: if JsonSchemaData refuses it: an empty or boolean schema, a null by itself, an array without a
+        schema of all items, an allOf that is neither an object nor a value with constraints, a default of null where
+        null is not allowed, and Connect's properties with values of the wrong type.
+    """
+    try:
+        return _Conversion().schema(root, 0)
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _too_deep() -> SchemaError:
+    return SchemaError(f"The schema's types nest deeper than {_MAX_DEPTH} levels, references followed.")
+
+
+class _Conversion:
+    def __init__(self) -> None:
+        # Objects that are being converted, with the references to them from within that wait for their fields, and
+        # those that are done. JsonSchemaData keeps them for the whole schema as well.
+        self._open: dict[Node, list[ConnectSchema]] = {}
+        self._done: dict[Node, ConnectSchema] = {}
+        self._count = 0
+
+    def schema(self, node: Node, depth: int, *, force_optional: bool = False) -> ConnectSchema:
+        self._count += 1
+        if depth > _MAX_DEPTH:
+            raise _too_deep()
+        if self._count > _MAX_SCHEMAS:
+            raise SchemaError(f"The schema has more than {_MAX_SCHEMAS:,} types, references followed.")
+        match node.kind:
+            case NodeKind.REFERENCE:
+                return self._referred(node, depth, force_optional)
+            case NodeKind.ALL_OF:
+                return self._all_of(node, depth, force_optional)
+            case NodeKind.ONE_OF | NodeKind.ANY_OF:
+                only = _beside_null(node)
+                if only is not None:
+                    return self.schema(only, depth + 1, force_optional=True)
+                return self._named(self._union(node, depth), node, force_optional)
+            case NodeKind.OBJECT if _connect_type(node) != "map":
+                return self._struct(node, depth, force_optional)
+            case _:
+                return self._named(self._without_fields(node, depth), node, force_optional)
+
+    def _without_fields(self, node: Node, depth: int) -> ConnectSchema:
+        match node.kind:
+            case NodeKind.BOOLEAN:
+                return primitive(ConnectType.BOOLEAN)
+            case NodeKind.NUMBER:
+                return primitive(_number_type(node))
+            case NodeKind.STRING:
+                is_bytes = _connect_type(node) == "bytes"
+                return primitive(ConnectType.BYTES if is_bytes else ConnectType.STRING)
+            case NodeKind.ENUM:
+                symbols = (_NO_SYMBOL if value is None else _java_text(value) for value in node.values)
+                parameters = {_ENUM: ""} | {f"{_ENUM}.{symbol}": symbol for symbol in symbols}
+                return ConnectSchema(type=ConnectType.STRING, parameters=MappingProxyType(parameters))
+            case NodeKind.ARRAY:
+                return self._array(node, depth)
+            case NodeKind.OBJECT:
+                return self._map(_STRING, node.additional, depth)
+            case _:
+                raise SchemaError(
+                    f"A part of the schema is a {node.kind.value}, which Connect has no type for. Give it a type."
+                )
+
+    def _array(self, node: Node, depth: int) -> ConnectSchema:
+        items = node.items
+        if items is None:
+            raise SchemaError("A part of the schema is an array that does not specify the type of its items.")
+        if _connect_type(node) == "map" and items.kind is NodeKind.OBJECT:
+            keys = items.properties.get("key")
+            if keys is None:
+                raise SchemaError("A part of the schema is a map as an array of entries, and these have no key.")
+            return self._map(self.schema(keys, depth + 1), items.properties.get("value"), depth)
+        return ConnectSchema(type=ConnectType.ARRAY, value_schema=self.schema(items, depth + 1))
+
+    def _map(self, keys: ConnectSchema, values: Node | None, depth: int) -> ConnectSchema:
+        if values is None:
+            raise SchemaError("A part of the schema is a map that does not specify the type of its values.")
+        return ConnectSchema(type=ConnectType.MAP, key_schema=keys, value_schema=self.schema(values, depth + 1))
+
+    def _struct(self, node: Node, depth: int, force_optional: bool) -> ConnectSchema:
+        waiting = self._open[node] = []
+        fields = tuple(ConnectField(name, self.schema(part, depth + 1)) for name, part in _by_index(node))
+        del self._open[node]
+        schema = self._done[node] = self._named(_struct_of(fields, node.required), node, force_optional)
+        for reference in waiting:
+            complete(reference, fields)
+        return schema
+
+    def _union(self, node: Node, depth: int) -> ConnectSchema:
+        parts = [part for part in node.parts if part.kind is not NodeKind.NULL]
+        fields = (
+            ConnectField(f"{UNION_NAME}.field.{index}", self.schema(part, depth + 1, force_optional=True))
+            for index, part in enumerate(parts)
+        )
+        return struct(fields, name=UNION_NAME, optional=len(parts) < len(node.parts))
+
+    def _referred(self, node: Node, depth: int, force_optional: bool) -> ConnectSchema:
+        target = node.target
+        assert target is not None  # the loader has given every reference its target
+        waiting = self._open.get(target)
+        if waiting is not None:
+            reference = ConnectSchema(type=ConnectType.STRUCT, optional=force_optional)
+            waiting.append(reference)
+            return reference
+        done = self._done.get(target)
+        if done is not None:
+            return optional(done, optional=force_optional)
+        return self.schema(target, depth + 1, force_optional=force_optional)
+
+    def _all_of(self, node: Node, depth: int, force_optional: bool) -> ConnectSchema:
+        properties: dict[str, Node] = {}
+        required: dict[str, bool] = {}
+        for part in node.parts:
+            _collect(part, properties, required)
+        if properties:
+            waiting = self._open[node] = []
+            fields = tuple(ConnectField(name, self.schema(part, depth + 1)) for name, part in properties.items())
+            del self._open[node]
+            schema = _struct_of(fields, frozenset(name for name, is_there in required.items() if is_there))
+            schema = self._done[node] = optional(schema, optional=force_optional)
+            for reference in waiting:
+                complete(reference, fields)
+            return schema
+        chosen = _chosen(node)
+        if chosen is None:
+            kinds = ", ".join(part.kind.value for part in node.parts) or "nothing"
+            raise SchemaError(f"A part of the schema is an allOf of {kinds}, which Connect has no type for.")
+        return self.schema(chosen, depth + 1, force_optional=force_optional)
+
+    def _named(self, schema: ConnectSchema, node: Node, force_optional: bool) -> ConnectSchema:
+        version = _integer(node, "connect.version")
+        given = node.other.get("connect.parameters")
+        if given is not None and not isinstance(given, dict):
+            raise SchemaError(f"Expected an object as connect.parameters, but found {given!r:.60}.")
+        added = {name: text for name, text in (given or {}).items() if isinstance(text, str)}
+        default = node.default
+        if default is None and not schema.optional:
+            raise SchemaError(f"Invalid null value for required {schema.type.word} field, as its default.")
+        return ConnectSchema(
+            type=schema.type,
+            name=schema.name or node.title,
+            version=version,
+            optional=schema.optional or force_optional,
+            parameters=MappingProxyType({**schema.parameters, **added}),
+            default=None if default is MISSING else default,
+            doc=node.description,
+            fields=schema.fields,
+            key_schema=schema.key_schema,
+            value_schema=schema.value_schema,
+        )
+
+
+def is_required(schema: ConnectSchema, name: str) -> bool:
+    """Whether a STRUCT's field is among the schema's "required": a word that Connect has no place for, and that ksqlDB
+    does not heed. It is kept as a parameter of our own, which schemas are not written with."""
+    return f"{_REQUIRED}.{name}" in schema.parameters
+
+
+def _struct_of(fields: tuple[ConnectField, ...], required: frozenset[str]) -> ConnectSchema:
+    parameters = {f"{_REQUIRED}.{part.name}": "" for part in fields if part.name in required}
+    return ConnectSchema(type=ConnectType.STRUCT, fields=fields, parameters=MappingProxyType(parameters))
+
+
+def _beside_null(node: Node) -> Node | None:
+    """What a oneOf or anyOf of two allows beside null."""
+    if len(node.parts) == 2 and any(part.kind is NodeKind.NULL for part in node.parts):
+        others = [part for part in node.parts if part.kind is not NodeKind.NULL]
+        if not others:
+            raise SchemaError("A part of the schema allows nothing but null, which Connect has no type for.")
+        return others[0]
+    return None
+
+
+def _by_index(node: Node) -> tuple[tuple[str, Node], ...]:
+    """The properties by their `connect.index`; one without takes the count of those before it. Two with one index: the
+    later one stands for both, as it does in JsonSchemaData's TreeMap."""
+    placed: dict[int, tuple[str, Node]] = {}
+    for name, part in node.properties.items():
+        index = _integer(part, "connect.index")
+        placed[len(placed) if index is None else index] = name, part
+    return tuple(placed[index] for index in sorted(placed))
+
+
+def _collect(node: Node, properties: dict[str, Node], required: dict[str, bool]) -> None:
+    """The properties of the objects in an allOf (`JsonSchemaData.collectPropertySchemas`)."""
+    visited: set[Node] = set()
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if part in visited:
+            continue
+        visited.add(part)
+        if part.kind is NodeKind.ALL_OF:
+            stack.extend(reversed(part.parts))
+        elif part.kind is NodeKind.OBJECT:
+            properties.update(part.properties)
+            required.update((name, name in part.required) for name in part.properties)
+        elif part.kind is NodeKind.REFERENCE and part.target is not None:
+            stack.append(part.target)
+
+
+def _chosen(node: Node) -> Node | None:
+    """What an allOf without properties is taken for (`JsonSchemaData.allOfToConnectSchema`)."""
+    last = {("combined" if part.kind.is_combined else part.kind): part for part in node.parts}
+    string, number = last.get(NodeKind.STRING), last.get(NodeKind.NUMBER)
+    if "combined" in last:
+        return last["combined"]
+    if NodeKind.CONST in last:
+        return string or number
+    if NodeKind.ENUM in last:
+        return last[NodeKind.ENUM] if string else number
+    if string:  # a number with a format is loaded as both
+        return number or string
+    return last.get(NodeKind.REFERENCE)
+
+
+def _connect_type(node: Node) -> str | None:
+    given = node.other.get("connect.type")
+    if given is not None and not isinstance(given, str):
+        raise SchemaError(f"Expected a text as connect.type, but found {given!r:.60}.")
+    return given
+
+
+def _number_type(node: Node) -> ConnectType:
+    given = _connect_type(node)
+    if given is None:
+        return ConnectType.INT64 if node.is_integer else ConnectType.FLOAT64
+    if given not in _NUMBERS:
+        raise SchemaError(f"Unsupported connect.type of a number: {given!r:.60}.")
+    return _NUMBERS[given]
+
+
+def _integer(node: Node, name: str) -> int | None:
+    given = node.other.get(name)
+    if given is None:
+        return None
+    if not is_int(given):
+        raise SchemaError(f"Expected an integer of 32 bits as {name}, but found {given!r:.60}.")
+    return given
+
+
+def _java_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,315 @@
+"""JSON bodies → rows under columns, through Connect: `JsonSchemaData.toConnectData` under the writer's schema, then
+`ConnectDataTranslator`, as ksqlDB reads JSON_SR since 0.28.2 (ksql#9130).
+
+| writer | JSON |
+|---|---|
+| boolean, string | the same |
+| int8 … int64 | a number, cut to whole and to the type's bits, as Java does |
+| float32, float64 | a number, or one of the strings NaN, Infinity, -Infinity, as Jackson writes them |
+| Date, Time | a whole number of 32 bits; Timestamp: any whole number |
+| bytes | a string of base64 |
+| Decimal | a number with all its digits, or a string of base64 |
+| array, struct | an array, an object |
+| map | an array of `{"key": …, "value": …}`; an object if its keys are strings that cannot be null |
+| a oneOf | what the first alternative takes; among objects the one with most names in common |
+
+Null is the default of the writer's type, else null if the type allows it, else refused; a property that is absent is the
+default, else null. What ksqlDB does not refuse, but reads as something that is not there, is refused here: a string where
+the schema says number (0 in JsonSchemaData), anything but a string for a string (null), a scalar for an array (empty).
+
+A body is parsed quickly first, with fractions as doubles. Where that could matter it is parsed again with every digit, and
+that reading decides.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Columns, ColumnType, ScalarType, has_decimals
+from srfix.serde.connect import ConnectSchema, ConnectType
+from srfix.serde.engine import Decode
+from srfix.serde.errors import DecodeError, PayloadBoundError
+from srfix.serde.formats.json import Budget, cost_of_default, parse, parse_exact
+from srfix.serde.formats.json_schema.leaves import InexactError, Read, leaf, wrong_node
+from srfix.serde.formats.json_schema.writer_type import JsonType
+from srfix.serde.interface import Row, Value
+from srfix.serde.projection import Entries, Fields, Items, Projected, Projection, Refused, Scalar, WriterField, project
+
+_Step: TypeAlias = tuple[str, str, type | None, bool, Read, bool]
+"""Field, column, the Python type that is taken as it is, whether null is, what reads anything else, and whether it also
+says what an absent property is: null otherwise."""
+
+_MISSING: Final = object()
+_NONE_TYPE: Final = type(None)
+_EXACT: Final[Mapping[tuple[ConnectType, ColumnType], type]] = {
+    (ConnectType.STRING, ScalarType.STRING): str,
+    (ConnectType.BOOLEAN, ScalarType.BOOLEAN): bool,
+    (ConnectType.FLOAT64, ScalarType.DOUBLE): float,
+}
+
+
+def connect_decoder(
+    writer: ConnectSchema, columns: Columns, *, case_rule: CaseRule, wrapped: bool, strict: bool = False
+) -> Decode:
+    """Rows of the columns; with `wrapped=False` the body is the bare value of the only one.
+
+    :param strict: a schema that leaves a column, or a field inside one, unfed has no rows.
+    :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
+    """
+    projection = project(JsonType(writer), columns, case_rule, wrapped=wrapped, strict=strict)
+    single = None if wrapped else columns[0]
+    plan = _Plan()
+    read = plan.rows(projection)
+    begin = plan.budget.begin if plan.budget.is_needed else None
+    every_digit = has_decimals(columns)
+
+    def decode(payload: bytes, body_offset: int) -> Value:
+        body = payload[body_offset:] if body_offset else payload
+        if not every_digit:
+            try:
+                parsed = parse(body)
+                if begin is not None:
+                    begin(len(body))
+                value = read(parsed)
+                return value if single is None else {single.name: value}
+            except PayloadBoundError:
+                raise
+            except (DecodeError, InexactError, RecursionError):
+                pass  # the exact reading has the words, if it fails too
+        try:
+            exact = parse_exact(body)
+            if begin is not None:
+                begin(len(body))
+            value = read(exact)
+        except RecursionError as error:
+            raise DecodeError("The JSON nests too deep to be made into a row.") from error
+        return value if single is None else {single.name: value}
+
+    return decode
+
+
+class _Plan:
+    def __init__(self) -> None:
+        self.budget = Budget()
+
+    def rows(self, projection: Projection[JsonType]) -> Read:
+        """The root, as rows or as the bare value. What is no row is refused where it is met."""
+        read, found = self._read(projection.root), projection.unfed
+        if found is None:
+            return read
+
+        def refuse(node: object) -> Value:
+            value = read(node)  # a body that cannot be read at all is bad for that
+            return None if value is None else found.refuse()
+
+        return refuse
+
+    def _read(self, value: Projected[JsonType], *, is_repeated: bool = False) -> Read:
+        """What reads a node of the writer's type for a column. A type that does not fit is refused when it is called,
+        null or not, as `ConnectDataTranslator.validateSchema` does."""
+        if not isinstance(value.how, Refused):
+            return _with_null(value, self._of_node(value, is_repeated=is_repeated), self.budget)
+        return value.how.refuse
+
+    def _of_node(self, value: Projected[JsonType], *, is_repeated: bool) -> Read:
+        """What reads a node that is not null."""
+        match value.how:
+            case Fields():
+                of_fields = self._union if value.writer.is_union else self._struct
+                return of_fields(value, value.how, is_repeated=is_repeated)
+            case Items(items):
+                return _array(self._read(items, is_repeated=True), _all_taken(items), value.path)
+            case Entries(keys, values):
+                read_key, read_value = self._read(keys, is_repeated=True), self._read(values, is_repeated=True)
+                return _map(keys.writer, read_key, read_value, value.path)
+            case Scalar():
+                return leaf(value.writer.schema, value.how, value.path)
+            case Refused():
+                raise AssertionError(value.path)
+
+    def _steps(self, of: Fields[JsonType], *, is_repeated: bool) -> tuple[tuple[_Step, ...], int]:
+        """What is done for each column, and what a row costs where nothing is there."""
+        steps: list[_Step] = []
+        costs = {column.name: 1 for column in of.columns}
+        for target in of.targets:
+            field, name, value = target.field.name, target.column.name, target.value
+            if isinstance(value.how, Refused):
+                steps.append((field, name, None, False, self._read(value), True))
+                continue
+            has_default = value.default is not None
+            if has_default:
+                costs[name] = cost_of_default(value.default)
+            null_is_null = value.writer.is_nullable and not has_default
+            read_by = self._of_node if null_is_null else self._read
+            # A default is read for each row: it may be a list, which the row's owner may change.
+            read = read_by(value, is_repeated=is_repeated)
+            steps.append((field, name, _taken_as_it_is(value), null_is_null, read, has_default))
+        return tuple(steps), self.budget.price_of_row(costs.values()) if is_repeated else 0
+
+    def _struct(self, value: Projected[JsonType], of: Fields[JsonType], *, is_repeated: bool) -> Read:
+        steps, price = self._steps(of, is_repeated=is_repeated)
+        spend = self.budget.spend
+        nulls: Row = {column.name: None for column in of.columns}
+
+        def read(node: object) -> Value:
+            if type(node) is not dict:
+                raise wrong_node(node, "an object", value.column, value.path)
+            if price:
+                spend(price)
+            row = nulls.copy()
+            get = node.get
+            for field, name, exact, null_is_null, value_of, is_read in steps:
+                found = get(field, _MISSING)
+                if type(found) is exact:
+                    row[name] = found  # type: ignore[assignment]  # of a column's type; a cast costs as much as the rest
+                elif found is None and null_is_null:
+                    row[name] = None  # another field may have been there before
+                elif found is not _MISSING:
+                    row[name] = value_of(found)
+                else:
+                    row[name] = value_of(None) if is_read else None
+            return row
+
+        return read
+
+    def _union(self, value: Projected[JsonType], of: Fields[JsonType], *, is_repeated: bool) -> Read:
+        steps, price = self._steps(of, is_repeated=is_repeated)
+        # All alternatives are compared with an object's names, and that takes time.
+        alternatives = tuple(field.type.schema for field in of.fields)
+        compared = sum(1 + (len(one.fields) if one.type is ConnectType.STRUCT else 0) for one in alternatives)
+        price += self.budget.price(compared) if is_repeated else 0
+        spend = self.budget.spend
+        nulls: Row = {column.name: None for column in of.columns}
+
+        def read(node: object) -> Value:
+            if price:
+                spend(price)
+            chosen = _alternative(of.fields, node)
+            if chosen is None:
+                raise wrong_node(node, "one of the alternatives of the writer's oneOf", value.column, value.path)
+            row = nulls.copy()
+            for field, name, _, _, value_of, is_read in steps:
+                if field == chosen:
+                    row[name] = value_of(node)
+                elif is_read:
+                    row[name] = value_of(None)
+            return row
+
+        return read
+
+
+def _with_null(value: Projected[JsonType], read: Read, budget: Budget) -> Read:
+    default = value.default
+    if default is not None:
+        price = budget.price(cost_of_default(default))
+        if price:
+
+            def read_or_default(node: object) -> Value:
+                if node is not None:
+                    return read(node)
+                budget.spend(price)
+                return read(default)
+
+            return read_or_default
+        return lambda node: read(default if node is None else node)
+    if value.writer.is_nullable:
+        return lambda node: None if node is None else read(node)
+
+    def required(node: object) -> Value:
+        if node is None:
+            raise DecodeError(
+                f"At {value.path or 'the root'}, the body is null, and the writer's schema does not allow it: "
+                f"the type {value.writer.connect.word} is required."
+            )
+        return read(node)
+
+    return required
+
+
+def _taken_as_it_is(value: Projected[JsonType]) -> type | None:
+    """The Python type of which every node is the column's value."""
+    if not isinstance(value.how, Scalar) or value.writer.is_logical:
+        return None
+    return _EXACT.get((value.how.connect, value.column))
+
+
+def _all_taken(items: Projected[JsonType]) -> frozenset[type]:
+    """The Python types of items that are all taken as they are; none where each must be looked at."""
+    exact = _taken_as_it_is(items)
+    if exact is None:
+        return frozenset()
+    is_null_too = items.writer.is_nullable and items.default is None
+    return frozenset({exact, _NONE_TYPE} if is_null_too else {exact})
+
+
+def _array(items: Read, as_they_are: frozenset[type], path: str) -> Read:
+    def read(node: object) -> Value:
+        if type(node) is not list:
+            raise wrong_node(node, "an array", None, path)
+        if as_they_are and as_they_are.issuperset(map(type, node)):
+            return node.copy()  # two columns may be fed by one property
+        return [items(item) for item in node]
+
+    return read
+
+
+def _map(writer: JsonType, keys: Read, values: Read, path: str) -> Read:
+    """:param writer: the type of the keys."""
+    if writer.connect is ConnectType.STRING and not writer.is_nullable:
+
+        def read_object(node: object) -> Value:
+            if type(node) is not dict:
+                raise wrong_node(node, "an object, as a map with string keys is written", None, path)
+            return {keys(name): values(value) for name, value in node.items()}  # type: ignore[misc]  # strings
+
+        return read_object
+
+    def read_entries(node: object) -> Value:
+        if type(node) is not list:
+            raise wrong_node(node, "an array of entries, as this map is written", None, path)
+        made: dict[str, Value] = {}
+        for entry in node:
+            if type(entry) is not dict or len(entry) != 2:
+                raise wrong_node(entry, "an entry of two, key and value", None, path)
+            # A key may be null where the schema allows it: the engine's map has it then, as an Avro map entry's.
+            made[keys(entry.get("key"))] = values(entry.get("value"))  # type: ignore[index]  # a string, or null
+        return made
+
+    return read_entries
+
+
+def _alternative(fields: Sequence[WriterField[JsonType]], node: object) -> str | None:
+    """The field of a union that a node belongs to (`isInstanceOfSchemaTypeForSimpleSchema`, `matchStructSchema`)."""
+    best, most = None, -1
+    for field in fields:
+        schema = field.type.schema
+        if _is_instance(schema, node):
+            return field.name
+        if schema.type is ConnectType.STRUCT and isinstance(node, Mapping):
+            common = sum(part.name in node for part in schema.fields)
+            if common > most:
+                best, most = field.name, common
+    return best
+
+
+def _is_instance(schema: ConnectSchema, node: object) -> bool:
+    is_number = isinstance(node, int | float | decimal.Decimal) and not isinstance(node, bool)
+    match schema.type:
+        case ConnectType.INT8 | ConnectType.INT16 | ConnectType.INT32 | ConnectType.INT64:
+            return type(node) is int
+        case ConnectType.FLOAT32 | ConnectType.FLOAT64:
+            return is_number
+        case ConnectType.BOOLEAN:
+            return type(node) is bool
+        case ConnectType.STRING:
+            return type(node) is str
+        case ConnectType.BYTES:
+            return is_number and type(node) is not int
+        case ConnectType.ARRAY:
+            return type(node) is list
+        case ConnectType.MAP:
+            return isinstance(node, list | dict)
+    return False

@@ -1,0 +1,130 @@
+"""The texts of a JSON Schema and of those that it refers to: drafts, identifiers, and what a fragment points at."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from enum import Enum
+from typing import Final, TypeAlias
+from urllib.parse import unquote, urljoin
+
+from srfix.serde.bounds import JSON_SCHEMA_LEVELS as MAX_DEPTH
+from srfix.serde.errors import SchemaError
+from srfix.serde.registry import ReferenceText
+
+Object: TypeAlias = "dict[str, object]"
+"""A JSON object."""
+_SHOWN_CHARACTERS: Final = 60
+
+
+def reference_name(text: str) -> str | None:
+    """The name by which a text is referred to; None where only its `$id` tells it."""
+    return text.name if isinstance(text, ReferenceText) else None
+
+
+def parsed(text: str) -> Object:
+    """The JSON object of a schema text.
+
+    :raises SchemaError: if it is none.
+    """
+    try:
+        # Not orjson: a default of a decimal must keep all its digits.
+        document = json.loads(text, parse_float=Decimal)
+    except ValueError as error:
+        raise SchemaError(f"The schema is not JSON ({error}).") from error
+    except RecursionError:
+        raise too_deep() from None
+    if not isinstance(document, dict):
+        raise SchemaError("The schema is not a JSON object, so it is no schema that a registry takes.")
+    return document
+
+
+def too_deep() -> SchemaError:
+    """The error for a schema that nests deeper than `MAX_DEPTH`."""
+    return SchemaError(f"The schema nests deeper than {MAX_DEPTH} levels, references followed.")
+
+
+class Draft(Enum):
+    """The drafts of JSON Schema that Everit and the registry tell apart; MODERN are 2019-09 and 2020-12."""
+
+    DRAFT_4 = 4
+    DRAFT_6 = 6
+    DRAFT_7 = 7
+    MODERN = 2019
+
+    @property
+    def id_word(self) -> str:
+        """The keyword of a schema's own identifier."""
+        return "id" if self is Draft.DRAFT_4 else "$id"
+
+
+_META_SCHEMAS = (
+    ("json-schema.org/draft-04/schema", Draft.DRAFT_4),
+    ("json-schema.org/schema", Draft.DRAFT_4),
+    ("json-schema.org/draft-06/schema", Draft.DRAFT_6),
+    ("json-schema.org/draft-07/schema", Draft.DRAFT_7),
+    ("json-schema.org/draft/2019-09/schema", Draft.MODERN),
+    ("json-schema.org/draft/2020-12/schema", Draft.MODERN),
+)
+
+
+def _draft(document: Object) -> Draft:
+    named = document.get("$schema")
+    if isinstance(named, str):
+        _, _, rest = named.partition("://")
+        for start, draft in _META_SCHEMAS:
+            if rest.startswith(start):
+                return draft
+    return Draft.DRAFT_7
+
+
+class Document:
+    """A text, with what in it has an identifier of its own."""
+
+    def __init__(self, root: Object, base: str) -> None:
+        self.root = root
+        self.draft = _draft(root)
+        self.by_id: dict[str, Object] = {}
+        identifier = root.get(self.draft.id_word)
+        self.base = urljoin(base, identifier) if isinstance(identifier, str) else base
+        stack: list[object] = [root]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, dict):
+                for word in (self.draft.id_word, "$anchor") if self.draft is Draft.MODERN else (self.draft.id_word,):
+                    named = part.get(word)
+                    if isinstance(named, str):
+                        self.by_id.setdefault(f"#{named}" if word == "$anchor" else named, part)
+                stack.extend(part.values())
+            elif isinstance(part, list):
+                stack.extend(part)
+
+
+def pointed_at(document: Document, fragment: str) -> object:
+    """What a fragment (`#/definitions/a`, `#anchor`) names in a document.
+
+    :raises SchemaError: if there is nothing.
+    """
+    by_id = document.by_id.get(fragment)
+    if by_id is not None:
+        return by_id
+    found: object = document.root
+    for token in fragment.split("/")[1:]:
+        key = unquote(token).replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict) and key in found:
+            found = found[key]
+        elif isinstance(found, list) and key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            raise SchemaError(f"The schema refers to {shown(fragment)}, which is not in it.")
+    if not fragment.startswith("#/") and fragment != "#":
+        raise SchemaError(
+            f"The schema refers to {shown(fragment)}, which is no pointer, and nothing in it has that id."
+        )
+    return found
+
+
+def shown(value: object) -> str:
+    """A part of a schema in an error's words."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -1,0 +1,156 @@
+"""Rows → JSON under a JSON Schema that exists: what ksqlDB does with a KEY_SCHEMA_ID or VALUE_SCHEMA_ID
+(`ConnectSRSchemaDataTranslator`, then `JsonSchemaData.fromConnectData`).
+
+Columns and properties are matched by their exact names, and must be of the same Connect type. Where the row has null, the
+property's default is written, else null if the schema allows it; else the row is refused. A property that no column
+feeds gets its default, or null if the schema allows it, else it is left out; a schema that lists such a one as required
+cannot be written under.
+
+ksqlDB refuses a STRUCT whose schema is not its own in every detail; here its fields are matched as those of the row are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Array, Columns, ColumnType, Map, Struct, type_name
+from srfix.serde.connect import (
+    DATE_NAME,
+    DECIMAL_NAME,
+    TIME_NAME,
+    TIMESTAMP_NAME,
+    ConnectSchema,
+    ConnectType,
+    connect_schema_of,
+)
+from srfix.serde.engine import Encode
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.json import check_encoder, column_check
+from srfix.serde.formats.json_schema.connect import is_required, is_union
+from srfix.serde.formats.rows import (
+    Convert,
+    FieldCheck,
+    Misfit,
+    RecordCheck,
+    ValueCheck,
+    array_check,
+    entries_check,
+    map_check,
+)
+
+_LOGICAL: Final = (DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME)
+
+
+def under_encoder(schema: ConnectSchema, columns: Columns, *, wrapped: bool, cut_times: bool) -> Encode:
+    """Rows of the columns, under a schema; un-wrapped, the bare value of the only one.
+
+    :raises SchemaError: if it misses a column, has one of another type, or requires what no column feeds.
+    """
+    if wrapped:
+        return check_encoder(_value(schema, Struct(columns), "", cut=cut_times))
+    (column,) = columns
+    check = _with_null(schema, column.type, "", cut=cut_times)
+    record = RecordCheck(CaseRule.EXACT)
+    record.set_fields([FieldCheck(name=column.name, field=column.name, check=check, when_missing=None)])
+    return check_encoder(ValueCheck(fast=record.fast, careful=record.careful), single=column.name)
+
+
+def _value(schema: ConnectSchema, column: ColumnType, path: str, *, cut: bool) -> ValueCheck:
+    """How values that are not null are checked."""
+    wanted = connect_schema_of(column)
+    is_other_kind = is_union(schema) or _logical(schema) != _logical(wanted)
+    if schema.type is not wanted.type or is_other_kind:
+        raise SchemaError(
+            f"The schema has the type {_words(schema)} at {path or 'the root'}, and the column is {type_name(column)}, "
+            f"which is written as {_words(wanted)}. Declare the column as the schema has it."
+        )
+    match column:
+        case Struct():
+            return _struct(schema, column, path, cut=cut)
+        case Array(items):
+            return array_check(_with_null(schema.values, items, f"{path}->ARRAY", cut=cut))
+        case Map(values, keys):
+            written = _with_null(schema.values, values, f"{path}->MAP_VAL", cut=cut)
+            if schema.keys.type is ConnectType.STRING and not schema.keys.optional:
+                return map_check(written)
+            key = _with_null(schema.keys, keys, f"{path}->MAP_KEY", cut=cut)
+            return entries_check(key, written, null_keys=schema.keys.optional)
+        case _:
+            return column_check(column, cut_times=cut)
+
+
+def _logical(schema: ConnectSchema) -> str | None:
+    return schema.name if schema.name in _LOGICAL else None
+
+
+def _words(schema: ConnectSchema) -> str:
+    return f"{schema.type.word} ({schema.name})" if schema.name else schema.type.word
+
+
+def _with_null(schema: ConnectSchema, column: ColumnType, path: str, *, cut: bool) -> ValueCheck:
+    check = _value(schema, column, path, cut=cut)
+    default, nullable = schema.default, schema.optional
+
+    def of(convert: Convert) -> Convert:
+        def converted(value: object) -> object:
+            if value is not None:
+                return convert(value)
+            if default is None and not nullable:
+                raise Misfit([("", "is null, which the schema does not allow, and has no default")])
+            return default
+
+        return converted
+
+    return ValueCheck(fast=of(check.fast), careful=of(check.careful))
+
+
+def _struct(schema: ConnectSchema, column: Struct, path: str, *, cut: bool) -> ValueCheck:
+    types = {part.name: part.type for part in column.fields}
+    fields = {part.name: part.schema for part in schema.fields}
+    missed = [name for name in types if name not in fields]
+    if missed:
+        raise SchemaError(
+            f"The schema{f' at {path}' if path else ''} misses a property named exactly {missed[0]!r}, which the columns "
+            f"have. It has: {', '.join(fields) or 'none'}."
+        )
+    record = RecordCheck(CaseRule.EXACT)
+    checks = {name: _with_null(fields[name], type_, f"{path}->{name}", cut=cut) for name, type_ in types.items()}
+    record.set_fields(
+        FieldCheck(name=name, field=name, check=check, when_missing=None) for name, check in checks.items()
+    )
+    others: dict[str, object] = {}
+    for name, part in fields.items():
+        if name in types:
+            continue
+        if part.default is not None or part.optional:
+            others[name] = part.default
+        elif is_required(schema, name):
+            raise SchemaError(
+                f"The schema requires the property {path}->{name}, which has no default, and no column feeds it. "
+                "Declare it as a column."
+            )
+    order = tuple(name for name in fields if name in types or name in others)
+
+    def of(convert: Callable[[object], object]) -> Convert:
+        def converted(row: object) -> object:
+            given = convert(row)
+            assert isinstance(given, dict)
+            written: dict[str, object] = {}
+            for name in order:
+                if name in given and given[name] is not None:
+                    written[name] = given[name]
+                elif name in types:
+                    # A column that the row lacks is a null: its default, or a refusal.
+                    try:
+                        written[name] = checks[name].fast(None)
+                    except Misfit as misfit:
+                        raise Misfit(misfit.under(f"->{name}")) from None
+                else:
+                    written[name] = others[name]
+            return written
+
+        return converted
+
+    return ValueCheck(fast=of(record.fast), careful=of(record.careful))

@@ -1,0 +1,158 @@
+"""JSON with a registry: ksqlDB's JSON_SR, and any JSON Schema.
+
+ksqlDB goes through Connect, as the registry's own converter does (`JsonSchemaConverter`, with
+`decimal.format=NUMERIC`). So a schema is first made Connect's (`json_schema.connect`), and the rules of reading and
+writing are rules on that.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from srfix.serde.casing import CaseRule, match_keys
+from srfix.serde.columns import Columns, half_of
+from srfix.serde.connect import Generation, WrittenBy, connect_of
+from srfix.serde.engine import Decode, Encode
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.avro.read import ReaderSchema
+from srfix.serde.formats.json import column_decoder, column_encoder, plain_decoder, plain_encoder
+from srfix.serde.formats.json_schema.connect import connect_schema
+from srfix.serde.formats.json_schema.decode import connect_decoder
+from srfix.serde.formats.json_schema.encode import under_encoder
+from srfix.serde.formats.json_schema.infer import infer_json_schema
+from srfix.serde.formats.json_schema.text import schema_text
+from srfix.serde.formats.rows import check_json_columns
+from srfix.serde.subjects import Role
+
+SCHEMA_TYPE: Final = "JSON"
+"""The schemaType that registries know the format by."""
+HAS_LOCAL_TIMES: Final = False
+infer_columns = infer_json_schema
+values_decoder: None = None
+"""A JSON body is read into a row alone."""
+
+
+def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | None:
+    """The schema's `title` (`JsonSchema.name`); None without one.
+
+    :raises SchemaError: if the text is not JSON.
+    """
+    try:
+        document = json.loads(schema_text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"The schema text is not JSON ({error}).") from error
+    title = document.get("title") if isinstance(document, dict) else None
+    return title if isinstance(title, str) else None
+
+
+def internal_schema(
+    columns: Columns,
+    *,
+    role: Role = Role.VALUE,
+    wrapped: bool | None = None,
+    generation: Generation = Generation.UP_TO_0_28,
+    written_by: WrittenBy = WrittenBy.SERIALIZER,
+) -> str:
+    """The JSON Schema of columns as ksqlDB registers it, to the letter: the same columns give the same id.
+
+    Every property is a oneOf with null and has its `connect.index`; properties stand in the order of Java's HashMap. A
+    MAP is an array of entries. The text is the same for all generations, CREATE and serializer.
+
+    :param columns: of one half, or of both, marked: those of the role are taken.
+    :param role: which half of a record it is for: a key holds no MAP.
+    :param wrapped: False for a single column without an object around it; its type, or null, is the schema then. None is
+        ksqlDB's default: the only column of a key stands bare.
+    :raises ColumnError: if a MAP has other keys than STRING or is in a key, several columns are to be un-wrapped, or the
+        columns cannot be used at all.
+    """
+    half = half_of(columns, role, wrapped)
+    check_json_columns(half.columns, wrapped=half.wrapped)
+    return schema_text(connect_of(half.columns, wrapped=half.wrapped))
+
+
+def decoder(
+    schema_text: str | None,
+    *,
+    columns: Columns | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+    strict: bool = False,
+    reader: ReaderSchema | None = None,
+) -> Decode:
+    """A decoder. Without columns it gives the parsed JSON, whatever the schema says: fractions are floats, whole numbers
+    exact.
+
+    With columns, `CaseRule.KSQLDB_2020` reads as the engine did up to 0.28.1: the JSON behind the schema id, and the
+    schema does not count (`KsqlJsonDeserializer`; it takes objects for a MAP, and not the entries that it writes itself).
+    All other rules read through Connect under the writer's schema (`json_schema.decode`).
+
+    :param references: the texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
+    :raises SchemaError: if the text is not a JSON Schema, or one that Connect refuses.
+    :raises AmbiguousFieldError: if letter case leaves it open which property feeds a column.
+    :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
+    """
+    if columns is None:
+        return plain_decoder()
+    check_json_columns(columns, wrapped=wrapped)
+    if case_rule is CaseRule.KSQLDB_2020:
+        is_fed = wrapped and _feeds_by_keys(schema_text, references, columns)
+        return column_decoder(columns, case_rule=case_rule, wrapped=wrapped, strict=strict, is_fed=is_fed)
+    if schema_text is None:
+        raise SchemaError("JSON_SR bodies cannot be read without the schema that they were written under.")
+    writer = connect_schema(schema_text, references)
+    return connect_decoder(writer, columns, case_rule=case_rule, wrapped=wrapped, strict=strict)
+
+
+def _feeds_by_keys(schema_text: str | None, references: tuple[str, ...], columns: Columns) -> bool:
+    """True if the schema has a property for any of the columns: a document that leaves it out is a row of theirs."""
+    try:
+        writer = connect_schema(schema_text or "{}", references)
+    except SchemaError:
+        return False  # the schema does not count; the document's keys do
+    names, properties = [column.name for column in columns], [part.name for part in writer.fields]
+    return bool(match_keys(names, properties, CaseRule.KSQLDB_2020, where="the writer schema"))
+
+
+def encoder(
+    schema_text: str | None,
+    *,
+    columns: Columns | None,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+    cut_times: bool = False,
+) -> Encode:
+    """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
+
+    With columns, the schema is their internal schema: keys of a row are matched to them by the case rule, a column that
+    the row lacks is written as null, and so are nulls; a MAP is an array of entries. For another schema see
+    `encoder_under`.
+
+    :param cut_times: times finer than milliseconds are cut down; refused otherwise.
+    :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
+    """
+    if columns is None:
+        return plain_encoder()
+    check_json_columns(columns, wrapped=wrapped)
+    return column_encoder(columns, case_rule=case_rule, wrapped=wrapped, maps_as_entries=True, cut_times=cut_times)
+
+
+def encoder_under(
+    schema_text: str,
+    *,
+    columns: Columns,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+    cut_times: bool = False,
+) -> Encode:
+    """An encoder of columns under a schema that exists, as ksqlDB writes with a SCHEMA_ID: exact names, its defaults
+    filled in (`json_schema.encode`).
+
+    :raises SchemaError: if the text is not a JSON Schema, misses a column, has one of another type, or requires what no
+        column feeds.
+    :raises ColumnError: if the columns cannot be used, or a MAP's keys are not STRING.
+    """
+    check_json_columns(columns, wrapped=wrapped)
+    return under_encoder(connect_schema(schema_text, references), columns, wrapped=wrapped, cut_times=cut_times)

@@ -1,0 +1,317 @@
+"""A JSON Schema text as Everit's loader takes it apart: what JsonSchemaData sees, and where its rules come from.
+
+One object may become several schemas: `{"type": "integer", "format": "int32"}` is an allOf of a number and a string, and
+what the loader does not know (`connect.type`) stays with the allOf. So the shapes here are Everit's classes
+(`org.everit.json.schema.*` as `SchemaLoader` 1.14 builds them for `JsonSchema.rawSchema`), without what only validation
+needs.
+
+References are followed within the text and into the texts that are given, never to a network or a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urldefrag, urljoin
+
+from srfix.serde.bounds import JSON_SCHEMA_LEVELS as MAX_DEPTH
+from srfix.serde.bounds import JSON_SCHEMA_NODES as _MAX_NODES
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.json_schema.documents import (
+    Document,
+    Draft,
+    Object,
+    parsed,
+    pointed_at,
+    reference_name,
+    shown,
+    too_deep,
+)
+from srfix.serde.formats.json_schema.nodes import MISSING, Node, NodeKind
+from srfix.serde.formats.json_schema.order import hash_map_order
+
+_ARRAY_WORDS = ("items", "additionalItems", "minItems", "maxItems", "uniqueItems")
+_OBJECT_WORDS = (
+    "properties",
+    "required",
+    "minProperties",
+    "maxProperties",
+    "dependencies",
+    "patternProperties",
+    "additionalProperties",
+)
+_NUMBER_WORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_STRING_WORDS = ("minLength", "maxLength", "pattern", "format")
+_CONDITIONAL_WORDS = ("if", "then", "else")
+# The order of the HashSet that CombinedSchemaLoader collects them in.
+_COMBINED_WORDS = hash_map_order(("allOf", "anyOf", "oneOf"))
+
+
+def load(text: str, references: Sequence[str] = ()) -> Node:
+    """The schema.
+
+    :param references: the texts that it refers to, directly or not. One with a name (`ReferenceText`) is known by it,
+        one without by its `$id`; if neither fits, a single text is taken for a single unknown reference.
+    :raises SchemaError: if the text is not a JSON Schema, nests deeper than 128 levels or is too large with its
+        references followed, or refers to what is not there.
+    """
+    try:
+        return _Loader(parsed(text), [(reference_name(part), parsed(part)) for part in references]).root()
+    except RecursionError:
+        raise too_deep() from None
+
+
+class _Loader:
+    def __init__(self, root: Object, references: Sequence[tuple[str | None, Object]]) -> None:
+        self._root = Document(root, "")
+        self._documents: dict[str, Document] = {}
+        self._unnamed: list[Object] = []
+        for name, document in references:
+            identifier = document.get("$id", document.get("id"))
+            if name is not None:
+                self._documents[urljoin(self._root.base, name)] = Document(document, urljoin(self._root.base, name))
+            elif isinstance(identifier, str):
+                self._documents[urldefrag(urljoin(self._root.base, identifier)).url] = Document(document, "")
+            else:
+                self._unnamed.append(document)
+        self._knots: dict[tuple[int, str], Node] = {}
+        self._count = 0
+
+    def root(self) -> Node:
+        return self._load(self._root.root, self._root, self._root.base, 0)
+
+    def _load(self, schema: object, document: Document, base: str, depth: int) -> Node:
+        self._count += 1
+        if depth > MAX_DEPTH:
+            raise too_deep()
+        if self._count > _MAX_NODES:
+            raise SchemaError(f"The schema has more than {_MAX_NODES:,} parts, references followed.")
+        if isinstance(schema, bool):
+            return Node(kind=NodeKind.TRUE if schema else NodeKind.FALSE)
+        if not isinstance(schema, dict):
+            raise SchemaError(f"A part of the schema is {shown(schema)}, where a schema must stand.")
+        identifier = schema.get(document.draft.id_word)
+        if depth and isinstance(identifier, str):
+            base = urljoin(base, identifier)
+        return _Object(self, schema, document, base, depth).node()
+
+    def child(self, schema: object, document: Document, base: str, depth: int) -> Node:
+        """A schema within a schema."""
+        return self._load(schema, document, base, depth + 1)
+
+    def reference(self, ref: str, document: Document, base: str, depth: int) -> Node:
+        """A REFERENCE to what `ref` names (`ReferenceLookup.lookup`)."""
+        absolute = urljoin(base, ref) if base else ref
+        key = (id(document), absolute) if absolute.startswith("#") else (0, absolute)
+        known = self._knots.get(key)
+        if known is not None:
+            return Node(kind=NodeKind.REFERENCE, knot=known)
+        # Known before it is loaded: it may refer to itself.
+        knot = self._knots[key] = Node(kind=NodeKind.REFERENCE)
+        found, holder, scope = self._look_up(ref, absolute, document, base)
+        knot.knot = self.child(found, holder, scope, depth)
+        return Node(kind=NodeKind.REFERENCE, knot=knot)
+
+    def _look_up(self, ref: str, absolute: str, document: Document, base: str) -> tuple[object, Document, str]:
+        by_id = document.by_id.get(absolute) or document.by_id.get(ref)
+        if by_id is not None:
+            return by_id, document, urldefrag(absolute).url
+        if ref.startswith("#"):
+            return pointed_at(document, ref), document, base
+        url, fragment = urldefrag(absolute)
+        other = self._documents.get(absolute) or self._documents.get(url) or self._documents.get(urldefrag(ref).url)
+        if other is None and len(self._unnamed) == 1:
+            other = self._documents[url] = Document(self._unnamed.pop(), url)
+        if other is None:
+            raise SchemaError(
+                f"The schema refers to {shown(ref)}, which is not among the {len(self._documents)} texts that came with "
+                "it. Give the text that is registered under that name; nothing is fetched."
+            )
+        if not fragment:
+            return other.root, other, other.base
+        return pointed_at(other, f"#{fragment}"), other, other.base
+
+
+class _Object:
+    """One JSON object on its way to a schema (`SchemaLoader.loadSchemaObject`)."""
+
+    def __init__(self, loader: _Loader, schema: Object, document: Document, base: str, depth: int) -> None:
+        self._loader = loader
+        self._schema = schema
+        self._document = document
+        self._draft = document.draft
+        self._base = base
+        self._depth = depth
+        self._rest = dict(schema)
+        is_old = self._draft is Draft.DRAFT_4
+        self._array_words = _ARRAY_WORDS if is_old else (*_ARRAY_WORDS, "contains")
+        self._object_words = _OBJECT_WORDS if is_old else (*_OBJECT_WORDS, "propertyNames")
+
+    def node(self) -> Node:
+        if "$ref" in self._rest:
+            ref = self._rest.pop("$ref")
+            if not isinstance(ref, str):
+                raise SchemaError(f"A part of the schema refers to {shown(ref)}, which is not a text.")
+            nodes = [self._loader.reference(ref, self._document, self._base, self._depth)]
+            if self._draft is Draft.MODERN:
+                # From 2019-09 on, what stands beside a reference counts (`SchemaTranslator`).
+                nodes += self._extracted()
+        else:
+            nodes = self._extracted()
+        if not nodes:
+            node = Node(kind=NodeKind.EMPTY)
+        elif len(nodes) == 1:
+            node = nodes[0]
+        else:
+            node = Node(kind=NodeKind.ALL_OF, parts=_combined_first(nodes))
+        self._common(node)
+        return node
+
+    def _consume(self, words: Sequence[str]) -> None:
+        for word in words:
+            self._rest.pop(word, None)
+
+    def _has_any(self, words: Sequence[str]) -> bool:
+        return any(word in self._rest for word in words)
+
+    def _child(self, schema: object) -> Node:
+        return self._loader.child(schema, self._document, self._base, self._depth)
+
+    def _children(self, word: str) -> list[Node]:
+        given = self._rest.pop(word)
+        if not isinstance(given, list):
+            raise SchemaError(
+                f'"{word}" of a part of the schema is {shown(given)}, where a list of schemas must stand.'
+            )
+        return [self._child(part) for part in given]
+
+    def _extracted(self) -> list[Node]:
+        nodes: list[Node] = []
+        if "enum" in self._rest:
+            values = self._rest.pop("enum")
+            if not isinstance(values, list):
+                raise SchemaError(f'"enum" of a part of the schema is {shown(values)}, where a list must stand.')
+            nodes.append(Node(kind=NodeKind.ENUM, values=tuple(values)))
+        nodes.extend(
+            Node(kind=NodeKind(word), parts=_combined_first(self._children(word)))
+            for word in _COMBINED_WORDS
+            if word in self._rest
+        )
+        if "not" in self._rest:
+            self._child(self._rest.pop("not"))
+            nodes.append(Node(kind=NodeKind.NOT))
+        if "const" in self._rest and self._draft is not Draft.DRAFT_4:
+            nodes.append(Node(kind=NodeKind.CONST, values=(self._rest.pop("const"),)))
+        if "type" in self._rest:
+            nodes.append(self._typed(self._rest.pop("type")))
+        nodes += self._sniffed()
+        return nodes
+
+    def _typed(self, word: object) -> Node:
+        if isinstance(word, list):
+            # The words of several types are of all of them: each takes a copy.
+            before, after = dict(self._rest), dict(self._rest)
+            parts: list[Node] = []
+            for one in word:
+                self._rest = dict(before)
+                parts.append(self._of_type(one))
+                after = {name: value for name, value in after.items() if name in self._rest}
+            self._rest = after
+            return Node(kind=NodeKind.ANY_OF, parts=_combined_first(parts))
+        return self._of_type(word)
+
+    def _of_type(self, word: object) -> Node:
+        match word:
+            case "string":
+                self._consume(_STRING_WORDS)
+                return Node(kind=NodeKind.STRING)
+            case "integer" | "number":
+                self._consume(_NUMBER_WORDS)
+                return Node(kind=NodeKind.NUMBER, is_integer=word == "integer")
+            case "boolean":
+                return Node(kind=NodeKind.BOOLEAN)
+            case "null":
+                return Node(kind=NodeKind.NULL)
+            case "array":
+                return self._array()
+            case "object":
+                return self._object()
+        raise SchemaError(f"A part of the schema is of the type {shown(word)}, which JSON Schema does not have.")
+
+    def _sniffed(self) -> list[Node]:
+        nodes: list[Node] = []
+        if self._has_any(self._array_words):
+            nodes.append(self._array())
+        if self._has_any(self._object_words):
+            nodes.append(self._object())
+        if self._has_any(_NUMBER_WORDS):
+            self._consume(_NUMBER_WORDS)
+            nodes.append(Node(kind=NodeKind.NUMBER))
+        if self._draft is Draft.MODERN:
+            self._rest.pop("format", None)  # SchemaTranslator leaves formats out
+        if self._has_any(_STRING_WORDS):
+            self._consume(_STRING_WORDS)
+            nodes.append(Node(kind=NodeKind.STRING))
+        if self._draft in (Draft.DRAFT_7, Draft.MODERN) and self._has_any(_CONDITIONAL_WORDS):
+            self._consume(_CONDITIONAL_WORDS)
+            nodes.append(Node(kind=NodeKind.CONDITIONAL))
+        return nodes
+
+    def _array(self) -> Node:
+        items = self._rest.get("items", MISSING)
+        self._consume(self._array_words)
+        if items is MISSING or isinstance(items, list):  # a list is a tuple's: no schema of all items
+            return Node(kind=NodeKind.ARRAY)
+        if isinstance(items, bool) and self._draft is Draft.MODERN:
+            return Node(kind=NodeKind.ARRAY)
+        if isinstance(items, bool) and self._draft is Draft.DRAFT_4:
+            raise SchemaError('"items" of a part of the schema is a boolean, which is no schema in draft 4.')
+        return Node(kind=NodeKind.ARRAY, items=self._child(items))
+
+    def _object(self) -> Node:
+        properties = self._rest.get("properties", {})
+        additional = self._rest.get("additionalProperties")
+        required = self._rest.get("required", [])
+        self._consume(self._object_words)
+        if not isinstance(properties, dict):
+            raise SchemaError(
+                f'"properties" of a part of the schema is {shown(properties)}, where an object must stand.'
+            )
+        if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+            raise SchemaError(
+                f'"required" of a part of the schema is {shown(required)}, where a list of names must stand.'
+            )
+        return Node(
+            kind=NodeKind.OBJECT,
+            properties={name: self._child(properties[name]) for name in self._order(properties)},
+            required=frozenset(required),
+            additional=None if additional is None or isinstance(additional, bool) else self._child(additional),
+        )
+
+    def _order(self, properties: Object) -> tuple[str, ...]:
+        names: Sequence[str] = tuple(properties)
+        if self._draft is not Draft.MODERN:
+            # Through a JSONObject (`JSONObjectDeserializer`) and a map of its size (`OrgJsonUtil.toMap`).
+            names = hash_map_order(hash_map_order(names), capacity=len(names))
+        return hash_map_order(names)  # of `ObjectSchema.Builder`
+
+    def _common(self, node: Node) -> None:
+        self._rest.pop(self._draft.id_word, None)
+        title, description = self._text("title"), self._text("description")
+        if self._draft in (Draft.DRAFT_7, Draft.MODERN):
+            self._consume(("readOnly", "writeOnly"))
+        node.title, node.description = title, description
+        node.default = self._rest.pop("default", MISSING)
+        node.other = self._rest
+
+    def _text(self, word: str) -> str | None:
+        if word not in self._rest:
+            return None
+        text = self._rest.pop(word)
+        if not isinstance(text, str):
+            raise SchemaError(f'"{word}" of a part of the schema is {shown(text)}, where a text must stand.')
+        return text
+
+
+def _combined_first(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """`CombinedSchema.sortByCombinedFirst`."""
+    return tuple(sorted(nodes, key=lambda node: not node.kind.is_combined))

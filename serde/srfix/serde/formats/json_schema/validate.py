@@ -1,0 +1,215 @@
+"""Validation of bodies and objects against the registered JSON Schema (jsonschema-rs; extra `json-schema`).
+
+References are resolved among the texts that came with the schema, never over a network or from a file. Patterns run with a
+bound on backtracking. What the library cannot bound is time: a schema of nested alternatives may take exponentially long,
+so validate against schemas that you trust.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
+from urllib.parse import urldefrag
+
+from srfix.serde.bounds import JSON_LEVELS, JSON_TEXT_LEVELS, PATTERN_STEPS
+from srfix.serde.errors import DecodeError, EncodeError, SchemaError, UsageError
+from srfix.serde.formats.interface import Validate
+from srfix.serde.formats.json import parse_exact
+from srfix.serde.formats.json_schema.documents import reference_name
+from srfix.serde.formats.rows import nests_deeper
+from srfix.serde.printable import shortened
+from srfix.serde.registry import Json
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+FirstMisfit: TypeAlias = "Callable[[object], tuple[str, str] | None]"
+"""Where (`$.a[0]`) and in which words a document does not fit; None if it does."""
+
+_PATTERN_SIZE: Final = 1 << 20
+_DEFAULT_DRAFT: Final = "http://json-schema.org/draft-07/schema#"
+_BASE: Final = "json-schema:///"
+
+
+def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate:
+    """What checks bodies (bytes) and objects against a schema; made once per schema.
+
+    A schema that does not name its draft is one of draft 7, as for the registry.
+
+    :param references: the texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
+    :raises UsageError: if jsonschema-rs is not installed.
+    :raises SchemaError: if the text is not a JSON Schema that can be validated against, or refers to what is not there.
+    """
+    names = tuple(map(reference_name, references))
+    checker = _checker(schema_text, references, names)
+
+    def validate(value: object) -> None:
+        is_body = isinstance(value, bytes)
+        document = parse_exact(value) if isinstance(value, bytes) else value
+        if _may_nest_deep(value) and nests_deeper(document, JSON_LEVELS):
+            raise _failure(is_body, f"nests deeper than {JSON_LEVELS} levels, which is not validated", "$")
+        try:
+            error = next(checker.iter_errors(document), None)
+        except (ValueError, TypeError, OverflowError) as failed:
+            # Only an object that is not JSON, or half a surrogate pair.
+            raise _failure(is_body, f"cannot be validated ({type(failed).__name__}: {failed})", "$") from failed
+        if error is not None:
+            path = _path(error.instance_path)
+            raise _failure(is_body, f"is not what its schema says at {path}: {error.message}", path)
+
+    return validate
+
+
+def first_misfit_of(document: Json, references: Mapping[str, Json]) -> FirstMisfit:
+    """What checks documents with the verdicts of confluent-kafka, which asks the Python library jsonschema: the newest draft
+    where a schema names none, `format` as an annotation only, nothing unknown refused. Unlike there, patterns are ECMA
+    262's, as the specification has them, and nothing is fetched.
+
+    :param references: the schemas that it refers to, by the names that `$ref` has for them.
+    :raises UsageError: if jsonschema-rs is not installed.
+    :raises SchemaError: if it is not a JSON Schema, or refers to one that is not among the references.
+    """
+
+    def retrieve(uri: str) -> Json:
+        # A root with an $id makes a reference's name absolute. Longest first: "b/c.json" before "c.json".
+        for name in sorted(references, key=len, reverse=True):
+            if uri.endswith(f"/{name}"):
+                return references[name]
+        raise LookupError(f"{uri} is not among the schema's references, and nothing is fetched")
+
+    def refusal(error: Exception) -> str:
+        words = str(error).partition("\n")[0]
+        return f"The schema text is not a JSON Schema that can be used: {shortened(words)}"
+
+    missing = (
+        "Validating takes the library jsonschema-rs, which is not installed: pip install 'srfix[json-schema]', or set "
+        "validate to False."
+    )
+    checker = _compiled(
+        document, retrieve, refusal=refusal, missing=missing, documents=references, validate_formats=False
+    )
+
+    is_valid = checker.is_valid
+
+    def first_misfit(value: object) -> tuple[str, str] | None:
+        if is_valid(value):
+            return None
+        error = next(iter(checker.iter_errors(value)), None)
+        return ("$", "it is not valid") if error is None else (_path(error.instance_path), shortened(error.message))
+
+    return first_misfit
+
+
+def _failure(is_body: bool, what: str, path: str) -> DecodeError | EncodeError:
+    if is_body:
+        return DecodeError(f"The body {what}.", path=path)
+    return EncodeError(f"The object {what}.", paths=(path,))
+
+
+def _path(parts: Sequence[str | int]) -> str:
+    return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+
+
+def _may_nest_deep(value: object) -> bool:
+    """Whether it is worth a walk: few bodies have so many brackets."""
+    return not isinstance(value, bytes) or value.count(b"[") + value.count(b"{") > JSON_LEVELS or b"\0" in value
+
+
+@lru_cache(maxsize=64)
+def _checker(text: str, references: tuple[str, ...], names: tuple[str | None, ...]) -> jsonschema_rs.Validator:
+    schema = _parsed(text)
+    documents = _Documents([(name, _parsed(part)) for name, part in zip(names, references, strict=True)])
+    if not isinstance(schema.get("$schema"), str):
+        schema = {"$schema": _DEFAULT_DRAFT, **schema}
+
+    def refusal(error: Exception) -> str:
+        return f"The schema cannot be validated against: {documents.missed or getattr(error, 'message', None) or error}"
+
+    sizes = {"size_limit": _PATTERN_SIZE, "dfa_size_limit": _PATTERN_SIZE}
+    missing = "Validating JSON needs jsonschema-rs, which is not installed. Install srfix with the extra json-schema."
+    return _compiled(schema, documents, refusal=refusal, missing=missing, sizes=sizes)
+
+
+def _compiled(
+    schema: object,
+    retrieve: Callable[[str], Any],
+    *,
+    refusal: Callable[[Exception], str],
+    missing: str,
+    documents: Mapping[str, Json] = MappingProxyType({}),
+    sizes: Mapping[str, int] = MappingProxyType({}),
+    validate_formats: bool | None = None,
+) -> jsonschema_rs.Validator:
+    """A validator that fetches nothing, quotes no value, and stops patterns that backtrack for long.
+
+    :param retrieve: URI → the document that a schema refers to, where `documents` have none by that URI.
+    :param refusal: what is wrong with a schema → the error's words.
+    :param missing: the words for a missing jsonschema-rs, which is imported here.
+    :raises UsageError: if jsonschema-rs is not installed.
+    :raises SchemaError: if the schema is not one that can be validated against.
+    """
+    try:
+        import jsonschema_rs
+    except ImportError as error:
+        raise UsageError(missing) from error
+    try:
+        return jsonschema_rs.validator_for(
+            cast("dict[str, Any]", schema),
+            retriever=retrieve,
+            registry=jsonschema_rs.Registry(list(documents.items()), retriever=retrieve) if documents else None,
+            validate_formats=validate_formats,
+            mask="the value",
+            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=PATTERN_STEPS, **sizes),
+        )
+    except Exception as error:
+        raise SchemaError(refusal(error)) from error
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"The schema is not JSON ({type(error).__name__}: {error}).") from error
+    if not isinstance(document, dict):
+        raise SchemaError("The schema is not a JSON object, so it is no schema that a registry takes.")
+    if nests_deeper(document, JSON_TEXT_LEVELS):
+        raise SchemaError(f"The schema nests deeper than {JSON_TEXT_LEVELS} levels, which is not validated against.")
+    return document
+
+
+class _Documents:
+    """What the library asks for a document that a schema refers to."""
+
+    def __init__(self, documents: Sequence[tuple[str | None, dict[str, Any]]]) -> None:
+        self.missed = ""
+        self._named: dict[str, dict[str, Any]] = {}
+        self._unnamed: list[dict[str, Any]] = []
+        for name, document in documents:
+            identifier = document.get("$id", document.get("id"))
+            if name is not None:
+                self._named[name] = document
+            elif isinstance(identifier, str):
+                self._named[urldefrag(identifier).url] = document
+            else:
+                self._unnamed.append(document)
+
+    def __call__(self, uri: str) -> dict[str, Any]:
+        name = uri.removeprefix(_BASE)
+        found = self._named.get(uri) or self._named.get(name)
+        if found is None:
+            # A relative name, resolved against the schema's own id.
+            ends = [document for known, document in self._named.items() if uri.endswith(f"/{known}")]
+            found = ends[0] if len(ends) == 1 else None
+        if found is None and len(self._unnamed) == 1:
+            found = self._named[name] = self._unnamed.pop()
+        return found if found is not None else self._miss(name)
+
+    def _miss(self, name: str) -> NoReturn:
+        self.missed = (
+            f"it refers to {name!r:.80}, which is not among the texts that came with it. Give the text that is registered "
+            "under that name; nothing is fetched."
+        )
+        raise LookupError(self.missed)

@@ -1,0 +1,106 @@
+"""JSON Schema's types, as JsonSchemaData makes them Connect's, for the projection's walk (`projection.writer_type`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.serde.columns import Column, Columns, ColumnType, Decimal, ScalarType
+from srfix.serde.connect import (
+    DECIMAL_NAME,
+    DECIMAL_PRECISION,
+    DECIMAL_SCALE,
+    NO_PRECISION,
+    ConnectSchema,
+    ConnectType,
+    TimeUnit,
+    connect_schema_of,
+    time_unit,
+)
+from srfix.serde.formats.json_schema.connect import is_union
+from srfix.serde.projection import WriterField
+
+_LOGICAL: Final = "org.apache.kafka.connect.data."
+
+
+@dataclass(frozen=True, slots=True)
+class JsonType:
+    """A type of JSON Schema."""
+
+    schema: ConnectSchema
+    """What JsonSchemaData makes of it."""
+
+    @property
+    def connect(self) -> ConnectType:
+        return self.schema.type
+
+    @property
+    def name(self) -> str | None:
+        return self.schema.name
+
+    @property
+    def is_nullable(self) -> bool:
+        return self.schema.optional
+
+    @property
+    def is_union(self) -> bool:
+        return is_union(self.schema)
+
+    @property
+    def is_logical(self) -> bool:
+        return self.schema.name is not None and self.schema.name.startswith(_LOGICAL)
+
+    @property
+    def unit(self) -> TimeUnit | None:
+        return time_unit(self.schema.type, None, self.schema.name)
+
+    @property
+    def default(self) -> object:
+        return self.schema.default
+
+    @property
+    def word(self) -> str:
+        schema = self.schema
+        if self.is_union:
+            return "oneOf"
+        if not self.is_logical:
+            return schema.type.word
+        word = (schema.name or "").removeprefix(_LOGICAL)
+        if schema.name == DECIMAL_NAME:
+            word = f"{word} {schema.parameters.get(DECIMAL_PRECISION, NO_PRECISION)}, {schema.parameters.get(DECIMAL_SCALE)}"
+        return f"{schema.type.word} ({word})"
+
+    @property
+    def holder(self) -> str:
+        return "the writer schema"
+
+    @property
+    def defaults(self) -> tuple[WriterField[JsonType], ...]:
+        """None: only Avro's schemas are resolved."""
+        return ()
+
+    def fields(self, path: str) -> tuple[WriterField[JsonType], ...]:
+        return tuple(
+            WriterField(number=number, name=part.name, written=part.name, type=JsonType(part.schema))
+            for number, part in enumerate(self.schema.fields)
+        )
+
+    def items(self) -> JsonType:
+        return JsonType(self.schema.values)
+
+    def entries(self, path: str) -> tuple[JsonType, JsonType]:
+        return JsonType(self.schema.keys), JsonType(self.schema.values)
+
+    def by_name(self, columns: Columns) -> Mapping[str, Column]:
+        return {column.name: column for column in columns}
+
+    def is_type_of(self, column: ColumnType) -> bool:
+        schema = self.schema
+        if isinstance(column, Decimal):
+            digits = (schema.parameters.get(DECIMAL_PRECISION, str(NO_PRECISION)), schema.parameters.get(DECIMAL_SCALE))
+            return schema.name == DECIMAL_NAME and digits == (str(column.precision), str(column.scale))
+        if isinstance(column, ScalarType):
+            own = connect_schema_of(column)
+            return schema.type is own.type and (schema.name if self.is_logical else None) == own.name
+        return not self.is_union

@@ -1,0 +1,24 @@
+"""What Java's whole numbers hold: Avro's int and long, ksqlDB's INTEGER and BIGINT, schema ids, partitions."""
+
+from __future__ import annotations
+
+from typing import Final, TypeGuard
+
+INT_MIN: Final = -(2**31)
+"""The least int."""
+INT_MAX: Final = 2**31 - 1
+"""The greatest int."""
+LONG_MIN: Final = -(2**63)
+"""The least long."""
+LONG_MAX: Final = 2**63 - 1
+"""The greatest long."""
+
+
+def is_int(value: object) -> TypeGuard[int]:
+    """True for a whole number of 32 bits; a bool is none."""
+    return isinstance(value, int) and not isinstance(value, bool) and INT_MIN <= value <= INT_MAX
+
+
+def is_long(value: object) -> TypeGuard[int]:
+    """True for a whole number of 64 bits; a bool is none."""
+    return isinstance(value, int) and not isinstance(value, bool) and LONG_MIN <= value <= LONG_MAX

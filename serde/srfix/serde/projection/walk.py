@@ -1,0 +1,158 @@
+"""The one walk of a writer's schema along columns. It goes as deep as the columns do, so a recursive schema ends."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final, assert_never
+
+from srfix.serde.casing import CaseRule, placements
+from srfix.serde.columns import (
+    Array,
+    Column,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    ScalarType,
+    Struct,
+    only_column,
+    struct_of,
+)
+from srfix.serde.connect import (
+    MILLIS,
+    TimeUnit,
+    coercion_of,
+    incompatible,
+    reads_units,
+    refusal_in_unit,
+    refusal_of_values,
+)
+from srfix.serde.projection.fed import Unfed, unfed
+from srfix.serde.projection.tree import (
+    Absent,
+    Entries,
+    Fields,
+    How,
+    Items,
+    Projected,
+    Projection,
+    Refused,
+    Scalar,
+    Target,
+)
+from srfix.serde.projection.writer_type import W, WriterField
+
+_READER: Final = "the reader's schema"
+
+
+def project(
+    writer: W, columns: Columns, case_rule: CaseRule, *, wrapped: bool = True, strict: bool = False
+) -> Projection[W]:
+    """How bodies of a writer's schema are read into columns.
+
+    :param wrapped: False says that a body is the bare value of the only column.
+    :param strict: every column, and every field inside one, must be fed.
+    :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
+    :raises ColumnError: if two columns get the same name in the format, or several are un-wrapped.
+    :raises SchemaError: if the schema is one that cannot be read.
+    """
+    walk = _Walk(case_rule)
+    type_ = struct_of(columns) if wrapped else only_column(columns).type
+    root = walk.value(writer, type_, "")
+    return Projection(
+        columns=columns,
+        is_wrapped=wrapped,
+        root=root,
+        unfed=_unfed(root, walk.absent, strict=strict) if wrapped else None,
+    )
+
+
+def _unfed(root: Projected[W], absent: Sequence[str], *, strict: bool) -> Unfed | None:
+    """:param absent: all paths that nothing feeds."""
+    if not isinstance(root.how, Fields):
+        return None
+    columns = [column.name for column in root.how.columns]
+    names = [part.column.name for part in root.how.absent if part.default is None]
+    inside = [path for path in dict.fromkeys(absent) if path not in names]
+    fields = [field.name for field in root.how.fields]
+    return unfed(columns, names, inside, fields, strict=strict, what=root.writer.holder)
+
+
+class _Walk:
+    def __init__(self, case_rule: CaseRule) -> None:
+        self._case_rule = case_rule
+        self._reads_units = reads_units(case_rule)
+        self.absent: list[str] = []
+        """The paths of columns, and of fields inside them, that nothing feeds."""
+
+    def value(self, writer: W, column: ColumnType, path: str) -> Projected[W]:
+        unit = writer.unit if self._reads_units else None
+        how = self._how(writer, column, path, unit)
+        default = None if isinstance(how, Refused) else writer.default
+        return Projected(writer=writer, column=column, path=path, unit=unit, default=default, how=how)
+
+    def _how(self, writer: W, column: ColumnType, path: str, unit: TimeUnit | None) -> How[W]:
+        connect = writer.connect
+        if connect is None:
+            return Refused(incompatible("null", column, path))
+        refused = refusal_in_unit(connect, unit, column, path)
+        if refused is not None:
+            return Refused(refused)
+        match column:
+            case Struct(fields):
+                return self._fields(writer, fields, path)
+            case Array(items):
+                return Items(self.value(writer.items(), items, f"{path}->ARRAY"))
+            case Map(values, keys):
+                key, value = writer.entries(path)
+                return Entries(self.value(key, keys, f"{path}->MAP_KEY"), self.value(value, values, f"{path}->MAP_VAL"))
+            case ScalarType() | Decimal():
+                return Scalar(
+                    type=column,
+                    connect=connect,
+                    name=writer.name,
+                    coercion=coercion_of(connect, column),
+                    per_second=MILLIS if unit is None else unit.per_second or MILLIS,
+                    refusal=refusal_of_values(connect, writer.name, column, path),
+                )
+            case _:
+                assert_never(column)
+
+    def _fields(self, writer: W, columns: Columns, path: str) -> Fields[W]:
+        fields = writer.fields(path)
+        placed = self._placed(writer, columns, fields, writer.holder, path)
+        targets = tuple(self.target(field, column, path, counts=counts) for field, column, counts in placed)
+        filled = {target.column.name for target in targets}
+        defaults = self._defaults(writer, columns, filled, path)
+        left = [column for column in columns if column.name not in filled]
+        self.absent += [f"{path}->{one.name}".removeprefix("->") for one in left if one.name not in defaults]
+        absent = tuple(Absent(column=column, default=defaults.get(column.name)) for column in left)
+        return Fields(columns=columns, fields=fields, targets=targets, absent=absent)
+
+    def target(self, field: WriterField[W], column: Column, path: str, *, counts: bool) -> Target[W]:
+        value = self.value(field.type, column.type, f"{path}->{column.name}")
+        return Target(field=field, column=column, counts=counts, value=value)
+
+    def _defaults(self, writer: W, columns: Columns, filled: Collection[str], path: str) -> dict[str, Target[W]]:
+        """What a reader's schema has for columns that the writer does not feed."""
+        if not writer.defaults:
+            return {}
+        placed = self._placed(writer, columns, writer.defaults, _READER, path)
+        # What a default lacks says nothing about the writer.
+        walk = _Walk(self._case_rule)
+        return {
+            column.name: walk.target(field, column, path, counts=counts)
+            for field, column, counts in placed
+            if counts and column.name not in filled
+        }
+
+    def _placed(
+        self, writer: W, columns: Columns, fields: Sequence[WriterField[W]], holder: str, path: str
+    ) -> list[tuple[WriterField[W], Column, bool]]:
+        """Which field feeds which column, in the order in which they are filled, and whether no later one feeds it too."""
+        by_name = writer.by_name(columns)
+        by_field = {field.name: field for field in fields}
+        where = f"{holder} at {path}" if path else holder
+        placed = placements(tuple(by_name), tuple(by_field), self._case_rule, where=where)
+        last = {name: field for field, name in placed}
+        return [(by_field[field], by_name[name], last[name] == field) for field, name in placed]

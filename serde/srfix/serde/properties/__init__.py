@@ -1,0 +1,14 @@
+"""Client properties for Kafka and for the registry: which there are, and clients made of them."""
+
+from srfix.serde.properties.kafka import to_librdkafka
+from srfix.serde.properties.kafka_client import DECIDED_HERE, UNUSED_GROUP, Isolation, ReadOnlyClient
+from srfix.serde.properties.kafka_java import to_java
+from srfix.serde.properties.registry import (
+    RegistrySettings,
+    answer_bounds,
+    is_registry_property,
+    open_registry,
+    registry_settings,
+    short_names,
+)
+from srfix.serde.properties.settings_table import Setting, fields_of, taken_by

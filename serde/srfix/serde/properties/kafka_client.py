@@ -1,0 +1,197 @@
+"""How srfix talks to a Kafka cluster: a client configuration that cannot write, and errors in words.
+
+Shared by all that reads topics. Whatever the user's configuration says, no group is joined, nothing is
+committed, no topic is created, and librdkafka prints nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from srfix.serde.errors import AccessDeniedError, ClusterError, UsageError
+from srfix.serde.property_names import NOT_SHOWN, is_known, is_plain, names_servers, pieces, shown
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
+
+class Isolation(Enum):
+    """What a read does with records of aborted or open transactions. Set on every consumer, never left to a default."""
+
+    READ_COMMITTED = "read_committed"
+    READ_UNCOMMITTED = "read_uncommitted"
+
+
+UNUSED_GROUP: Final = "srfix-reads-only"
+"""librdkafka wants a group.id on every consumer; this one is never joined and never committed to."""
+
+DECIDED_HERE: Final = frozenset(
+    {
+        # group membership and its offsets
+        "group.id",
+        "group.instance.id",
+        "group.protocol",
+        "group.remote.assignor",
+        "partition.assignment.strategy",
+        "enable.auto.commit",
+        "auto.commit.enable",
+        "auto.commit.interval.ms",
+        "enable.auto.offset.store",
+        "offset.store.method",
+        # what this side decides
+        "allow.auto.create.topics",
+        "auto.offset.reset",
+        "isolation.level",
+        "enable.partition.eof",
+        # writing, and a cluster that is not the user's
+        "transactional.id",
+        "test.mock.num.brokers",
+        "test.mock.broker.rtt",
+        # noise on stderr
+        "debug",
+        "log_level",
+        "log.queue",
+        "statistics.interval.ms",
+    }
+)
+"""Properties in librdkafka's names that are left out: whoever only reads decides them itself."""
+_FORCED: Final[Mapping[str, str]] = {
+    "group.id": UNUSED_GROUP,
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "allow.auto.create.topics": "false",
+    "log_level": "0",
+}
+_SECRET_WORDS: Final = (
+    "password",
+    "secret",
+    "passphrase",
+    "private.key",
+    "key.pem",
+    "oauthbearer.config",
+    "jaas",
+)
+_MOST_REASONS: Final = 3
+_SHORTEST: Final = 4
+"""A shorter piece would blacken half of every message."""
+_SERVERS: Final = ("bootstrap.servers", "metadata.broker.list")
+_NO_SUCH: Final = re.compile(r'No such configuration property: "(.*)"', re.DOTALL)
+_ABOUT_ONE: Final = re.compile(r'(?:[Cc]onfiguration property|Expected bool value for) "([^"]*)"')
+_RANGE: Final = re.compile(r"outside allowed range (-?\d+\.\.-?\d+)")
+
+
+class ReadOnlyClient:
+    """The user's configuration made harmless, and what librdkafka complained about since.
+
+    :raises UsageError: if the configuration names no bootstrap servers.
+    """
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        servers = config.get("bootstrap.servers") or config.get("metadata.broker.list")
+        if not servers:
+            raise UsageError(
+                "The Kafka configuration names no bootstrap.servers; give --bootstrap-servers HOST:PORT[,…]."
+            )
+        self.bootstrap_servers: Final = servers if names_servers(servers) else NOT_SHOWN
+        self._config = {name: value for name, value in config.items() if name not in DECIDED_HERE}
+        self._secrets = sorted(_secrets(config), key=len, reverse=True)
+        self._reasons: dict[str, None] = {}
+        self.authentication_failed = False
+
+    def __repr__(self) -> str:
+        return f"ReadOnlyClient({self.bootstrap_servers})"
+
+    def config(self, **settings: str) -> dict[str, Any]:
+        """For a client's constructor; `settings` are librdkafka's names with `_` for `.`."""
+        extra = {name.replace("_", "."): value for name, value in settings.items()}
+        return {**self._config, **_FORCED, **extra, "error_cb": self._on_error}
+
+    def _on_error(self, error: KafkaError) -> None:
+        from confluent_kafka import KafkaError
+
+        if error.code() == KafkaError._AUTHENTICATION:
+            self.authentication_failed = True
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            # "(after 12ms in state CONNECT)" differs from one attempt to the next
+            self._reasons[error.str().partition(" (after ")[0]] = None
+
+    def refused_config(self, error: Exception) -> UsageError:
+        """What librdkafka says about a configuration that it does not take."""
+        return UsageError(
+            f"librdkafka refuses the Kafka configuration: {self._refusal(_text(error).strip())}. "
+            "Its names are those of librdkafka's CONFIGURATION.md."
+        )
+
+    def _refusal(self, text: str) -> str:
+        """librdkafka quotes names and values, cuts them off, too: what is shown is put together anew."""
+        unknown = _NO_SUCH.match(text)
+        if unknown is not None:
+            return f"there is no property {shown(unknown[1])}"
+        named = _ABOUT_ONE.search(text)
+        if named is None:
+            return self._redacted(text)
+        if not is_known(named[1]):
+            return f"it takes no such value for {shown(named[1])}"
+        allowed = _RANGE.search(text)
+        return f"it takes no such value for {named[1]}{f', which is one of {allowed[1]}' if allowed else ''}"
+
+    def failed(self, doing: str, error: Exception | KafkaError | str, *, acl: str | None = None) -> ClusterError:
+        """The error to raise when something that was asked of the cluster failed.
+
+        :param doing: what was being done, as in "listing the topics".
+        :param acl: the permission that it takes, such as `Describe on group 'shop'`.
+        """
+        where = f"the Kafka cluster at {self.bootstrap_servers}"
+        text = error if isinstance(error, str) else _text(error)
+        if acl is not None and _is_denial(error):
+            return AccessDeniedError(
+                f"Not allowed at {where} while {doing}: {self._redacted(text)}. The ACL to ask for is {acl}.", acl=acl
+            )
+        reasons = self._redacted("; ".join(dict.fromkeys([*list(self._reasons)[-_MOST_REASONS:], text])))
+        if self.authentication_failed:
+            return ClusterError(
+                f"Authentication failed at {where} while {doing}: {reasons}. Check security.protocol, "
+                "sasl.mechanism and the credentials."
+            )
+        return ClusterError(
+            f"Failed at {where} while {doing}: {reasons}. Check the addresses (advertised listeners too), "
+            "security.protocol, and that this machine may connect and this user may read."
+        )
+
+    def _redacted(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "[hidden]")
+        return text
+
+
+def _secrets(config: Mapping[str, str]) -> Iterator[str]:
+    for name, value in config.items():
+        known = is_known(name)
+        if not known:
+            yield from (piece for piece in pieces(name) if len(piece) >= _SHORTEST)
+        if value and any(word in name for word in _SECRET_WORDS):
+            yield value
+        elif known and (names_servers(value) if name in _SERVERS else is_plain(value)):
+            continue
+        yield from (piece for piece in pieces(value) if len(piece) >= _SHORTEST)
+
+
+def _is_denial(error: Exception | KafkaError | str) -> bool:
+    from confluent_kafka import KafkaError
+
+    reason = error.args[0] if isinstance(error, Exception) and error.args else error
+    return isinstance(reason, KafkaError) and reason.code() in (
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    )
+
+
+def _text(error: Exception | KafkaError) -> str:
+    reason: object = error.args[0] if isinstance(error, Exception) and error.args else error
+    said = getattr(reason, "str", None)
+    text = str(said()) if callable(said) else str(reason)
+    return text or type(error).__name__

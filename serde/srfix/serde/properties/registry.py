@@ -1,0 +1,297 @@
+"""Client properties for the schema registry: Confluent's names, with or without `schema.registry.` before; and the client
+that they make. Importing this loads no HTTP client."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde.bounds import CONNECT_SECONDS, REGISTRY_READ_SECONDS, AnswerBounds, UnknownIdBounds
+from srfix.serde.errors import UsageError
+from srfix.serde.properties.settings_table import Setting, fields_of
+from srfix.serde.property_names import shown
+
+if TYPE_CHECKING:
+    from srfix.serde.registry import RegistryClient
+    from srfix.serde.registry.http import Auth, BasicAuth, ClientCertificate, RetryPolicy
+
+_PREFIX: Final = "schema.registry."
+_SOURCES: Final = ("USER_INFO", "URL", "SASL_INHERIT")
+ANSWER_BOUNDS: Final = {
+    "body_bytes": "http.answer.max.bytes",
+    "head_bytes": "http.answer.max.head.bytes",
+    "json_parts": "http.answer.max.parts",
+    "deadline_s": "http.answer.deadline.ms",
+    "pages": "http.listing.max.pages",
+    "listing_deadline_s": "http.listing.deadline.ms",
+}
+"""The property that changes each field of `AnswerBounds`."""
+_FETCH_IT_YOURSELF: Final = (
+    "srfix fetches no tokens: let something else write one to a file, and give bearer.auth.token=file:PATH; "
+    "the file is read anew for each request."
+)
+_REFUSED: Final = (
+    (
+        re.compile(r"ssl\.(?:truststore|keystore|key|certificate)\..+"),
+        "Give PEM files: ssl.ca.location for the CA; ssl.certificate.location, ssl.key.location and ssl.key.password "
+        "for a client certificate.",
+    ),
+    (re.compile(r"bearer\.auth\..+"), _FETCH_IT_YOURSELF),
+    (re.compile(r"(?:https?\.)?proxy.*"), "Give proxy=http://HOST:PORT."),
+    (re.compile(r"timeout"), "Give http.connect.timeout.ms and http.read.timeout.ms."),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrySettings:
+    """How the registry is reached."""
+
+    urls: str | None = field(default=None, repr=False)
+    """The URLs, comma-joined; they may hold credentials."""
+    credentials_source: str = "URL"
+    """USER_INFO, URL or SASL_INHERIT."""
+    user_info: str | None = field(default=None, repr=False)
+    """USER:PASSWORD, where PASSWORD or the whole may be `env:NAME` or `file:PATH`."""
+    bearer_token: str | None = field(default=None, repr=False)
+    """A bearer token, or `env:NAME` or `file:PATH`, which are read anew for each request."""
+    logical_cluster: str | None = None
+    """Confluent Cloud's registry, `lsrc-…`."""
+    identity_pool: str | None = None
+    """Confluent Cloud's identity pool, `pool-…`."""
+    ca_file: str | None = None
+    """PEM file of the CA."""
+    certificate_file: str | None = None
+    """PEM file of the client certificate."""
+    key_file: str | None = None
+    """PEM file of its private key; None if it is in the certificate's file."""
+    key_password: str | None = field(default=None, repr=False)
+    """The key's password, or `env:NAME` or `file:PATH`."""
+    proxy: str | None = field(default=None, repr=False)
+    """`http://[USER:PASSWORD@]HOST:PORT`, or `env:NAME` or `file:PATH` for the whole."""
+    connect_timeout_s: float = CONNECT_SECONDS
+    """Seconds to wait for a connection."""
+    read_timeout_s: float = REGISTRY_READ_SECONDS
+    """Seconds to wait for an answer."""
+    max_retries: int | None = None
+    """How often a request is repeated; None for the client's default."""
+    retry_wait_s: float | None = None
+    """Upper end of the first wait between attempts, in seconds; None for the client's default."""
+    retry_max_wait_s: float | None = None
+    """No wait between attempts is longer, in seconds; None for the client's default."""
+    bounds: AnswerBounds = AnswerBounds()  # noqa: RUF009  (frozen)
+    """What an answer may take."""
+    unknown_ids: UnknownIdBounds = UnknownIdBounds()  # noqa: RUF009  (frozen)
+    """How long it is remembered that the registry does not know an id."""
+
+
+def is_registry_property(name: str) -> bool:
+    """True for a name that belongs to the registry in a properties file that has both kinds."""
+    return name.startswith((_PREFIX, "basic.auth.", "bearer.auth."))
+
+
+def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
+    """The settings that the properties make.
+
+    :raises UsageError: if one is unknown, not supported, or not a number where one is needed, or if they contradict
+        each other.
+    """
+    given = {_known_name(name): value for name, value in short_names(properties).items()}
+    fields = fields_of(_KNOWN, given)
+    user_info = given.get("basic.auth.user.info")
+    source = given.get("basic.auth.credentials.source") or ("URL" if user_info is None else "USER_INFO")
+    if source not in _SOURCES:
+        raise UsageError(f"The registry property basic.auth.credentials.source must be one of {', '.join(_SOURCES)}.")
+    if source == "USER_INFO" and user_info is None:
+        raise UsageError(
+            "basic.auth.credentials.source=USER_INFO needs basic.auth.user.info=USER:PASSWORD; "
+            "the password may be env:NAME or file:PATH."
+        )
+    bearer_token = _bearer_token(given)
+    if bearer_token is not None and (user_info is not None or "basic.auth.credentials.source" in given):
+        raise UsageError(
+            "The registry gets one kind of credentials: basic.auth.user.info or bearer.auth.token, not both."
+        )
+    if "ssl.certificate.location" not in given and given.keys() & {"ssl.key.location", "ssl.key.password"}:
+        raise UsageError("The registry properties ssl.key.location and ssl.key.password need ssl.certificate.location.")
+    return RegistrySettings(
+        **fields,
+        credentials_source=source,
+        user_info=user_info if source == "USER_INFO" else None,
+        bearer_token=bearer_token,
+        bounds=answer_bounds(given),
+        unknown_ids=_unknown_ids(given),
+    )
+
+
+def answer_bounds(given: Mapping[str, str], *, default: AnswerBounds = AnswerBounds()) -> AnswerBounds:  # noqa: B008
+    """What an answer may take, as the properties say, under their short names; others are passed over.
+
+    :raises UsageError: if one is no number, or not more than 0.
+    """
+    changed: dict[str, float] = {}
+    for bound, name in ANSWER_BOUNDS.items():
+        if name not in given:
+            continue
+        number = _number(name, given[name])
+        if number == 0:
+            raise UsageError(f"The property {name} must be more than 0.")
+        changed[bound] = number / 1000 if name.endswith(".ms") else number
+    return replace(default, **changed)  # type: ignore[arg-type]
+
+
+def _unknown_ids(given: Mapping[str, str]) -> UnknownIdBounds:
+    names = {"remember_s": "missing.id.cache.ttl.sec", "most": "missing.cache.size"}
+    return UnknownIdBounds(**{bound: _number(name, given[name]) for bound, name in names.items() if name in given})
+
+
+def short_names(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties without `schema.registry.` before their names, so that one can stand in for another."""
+    return {name.removeprefix(_PREFIX): value for name, value in properties.items()}
+
+
+def _bearer_token(given: Mapping[str, str]) -> str | None:
+    source = given.get("bearer.auth.credentials.source", "STATIC_TOKEN")
+    if source != "STATIC_TOKEN":
+        raise UsageError(
+            f"The registry property bearer.auth.credentials.source must be STATIC_TOKEN. {_FETCH_IT_YOURSELF}"
+        )
+    token = given.get("bearer.auth.token")
+    if token is None and any(name.startswith("bearer.auth.") for name in given):
+        raise UsageError(
+            "The registry properties bearer.auth.… need bearer.auth.token; it may be env:NAME or file:PATH."
+        )
+    return token
+
+
+def _known_name(name: str) -> str:
+    if name in _KNOWN:
+        return name
+    for pattern, advice in _REFUSED:
+        if pattern.fullmatch(name):
+            raise UsageError(f"The registry property {shown(name)} is not supported. {advice}")
+    raise UsageError(f"There is no registry property {shown(name)}. Known are: {', '.join(_KNOWN)}.")
+
+
+def _number(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit()):
+        raise UsageError(f"The registry property {name} must be a whole number.")
+    return int(value)
+
+
+def _seconds(name: str, value: str) -> float:
+    return _number(name, value) / 1000
+
+
+def _timeout(field: str, default: float) -> Setting[Enum]:
+    """Zero milliseconds are the default."""
+    return Setting(check=lambda name, value: _seconds(name, value) or default, default=default, field=field)
+
+
+_KNOWN: Final[Mapping[str, Setting[Enum]]] = {
+    "basic.auth.credentials.source": Setting(),
+    "basic.auth.user.info": Setting(),
+    "bearer.auth.credentials.source": Setting(),
+    "bearer.auth.identity.pool.id": Setting(field="identity_pool"),
+    "bearer.auth.logical.cluster": Setting(field="logical_cluster"),
+    "bearer.auth.token": Setting(),
+    "http.answer.deadline.ms": Setting(check=_number),
+    "http.answer.max.bytes": Setting(check=_number),
+    "http.answer.max.head.bytes": Setting(check=_number),
+    "http.answer.max.parts": Setting(check=_number),
+    "http.connect.timeout.ms": _timeout("connect_timeout_s", CONNECT_SECONDS),
+    "http.listing.deadline.ms": Setting(check=_number),
+    "http.listing.max.pages": Setting(check=_number),
+    "http.read.timeout.ms": _timeout("read_timeout_s", REGISTRY_READ_SECONDS),
+    "max.retries": Setting(check=_number, field="max_retries"),
+    "missing.cache.size": Setting(check=_number),
+    "missing.id.cache.ttl.sec": Setting(check=_number),
+    "proxy": Setting(field="proxy"),
+    "retries.max.wait.ms": Setting(check=_seconds, field="retry_max_wait_s"),
+    "retries.wait.ms": Setting(check=_seconds, field="retry_wait_s"),
+    "ssl.ca.location": Setting(field="ca_file"),
+    "ssl.certificate.location": Setting(field="certificate_file"),
+    "ssl.key.location": Setting(field="key_file"),
+    "ssl.key.password": Setting(field="key_password"),
+    "url": Setting(field="urls"),
+}
+
+
+def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, str]) -> RegistryClient:
+    """A client for the registry; close it after use. It sends nothing yet.
+
+    :param urls: the URLs; `settings.urls` may be None.
+    :param kafka: the Kafka properties, whose SASL credentials SASL_INHERIT means; values may be `env:NAME` or `file:PATH`.
+    :raises UsageError: if the settings do not go together.
+    :raises SecretError: if the user information, the proxy or the key's password is a reference that cannot be read.
+    """
+    from srfix.serde.registry import RegistryClient, revealed
+
+    return RegistryClient(
+        urls,
+        auth=_auth(settings, kafka),
+        ca_file=settings.ca_file,
+        client_certificate=_client_certificate(settings),
+        proxy=None if settings.proxy is None else revealed(settings.proxy),
+        connect_timeout_s=settings.connect_timeout_s,
+        read_timeout_s=settings.read_timeout_s,
+        retry=_retry_policy(settings),
+        bounds=settings.bounds,
+        unknown_ids=settings.unknown_ids,
+    )
+
+
+def _retry_policy(settings: RegistrySettings) -> RetryPolicy:
+    from srfix.serde.registry.http import RetryPolicy
+
+    default = RetryPolicy()
+    return RetryPolicy(
+        max_attempts=default.max_attempts if settings.max_retries is None else settings.max_retries + 1,
+        initial_wait_s=default.initial_wait_s if settings.retry_wait_s is None else settings.retry_wait_s,
+        max_wait_s=default.max_wait_s if settings.retry_max_wait_s is None else settings.retry_max_wait_s,
+    )
+
+
+def _client_certificate(settings: RegistrySettings) -> ClientCertificate | None:
+    from srfix.serde.registry import Secret
+    from srfix.serde.registry.http import ClientCertificate
+
+    if settings.certificate_file is None:
+        return None
+    return ClientCertificate(
+        certificate_file=settings.certificate_file,
+        key_file=settings.key_file,
+        key_password=None if settings.key_password is None else Secret.parse(settings.key_password),
+    )
+
+
+def _auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> Auth | None:
+    from srfix.serde.registry import Secret
+    from srfix.serde.registry.http import BearerAuth
+
+    if settings.bearer_token is None:
+        return _basic_auth(settings, kafka)
+    return BearerAuth(
+        Secret.parse(settings.bearer_token),
+        logical_cluster=settings.logical_cluster,
+        identity_pool=settings.identity_pool,
+    )
+
+
+def _basic_auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> BasicAuth | None:
+    from srfix.serde.registry import Secret, revealed
+    from srfix.serde.registry.http import BasicAuth
+
+    if settings.credentials_source == "SASL_INHERIT":
+        try:
+            username, password = kafka["sasl.username"], kafka["sasl.password"]
+        except KeyError as missing:
+            raise UsageError(
+                f"basic.auth.credentials.source=SASL_INHERIT needs the Kafka property {missing.args[0]}."
+            ) from None
+        return BasicAuth(revealed(username), Secret.parse(password))
+    if settings.user_info is None:
+        return None
+    return BasicAuth.parse(revealed(settings.user_info))

@@ -1,0 +1,221 @@
+"""What every part of the client stands on: the transport, the cache, and the life cycle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from types import TracebackType
+from typing import Self, TypeVar
+
+from srfix.serde.bounds import (
+    CONNECT_SECONDS,
+    REGISTRY_READ_SECONDS,
+    SCHEMA_CACHE,
+    AnswerBounds,
+    UnknownIdBounds,
+)
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import parse as _parse
+from srfix.serde.registry.errors import (
+    AddressNotFoundError,
+    EndpointNotSupportedError,
+    RegistryAnswerError,
+    RegistryProtocolError,
+    SchemaNotFoundError,
+)
+from srfix.serde.registry.http import (
+    Answer,
+    Auth,
+    ClientCertificate,
+    RetryPolicy,
+    Transport,
+    TransportSettings,
+    check_ca_file,
+    client_context,
+    parse_proxy,
+    parse_urls,
+    path_of,
+)
+from srfix.serde.registry.models import Json, RegisteredSchema, Schema
+from srfix.serde.registry.paging import paged
+from srfix.serde.registry.unknown_ids import UnknownIds
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
+
+T = TypeVar("T")
+
+
+class ClientBase:
+    """The life of a client."""
+
+    def __init__(
+        self,
+        urls: str | Sequence[str],
+        *,
+        auth: Auth | None = None,
+        ca_file: str | None = None,
+        client_certificate: ClientCertificate | None = None,
+        proxy: str | None = None,
+        connect_timeout_s: float = CONNECT_SECONDS,
+        read_timeout_s: float = REGISTRY_READ_SECONDS,
+        retry: RetryPolicy = RetryPolicy(),  # noqa: B008  (frozen)
+        cache_capacity: int = SCHEMA_CACHE,
+        bounds: AnswerBounds = AnswerBounds(),  # noqa: B008  (frozen)
+        unknown_ids: UnknownIdBounds = UnknownIdBounds(),  # noqa: B008  (frozen)
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Sends nothing yet.
+
+        `urls` is one URL, several with commas between, or a sequence. User name and password in a URL become
+        credentials for that URL and are shown nowhere. `proxy` is `http://[USER:PASSWORD@]HOST:PORT`. Neither proxies
+        nor .netrc are taken from the environment. `clock` tells seconds, for deadlines and for what is remembered for a while.
+
+        :raises UsageError: if a URL cannot be used, credentials are given twice, `ca_file` is not a PEM file, the
+            client certificate and its key cannot be used, or a time-out is not positive.
+        :raises SecretError: if the password of the client certificate's key cannot be read.
+        """
+        if min(connect_timeout_s, read_timeout_s) <= 0:
+            raise UsageError(
+                f"The registry's time-outs must be longer than 0 s: connect {connect_timeout_s:g} s, "
+                f"read {read_timeout_s:g} s."
+            )
+        if ca_file is not None:
+            check_ca_file(ca_file)
+        if client_certificate is not None:
+            client_context(client_certificate)  # once now, so that what is wrong is said before anything is sent
+        self._start(
+            TransportSettings(
+                endpoints=parse_urls(urls, auth),
+                ca_file=ca_file,
+                client_certificate=client_certificate,
+                proxy=None if proxy is None else parse_proxy(proxy),
+                connect_timeout_s=connect_timeout_s,
+                read_timeout_s=read_timeout_s,
+                retry=retry,
+                bounds=bounds,
+                unknown_ids=unknown_ids,
+                clock=clock,
+            ),
+            cache_capacity,
+        )
+
+    def _start(self, settings: TransportSettings, cache_capacity: int) -> None:
+        self._transport = Transport(settings)
+        self._cache_capacity = cache_capacity
+        self._unknown_ids = UnknownIds(settings.unknown_ids, settings.clock)
+        # lru_cache: bounded, thread-safe, and an exception is never kept: what is unknown is remembered apart, for a
+        # while. An id's content never changes, but an id means one schema per context, so that is part of the key.
+        self._schema_by_id: Callable[[int, Subject | None], RegisteredSchema] = lru_cache(maxsize=cache_capacity)(
+            partial(_fetch_schema, self._transport)
+        )
+
+    def forget_unknown_ids(self) -> None:
+        """Lets the next read of an id that was unknown ask again, before the time that it is remembered for is over."""
+        self._unknown_ids.forget()
+
+    @property
+    def url(self) -> str:
+        """The URLs, comma-joined, without secrets."""
+        return ",".join(endpoint.url for endpoint in self._transport.settings.endpoints)
+
+    def context_of(self, subject: str) -> str:
+        """The context that a subject is in: the one that it names, else the one that the URL leads into, else `.`."""
+        named, _ = split_context(subject)
+        if named != DEFAULT_CONTEXT:
+            return named
+        return self._transport.settings.endpoints[0].context or DEFAULT_CONTEXT
+
+    def close(self) -> None:
+        """Closes the connections of all threads; a later request opens new ones."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r})"
+
+    def __getstate__(self) -> tuple[TransportSettings, int]:
+        return self._transport.settings, self._cache_capacity
+
+    def __setstate__(self, state: tuple[TransportSettings, int]) -> None:
+        self._start(*state)
+
+    def _listed(self, fetch: Callable[[int], Sequence[T]], *, key: Callable[[T], Hashable]) -> Iterator[T]:
+        settings = self._transport.settings
+        return paged(fetch, key=key, bounds=settings.bounds, clock=settings.clock, url=self.url)
+
+    def _request_if_there(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | Sequence[str]] | None = None,
+        body: Json = None,
+        write: bool = False,
+    ) -> Answer:
+        """A request to an endpoint that not every registry has.
+
+        :raises EndpointNotSupportedError: if this one has not.
+        """
+        try:
+            return self._transport.request(method, path, query=query, body=body, write=write)
+        except (RegistryAnswerError, RegistryProtocolError) as error:
+            # Confluent says 404 in JSON, Karapace in a JSON text, Apicurio in nothing. An own code (40403) is an
+            # answer.
+            code = error.error_code if isinstance(error, RegistryAnswerError) else error.status
+            if code not in (404, 405, 501):
+                raise
+            raise EndpointNotSupportedError(
+                f"{method} {path}",
+                why=f"it answers HTTP {error.status}",
+                instead="Another registry, a newer version or another way is needed; check the URL's base path, too.",
+            ) from error
+
+
+def flags(**given: bool) -> dict[str, str]:
+    """The query that sets the flags that are true."""
+    return {name: "true" for name, value in given.items() if value}
+
+
+def schema_body(schema: Schema) -> dict[str, Json]:
+    """The body of a registration or a look-up. AVRO and no references go unsaid, as in Confluent's own
+    client: old registries refuse keys that they do not know."""
+    body: dict[str, Json] = {"schema": schema.text}
+    if schema.schema_type != "AVRO":
+        body["schemaType"] = schema.schema_type
+    if schema.references:
+        body["references"] = [
+            {"name": reference.name, "subject": reference.subject, "version": reference.version}
+            for reference in schema.references
+        ]
+    return body
+
+
+def _fetch_schema(transport: Transport, schema_id: int, context: Subject | None) -> RegisteredSchema:
+    return _parse.registered_schema(ask_by_id(transport, schema_id, context), schema_id)
+
+
+def ask_by_id(transport: Transport, schema_id: int, subject: Subject | None) -> Answer:
+    """`GET /schemas/ids/{id}`. A 404 without the code 40403 counts as an unknown schema, too: so answer
+    registries that take the id for no number of theirs.
+
+    :raises SchemaNotFoundError: if the registry does not know the id.
+    """
+    query = None if subject is None else {"subject": subject}
+    try:
+        return transport.request("GET", path_of("schemas", "ids", schema_id), query=query)
+    except AddressNotFoundError as error:
+        raise SchemaNotFoundError(
+            error.status,
+            error.error_code,
+            f"{error.registry_message} No code of a schema registry's: is the URL's base path right?".strip(),
+            error.url,
+            method="GET",
+            earlier_attempt_lost=error.earlier_attempt_lost,
+        ) from error

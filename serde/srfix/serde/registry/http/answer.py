@@ -1,0 +1,151 @@
+"""An HTTP answer, and the error that it stands for if it is not a registry's good one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from srfix.serde.errors import RegistryError
+from srfix.serde.printable import foreign, is_printable, one_line
+from srfix.serde.registry.errors import RegistryProtocolError, answer_error_class
+from srfix.serde.registry.http.auth import Credentials
+from srfix.serde.registry.http.urls import without_user_info
+from srfix.serde.registry.models import Json
+
+_BEGINNING = 80
+"""Printable characters of a foreign body that a message shows."""
+_NOT_JSON: Final = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one URL answered."""
+
+    method: str
+    """The request's method."""
+    url: str
+    """The request's URL, without secrets."""
+    context: str | None
+    """The context that the URL leads into; None for the default one."""
+    credentials: Credentials
+    """What went along with the request, to be taken out of what came back."""
+    status: int
+    """The HTTP status."""
+    content_type: str = field(repr=False)
+    """The Content-Type header, or nothing. Not in the repr, as the next two: they are not scrubbed."""
+    location: str = field(repr=False)
+    """The Location header, or nothing."""
+    retry_after_s: float | None
+    """The wait in seconds that the answer asks for."""
+    body: bytes = field(repr=False)
+    """The body, decompressed."""
+
+    @property
+    def is_good(self) -> bool:
+        """True for a 2xx status."""
+        return 200 <= self.status < 300
+
+    @property
+    def names_no_leader(self) -> bool:
+        """True for 50003 and 50004: the registry cannot write yet, for its nodes have no leader."""
+        return self.status >= 500 and self._error_code() in (50003, 50004)
+
+    @property
+    def may_be_a_followers(self) -> bool:
+        """True for 42205, 50003 and 50004: a node that may not write itself says so, and another one may write."""
+        return self.status >= 400 and self._error_code() in (42205, 50003, 50004)
+
+    @property
+    def is_worth_repeating(self) -> bool:
+        """True for 408, 429 and 5xx."""
+        return self.status in (408, 429) or self.status >= 500
+
+    @property
+    def is_final(self) -> bool:
+        """False if another URL may do better (502, 503, 504): the node is out of work, not the request."""
+        return self.status not in (502, 503, 504)
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the registry may have done what was asked without saying so: 5xx, as a gateway's 502 and 504, or the
+        registry's own 50002 and 50003, whose write may sit in its Kafka topic."""
+        return self.status >= 500
+
+    def json(self) -> Json:
+        """The body of a good answer.
+
+        :raises RegistryProtocolError: if it is not JSON.
+        """
+        document = self._document()
+        if document is _NOT_JSON:
+            raise self.foreign("its body is not JSON")
+        return cast(Json, document)
+
+    def error(self, *, earlier_attempt_lost: bool) -> RegistryError:
+        """The error that this answer stands for."""
+        document, code = self._document(), self._error_code()
+        if not isinstance(code, int) and self.status not in (401, 403):
+            return self.foreign(self._what_is_wrong(document))
+        message = document.get("message") if isinstance(document, dict) else None
+        return answer_error_class(self.status, code if isinstance(code, int) else self.status)(
+            self.status,
+            code if isinstance(code, int) else self.status,
+            self._scrub(_sentence(message)),
+            self.url,
+            method=self.method,
+            earlier_attempt_lost=earlier_attempt_lost,
+        )
+
+    def foreign(self, problem: str) -> RegistryProtocolError:
+        """The error that says that no registry answers like this."""
+        text = "".join(c if is_printable(c) else " " for c in self.body[: 20 * _BEGINNING].decode("utf-8", "replace"))
+        return RegistryProtocolError(
+            status=self.status,
+            content_type=self._scrub(self.content_type),
+            # Scrubbed before it is cut: half a secret would not be found.
+            beginning=self._scrub(" ".join(text.split()))[:_BEGINNING],
+            url=self.url,
+            method=self.method,
+            problem=problem,
+        )
+
+    @property
+    def reason(self) -> str:
+        """A few words for a list of what each URL answered."""
+        document = self._document()
+        if isinstance(document, dict) and isinstance(document.get("error_code"), int):
+            words = one_line(self._scrub(_sentence(document.get("message")))[:_BEGINNING].rstrip(". "))
+            return f"HTTP {self.status}, error {document['error_code']} {words}".rstrip()
+        kind = foreign(self._scrub(self.content_type), _BEGINNING) or "no content type"
+        return f"HTTP {self.status}, not a schema registry's answer ({kind})"
+
+    def _document(self) -> object:
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError):
+            return _NOT_JSON
+
+    def _error_code(self) -> object:
+        document = self._document()
+        return document.get("error_code") if isinstance(document, dict) else None
+
+    def _what_is_wrong(self, document: object) -> str:
+        if 300 <= self.status < 400:
+            target = foreign(self._scrub(without_user_info(self.location))) or "nowhere"
+            return f"it redirects to {target}, and redirects are not followed, for credentials would go along"
+        if self.status == 407:
+            return "a proxy wants other credentials than those in `proxy`"
+        if document is _NOT_JSON:
+            return "it is an error whose body is not JSON" if self.body else "it is an error without a body"
+        return "it is an error without an error_code"
+
+    def _scrub(self, text: str) -> str:
+        return self.credentials.scrub(text)
+
+
+def _sentence(message: object) -> str:
+    """The registry's words; Karapace's 422 has a list of them."""
+    if isinstance(message, str):
+        return message
+    return "" if message is None else json.dumps(message, ensure_ascii=False)

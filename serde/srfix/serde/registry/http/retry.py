@@ -1,0 +1,67 @@
+"""How often, and how long apart, a request to a registry is repeated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from srfix.serde.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """Full jitter: before repetition n the wait is random between 0 and min(max_wait_s, initial_wait_s * 2**(n-1)).
+
+    A Retry-After header replaces the random wait, up to `max_wait_s`. A write that finds a registry without a leader
+    (50003, 50004: Karapace for 15 s after its start, Confluent during an election) is repeated beyond `max_attempts`,
+    until the waits have added up to `leader_patience_s`. Repeated are transport errors other
+    than a refused TLS certificate, and the statuses 408, 429 and 5xx.
+
+    :raises UsageError: if a number makes no sense.
+    """
+
+    max_attempts: int = 4
+    """Attempts in all, the first one included; an attempt tries each URL of the list once."""
+    initial_wait_s: float = 1.0
+    """Upper end of the first wait, in seconds."""
+    max_wait_s: float = 20.0
+    """No single wait is longer than this, in seconds, whatever Retry-After says."""
+    leader_patience_s: float = 30.0
+    """Seconds that a write waits in all for a leader; 0 counts such answers like any others."""
+    sleep: Callable[[float], None] = time.sleep
+    """What waits; tests put in something that does not."""
+    clock: Callable[[], float] = time.time
+    """Seconds since the epoch; asked only for a Retry-After date in an answer that has no Date header."""
+
+    def __post_init__(self) -> None:
+        if self.max_attempts < 1 or min(self.initial_wait_s, self.max_wait_s, self.leader_patience_s) < 0:
+            raise UsageError(
+                f"A retry policy needs at least one attempt and waits of 0 s or more; this one has "
+                f"max_attempts={self.max_attempts}, initial_wait_s={self.initial_wait_s:g}, "
+                f"max_wait_s={self.max_wait_s:g}, leader_patience_s={self.leader_patience_s:g}."
+            )
+
+
+def retry_after_s(headers: Mapping[str, str], clock: Callable[[], float]) -> float | None:
+    """The wait in seconds that an answer's Retry-After asks for (RFC 9110, 10.2.3); None if it asks for none.
+
+    It is a number of seconds or a date. A date is measured from the answer's own Date, so that clocks that
+    differ do no harm. What cannot be read counts as not there.
+    """
+    value = headers.get("Retry-After", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value)
+    until = _seconds_since_epoch(value)
+    if until is None:
+        return None
+    now = _seconds_since_epoch(headers.get("Date", ""))
+    return max(0.0, until - (clock() if now is None else now))
+
+
+def _seconds_since_epoch(http_date: str) -> float | None:
+    try:
+        return parsedate_to_datetime(http_date).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -1,0 +1,46 @@
+"""A session of requests, with what requests has no arguments for."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+from srfix.serde.registry.http.auth import NO_CREDENTIALS, BasicAuth, Credentials
+from srfix.serde.registry.http.bounded import BoundedAdapter, BoundedSession
+from srfix.serde.registry.http.tls import ClientCertificate, client_context
+from srfix.serde.registry.http.urls import Endpoint
+
+
+class RegistrySession(BoundedSession):
+    """Connections with a client certificate and through a proxy, and nothing from the environment."""
+
+    def __init__(self, certificate: ClientCertificate | None, proxy: Endpoint | None) -> None:
+        """
+        :raises SecretError: if the password of the proxy, or of the certificate's key, cannot be read.
+        :raises UsageError: if the certificate cannot be used.
+        """
+        super().__init__()
+        self.proxy_credentials = NO_CREDENTIALS
+        if proxy is not None and isinstance(proxy.auth, BasicAuth):
+            self.proxy_credentials = proxy.auth.credentials(header="Proxy-Authorization")
+        context = client_context(certificate) if certificate is not None else None
+        for scheme in ("http://", "https://"):
+            self.mount(scheme, _Adapter(context, self.proxy_credentials))
+
+
+class _Adapter(BoundedAdapter):
+    """Takes a TLS context (a key with a password) and a proxy's credentials that stand in no URL."""
+
+    def __init__(self, context: ssl.SSLContext | None, proxy_credentials: Credentials) -> None:
+        self._tls: dict[str, Any] = {} if context is None else {"ssl_context": context}
+        self._proxy_credentials = proxy_credentials
+        super().__init__()
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **pool: Any) -> None:
+        super().init_poolmanager(connections, maxsize, block, **pool, **self._tls)
+
+    def proxy_manager_for(self, proxy: str, **pool: Any) -> Any:
+        return super().proxy_manager_for(proxy, **pool, **self._tls)
+
+    def proxy_headers(self, proxy: str) -> dict[str, str]:
+        return dict(self._proxy_credentials.headers)

@@ -1,0 +1,78 @@
+"""TLS files: whom to trust, and the certificate that says who asks."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+
+from urllib3.util.ssl_ import create_urllib3_context
+
+from srfix.serde.errors import UsageError
+from srfix.serde.files import refuse_what_is_no_file
+from srfix.serde.registry.secret import Secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCertificate:
+    """The certificate that a registry asks its clients for (mTLS). Read when connections are opened."""
+
+    certificate_file: str
+    """PEM file of the certificate and those that signed it."""
+    key_file: str | None = None
+    """PEM file of the private key; None if it is in the certificate's file."""
+    key_password: Secret | None = None
+    """The password of the private key; None if it has none."""
+
+
+def check_ca_file(ca_file: str) -> None:
+    """Makes sure that the certificate authorities can be read.
+
+    :raises UsageError: if they cannot.
+    """
+    try:
+        refuse_what_is_no_file(ca_file)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
+    except OSError as error:  # ssl.SSLError is one
+        raise UsageError(
+            f"The CA file {ca_file!r} for the registry cannot be used ({_reason(error)}). "
+            "It must be a PEM file of certificates."
+        ) from error
+
+
+def client_context(certificate: ClientCertificate) -> ssl.SSLContext:
+    """A TLS context that shows the certificate. Whom it trusts is set for each connection.
+
+    :raises UsageError: if certificate and key cannot be read, or do not belong together.
+    :raises SecretError: if the key's password cannot be read.
+    """
+    context = create_urllib3_context()
+    asked = False
+
+    def password() -> str:
+        nonlocal asked
+        asked = True
+        return certificate.key_password.reveal() if certificate.key_password is not None else ""
+
+    try:
+        for path in (certificate.certificate_file, certificate.key_file):
+            if path is not None:
+                refuse_what_is_no_file(path)
+        # A function even where there is no password: without one OpenSSL would ask at the terminal.
+        context.load_cert_chain(certificate.certificate_file, certificate.key_file, password)
+    except OSError as error:
+        key = certificate.key_file or certificate.certificate_file
+        if asked:
+            problem = f"the private key in {key!r} is encrypted and " + (
+                "needs its password" if certificate.key_password is None else "has another password"
+            )
+        else:
+            problem = f"certificate {certificate.certificate_file!r}, key {key!r}: {_reason(error)}"
+        raise UsageError(
+            f"The client certificate for the registry cannot be used: {problem}. It takes PEM files of a certificate "
+            "and its private key (ssl.certificate.location, ssl.key.location, ssl.key.password)."
+        ) from error
+    return context
+
+
+def _reason(error: OSError) -> str | None:
+    return error.reason if isinstance(error, ssl.SSLError) else error.strerror

@@ -1,0 +1,260 @@
+"""Requests to a list of URLs: one attempt after the other until one answers for good."""
+
+from __future__ import annotations
+
+import json
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import requests
+from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
+
+from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
+from srfix.serde.forking import ForkLock, PerProcess
+from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.registry.http.answer import Answer
+from srfix.serde.registry.http.auth import NO_CREDENTIALS
+from srfix.serde.registry.http.bounded import AnswerBoundError, check_json_parts, exchange
+from srfix.serde.registry.http.failure import TRANSPORT_ERRORS, Failure, failure_of
+from srfix.serde.registry.http.retry import RetryPolicy, retry_after_s
+from srfix.serde.registry.http.session import RegistrySession
+from srfix.serde.registry.http.tls import ClientCertificate
+from srfix.serde.registry.http.urls import Endpoint, request_url
+from srfix.serde.registry.models import Json
+from srfix.serde.registry.unknown_ids import note_write
+
+_CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
+_SHORTEST_WAIT_FOR_A_LEADER_S = 0.25
+_HEADERS = {
+    "Accept": f"{_CONTENT_TYPE}, application/vnd.schemaregistry+json; q=0.9, application/json; q=0.5",
+    "User-Agent": "srfix",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransportSettings:
+    """All that a transport is made from; it pickles if no secret in it is a literal."""
+
+    endpoints: tuple[Endpoint, ...]
+    """The URLs, in the order in which they are tried first."""
+    ca_file: str | None
+    """PEM file of the certificate authorities to trust; None for those of certifi."""
+    client_certificate: ClientCertificate | None
+    """Shown to registries that ask for one; None for none."""
+    proxy: Endpoint | None
+    """The proxy that all requests go through; None for none."""
+    connect_timeout_s: float
+    """Seconds for the connection."""
+    read_timeout_s: float
+    """Seconds of silence that end the wait for an answer."""
+    retry: RetryPolicy
+    """When to try again."""
+    bounds: AnswerBounds
+    """What an answer may take."""
+    unknown_ids: UnknownIdBounds
+    """How long it is remembered that the registry does not know an id."""
+    clock: Callable[[], float]
+    """Seconds, for deadlines and for what is remembered for a while."""
+
+
+class _Try(NamedTuple):
+    """One URL, asked once."""
+
+    endpoint: Endpoint
+    outcome: Answer | Failure
+
+
+class Transport:
+    """Sends requests, each thread over its own connections; their answers are bounded. Thread-safe.
+
+    An attempt asks the URL that answered last; on a transport error and on 502, 503, 504 the next, once round the list. A
+    write goes on to the next also where a node says that it may not write (42205, 50003, 50004). Attempts follow the
+    `RetryPolicy`. Redirects are not followed. Nothing is read from the environment (proxies, .netrc): what counts is given.
+    """
+
+    def __init__(self, settings: TransportSettings) -> None:
+        self.settings = settings
+        self._proxies = dict.fromkeys(("http", "https"), settings.proxy.url) if settings.proxy is not None else {}
+        self._last_answered = 0
+        self._local = threading.local()
+        self._sessions: weakref.WeakSet[requests.Session] = weakref.WeakSet()
+        self._lock = ForkLock()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | Sequence[str]] | None = None,
+        body: Json = None,
+        write: bool = False,
+    ) -> Answer:
+        """The registry's good answer.
+
+        :raises RegistryAnswerError: if the registry answers with an error.
+        :raises RegistryProtocolError: if something answers that is no registry, or redirects.
+        :raises RegistryUnreachableError: if no URL answers.
+        :raises SecretError: if a password or token cannot be read.
+        """
+        retry = self.settings.retry
+        tries: list[_Try] = []
+        content = None if body is None else json.dumps(body, separators=(",", ":")).encode("ascii")
+
+        if write:
+            note_write()
+
+        def attempt() -> list[_Try]:
+            before = len(tries)
+            start = self._last_answered
+            for step in range(len(self.settings.endpoints)):
+                index = (start + step) % len(self.settings.endpoints)
+                tries.append(self._send(self.settings.endpoints[index], method, path, query or {}, content))
+                outcome = tries[-1].outcome
+                if outcome.is_final and not (write and outcome.may_be_a_followers):
+                    self._last_answered = index
+                    break
+            return tries[before:]
+
+        retrying = Retrying(
+            stop=lambda state: state.attempt_number >= retry.max_attempts and not self._is_patient(state, write=write),
+            wait=lambda state: self._wait_s(state, write=write),
+            sleep=retry.sleep,
+            retry=retry_if_result(_is_worth_repeating),
+            retry_error_callback=_result,  # attempts used up: the last one's outcome stands
+        )
+        try:
+            last = retrying(attempt)
+        finally:
+            if write:
+                note_write()  # what was asked meanwhile may have been asked too early
+        final = last[-1].outcome
+        if isinstance(final, Answer) and (final.is_final or len(self.settings.endpoints) == 1):
+            if final.is_good:
+                return final
+            raise final.error(earlier_attempt_lost=any(one.outcome.is_lost for one in tries[:-1]))
+        raise RegistryUnreachableError(
+            [(one.endpoint.url, one.outcome.reason) for one in last],
+            request=f"{method} {path}",
+            rounds=retrying.statistics["attempt_number"],
+            outcome_unknown=any(one.outcome.is_lost for one in tries),
+            write=write,
+        )
+
+    def close(self) -> None:
+        """Closes the connections of all threads; a later request opens new ones."""
+        with self._lock:
+            sessions = list(self._sessions)
+        for session in sessions:
+            session.close()
+
+    def _send(
+        self,
+        endpoint: Endpoint,
+        method: str,
+        path: str,
+        query: Mapping[str, str | Sequence[str]],
+        content: bytes | None,
+    ) -> _Try:
+        session = self._session()
+        url = request_url(endpoint, path, query)
+        prepared = session.prepare_request(requests.Request(method, url, headers=_HEADERS, data=content))
+        # requests decodes %2E and urllib3 then resolves the dots: what goes out is the URL as it was built.
+        prepared.url = url
+        if content is not None:
+            prepared.headers["Content-Type"] = _CONTENT_TYPE
+        credentials = endpoint.auth.credentials() if endpoint.auth is not None else NO_CREDENTIALS
+        prepared.headers.update(credentials.headers)
+        try:
+            response, received = exchange(
+                session,
+                prepared,
+                bounds=self.settings.bounds,
+                connect_timeout_s=self.settings.connect_timeout_s,
+                read_timeout_s=self.settings.read_timeout_s,
+                clock=self.settings.clock,
+                verify=self.settings.ca_file or True,
+                proxies=self._proxies,
+            )
+            check_json_parts(received, self.settings.bounds)
+        except AnswerBoundError as error:
+            # Another time it would be the same, and take as long.
+            return _Try(endpoint, Failure(reason=str(error), is_worth_repeating=False, is_lost=True))
+        except TRANSPORT_ERRORS as error:
+            # Turned into a value, so that no later error drags this one along as its context: it holds the
+            # request.
+            failure = failure_of(
+                error,
+                connect_timeout_s=self.settings.connect_timeout_s,
+                read_timeout_s=self.settings.read_timeout_s,
+                ca_file=self.settings.ca_file,
+                proxy_url=self.settings.proxy.url if self.settings.proxy else None,
+            )
+            return _Try(endpoint, failure)
+        answer = Answer(
+            method=method,
+            url=url,
+            context=endpoint.context,
+            credentials=credentials.without_headers(session.proxy_credentials),
+            status=response.status_code,
+            content_type=response.headers.get("Content-Type", ""),
+            location=response.headers.get("Location", ""),
+            retry_after_s=retry_after_s(response.headers, self.settings.retry.clock),
+            body=received,
+        )
+        return _Try(endpoint, answer)
+
+    def _session(self) -> RegistrySession:
+        """This thread's session; a new one after a fork, whose child must not share its parent's sockets.
+
+        :raises SecretError: if the password of the proxy, or of the client certificate's key, cannot be read.
+        :raises UsageError: if the client certificate cannot be used any more.
+        """
+        own: PerProcess[RegistrySession] | None = getattr(self._local, "session", None)
+        if own is None:
+            own = self._local.session = PerProcess(self._open)
+        return own.get()
+
+    def _open(self) -> RegistrySession:
+        session = RegistrySession(self.settings.client_certificate, self.settings.proxy)
+        with self._lock:
+            self._sessions.add(session)
+        return session
+
+    def _is_patient(self, state: RetryCallState, *, write: bool) -> bool:
+        """True if a write should go on waiting for a leader."""
+        waited = state.idle_for < self.settings.retry.leader_patience_s
+        return write and waited and any(one.outcome.names_no_leader for one in _result(state))
+
+    def _wait_s(self, state: RetryCallState, *, write: bool) -> float:
+        seconds = self._ordinary_wait_s(state)
+        if self._is_patient(state, write=write):
+            # The last wait ends with the patience; the shortest keeps waits of next to nothing from going on for ever.
+            left = self.settings.retry.leader_patience_s - state.idle_for
+            return min(max(seconds, _SHORTEST_WAIT_FOR_A_LEADER_S), left)
+        return seconds
+
+    def _ordinary_wait_s(self, state: RetryCallState) -> float:
+        retry = self.settings.retry
+        asked = [one.outcome.retry_after_s for one in _result(state) if isinstance(one.outcome, Answer)]
+        wanted = [seconds for seconds in asked if seconds is not None]
+        if wanted:
+            return min(*wanted, retry.max_wait_s)
+        return wait_random_exponential(multiplier=retry.initial_wait_s, max=retry.max_wait_s)(state)
+
+
+def _is_worth_repeating(tries: list[_Try]) -> bool:
+    outcomes = [one.outcome for one in tries]
+    last = outcomes[-1]
+    # One node refuses as a follower (42205) while another waits for its leader (50003).
+    waits = last.may_be_a_followers and any(one.names_no_leader for one in outcomes)
+    if last.is_final and not waits:
+        return last.is_worth_repeating
+    return any(one.is_worth_repeating for one in outcomes)
+
+
+def _result(state: RetryCallState) -> list[_Try]:
+    result: list[_Try] = state.outcome.result() if state.outcome is not None else []
+    return result

@@ -1,0 +1,148 @@
+"""The registry's URLs, and the paths below them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlencode, urlsplit
+
+import requests
+
+from srfix.serde.errors import UsageError
+from srfix.serde.property_names import names_servers
+from srfix.serde.registry.http.auth import Auth, BasicAuth
+from srfix.serde.registry.secret import Secret
+from srfix.serde.subjects import DEFAULT_CONTEXT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One URL of the list."""
+
+    url: str
+    """Scheme, host, port and base path; no user info, no slash at the end."""
+    auth: Auth | None
+    """What is sent to this URL, and to no other."""
+
+    @property
+    def context(self) -> str | None:
+        """The context that the URL leads into, `http://host/contexts/.ctx` (Confluent's `ContextFilter`, 7.0 on).
+
+        None for the default one. Subjects that name no context are that one's there.
+        """
+        before, _, name = self.url.rpartition("/")
+        context = unquote(name).strip(":")
+        if not before.endswith("/contexts") or context in ("", DEFAULT_CONTEXT):
+            return None
+        return context if context.startswith(DEFAULT_CONTEXT) else f"{DEFAULT_CONTEXT}{context}"
+
+
+def parse_urls(urls: str | Sequence[str], auth: Auth | None) -> tuple[Endpoint, ...]:
+    """The URLs of a list, comma-separated or a sequence; user info in a URL becomes credentials for that URL alone.
+
+    :raises UsageError: if one is not an http(s) URL, or credentials are given in two ways.
+    """
+    given = urls.split(",") if isinstance(urls, str) else list(urls)
+    texts = [text.strip() for text in given if text.strip()]
+    if not texts:
+        raise UsageError("No registry URL was given; it looks like http://registry:8081.")
+    # With an @ anywhere, a text may be part of a password (one with a comma in it, say): then none is shown.
+    show = all(names_servers(text) for text in texts)
+    endpoints = []
+    for number, text in enumerate(texts, start=1):
+        endpoint = _parse(text, auth)
+        if isinstance(endpoint, str):
+            name = repr(text) if show else f"number {number} of {len(texts)} (not shown, for it may hold a password)"
+            raise UsageError(f"The registry URL {name} cannot be used: {endpoint}")
+        endpoints.append(endpoint)
+    return tuple(endpoints)
+
+
+def parse_proxy(text: str) -> Endpoint:
+    """The proxy that a text names: `http://HOST:PORT`, with user info if it asks for some, whose password may be
+    `env:NAME` or `file:PATH` (percent-encoded).
+
+    :raises UsageError: if it is no http(s) URL of a host and a port.
+    """
+    endpoint = _parse(text.strip(), None, secret=Secret.parse)
+    problem = (
+        endpoint
+        if isinstance(endpoint, str)
+        else "a proxy's address has no path."
+        if "/" in endpoint.url.partition("//")[2]
+        else ""
+    )
+    if isinstance(endpoint, str) or problem:
+        name = repr(text) if names_servers(text) else "(not shown, for it may hold a password)"
+        raise UsageError(f"The proxy {name} for the registry cannot be used: {problem}")
+    return endpoint
+
+
+def _parse(text: str, auth: Auth | None, *, secret: Callable[[str], Secret] = Secret) -> Endpoint | str:
+    """The endpoint, or what is wrong: no exception of a parser, whose message would hold the URL."""
+    try:
+        parts = urlsplit(text)
+        has_port = parts.port is not None or not parts.netloc.endswith(":")
+    except ValueError:
+        return "its host or port cannot be read. Percent-encode what is special in a user name or password."
+    if parts.scheme not in ("http", "https") or not parts.hostname or not has_port:
+        return "it needs the form http://host:port or https://host:port."
+    if "@" in parts.path:
+        return "there is an @ behind its host. Percent-encode what is special in a user name or password."
+    if parts.query or parts.fragment:
+        return "it has a query or a fragment; the registry's address has neither."
+    if parts.username is not None:
+        if auth is not None:
+            return "it has a user name, and credentials are given besides. Give them once."
+        name = unquote(parts.username)
+        if ":" in name:
+            return "its user name holds a colon, which basic authentication cannot carry (RFC 7617)."
+        auth = BasicAuth(name, secret(unquote(parts.password or "")))
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], path=parts.path.rstrip("/"))
+    try:
+        # requests' own preparation, once: IDNA host names, percent-encoding in the base path.
+        prepared = requests.Request("GET", bare.geturl()).prepare().url or ""
+    except requests.RequestException:
+        prepared = ""
+    if not prepared:
+        return "its host name is not valid."
+    return Endpoint(url=prepared.rstrip("/"), auth=auth)
+
+
+def path_of(*segments: str | int) -> str:
+    """A path whose segments mean themselves, whatever they hold.
+
+    Everything but RFC 3986's unreserved characters is percent-encoded. Dots too where they are the whole
+    segment: `.` and `..` would be taken for steps in the path.
+
+    :raises UsageError: if a segment is empty or holds a lone surrogate: no URL can carry it.
+    """
+    return "".join(f"/{_segment(str(segment))}" for segment in segments)
+
+
+def _segment(text: str) -> str:
+    try:
+        encoded = quote(text, safe="")
+    except UnicodeEncodeError:
+        encoded = ""
+    if not encoded:
+        raise UsageError(
+            f"The name {text!r} cannot stand in a registry's URL: it is empty or not valid Unicode. Check the subject."
+        )
+    return encoded.replace(".", "%2E") if encoded in (".", "..") else encoded
+
+
+def request_url(endpoint: Endpoint, path: str, query: Mapping[str, str | Sequence[str]]) -> str:
+    """The whole URL of a request; a key with several values stands in it several times."""
+    if not query:
+        return f"{endpoint.url}{path}"
+    return f"{endpoint.url}{path}?{urlencode(query, doseq=True, quote_via=quote, safe='')}"
+
+
+def without_user_info(url: str) -> str:
+    """A URL from outside (a Location header) without user name and password."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an address that cannot be read"
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

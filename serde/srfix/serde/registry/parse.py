@@ -1,0 +1,240 @@
+"""From a registry's JSON to models: strict about what is needed, indifferent to what newer registries add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn, cast
+
+from srfix.serde.registry.http import Answer
+from srfix.serde.registry.models import (
+    CompatibilityCheck,
+    Json,
+    RegisteredSchema,
+    Registration,
+    Schema,
+    SchemaReference,
+    SchemaVersion,
+    SubjectConfig,
+    SubjectVersion,
+)
+from srfix.serde.subjects import Subject, split_context
+from srfix.serde.wire import SchemaId, is_schema_id
+
+
+def registered_schema(answer: Answer, asked_id: int) -> RegisteredSchema:
+    """`GET /schemas/ids/{id}`; the answer itself need not repeat the id."""
+    return RegisteredSchema(schema_id=SchemaId(asked_id), schema=_schema(answer, _object(answer)))
+
+
+def schema_version(answer: Answer) -> SchemaVersion:
+    """`GET /subjects/{s}/versions/{v}` and the look-up, `POST /subjects/{s}`."""
+    return _schema_version(answer, _object(answer))
+
+
+def schema_versions(answer: Answer) -> tuple[SchemaVersion, ...]:
+    """`GET /schemas`."""
+    return tuple(_schema_version(answer, item) for item in _objects(answer))
+
+
+def lists_bare_schemas(answer: Answer) -> bool:
+    """True if `GET /schemas` was answered with schemas that do not say where they are: Apicurio's."""
+    items = _list(answer)
+    return any(isinstance(item, dict) and "schema" in item and "subject" not in item for item in items)
+
+
+def schema(answer: Answer) -> Schema:
+    """`GET /schemas/guids/{guid}`."""
+    return _schema(answer, _object(answer))
+
+
+def registration(answer: Answer) -> Registration:
+    """`POST /subjects/{s}/versions`."""
+    body = _object(answer)
+    version, guid = body.get("version"), body.get("guid")
+    return Registration(
+        schema_id=_schema_id(answer, body),
+        version=cast(int, version) if _is_number(version) else None,
+        guid=guid if isinstance(guid, str) else None,
+    )
+
+
+def schema_ids(answer: Answer) -> tuple[SchemaId, ...]:
+    """`GET /subjects/{s}/versions/{v}/referencedby`."""
+    ids = _list_of(answer, lambda item: _is_number(item) and is_schema_id(cast(int, item)), "ids")
+    return tuple(SchemaId(cast(int, item)) for item in ids)
+
+
+def subject_versions(answer: Answer) -> tuple[SubjectVersion, ...]:
+    """`GET /schemas/ids/{id}/versions`."""
+    return tuple(
+        SubjectVersion(
+            subject=_subject(answer, _text(answer, item, "subject")), version=_number(answer, item, "version")
+        )
+        for item in _objects(answer)
+    )
+
+
+def contexts(answer: Answer) -> tuple[str, ...]:
+    """`GET /contexts`; Apicurio puts colons around a name."""
+    return tuple(str(item).strip(":") for item in _list_of(answer, _is_text, "contexts"))
+
+
+def subjects_of_associations(answer: Answer) -> tuple[Subject, ...]:
+    """`GET /associations/resources/{namespace}/{name}`."""
+    return tuple(_subject(answer, _text(answer, item, "subject")) for item in _objects(answer))
+
+
+def server_version(answer: Answer) -> str:
+    """`GET /v1/metadata/version`."""
+    return _text(answer, _object(answer), "version")
+
+
+def subjects(answer: Answer) -> tuple[Subject, ...]:
+    """`GET /subjects`; some registries say null for none."""
+    return tuple(_subject(answer, str(item)) for item in _list_of(answer, _is_text, "subject names"))
+
+
+def versions(answer: Answer) -> tuple[int, ...]:
+    """`GET /subjects/{s}/versions`; some registries say null for none."""
+    return tuple(cast(list[int], _list_of(answer, _is_number, "version numbers")))
+
+
+def config(answer: Answer) -> SubjectConfig:
+    """`GET /config[/{s}]`."""
+    return SubjectConfig(fields=_object(answer))
+
+
+def removed_level(answer: Answer) -> str | None:
+    """`DELETE /config/{s}`: the level that was removed, where the registry says it."""
+    body = answer.json()
+    level = body.get("compatibilityLevel") if isinstance(body, dict) else None
+    return level if isinstance(level, str) else None
+
+
+def mode(answer: Answer) -> str:
+    """`GET /mode[/{s}]`."""
+    return _text(answer, _object(answer), "mode")
+
+
+def compatibility_check(answer: Answer) -> CompatibilityCheck:
+    """`POST /compatibility/subjects/{s}/versions[/{v}]?verbose=true`; `messages` may be absent or null."""
+    body = _object(answer)
+    verdict = body.get("is_compatible")
+    if not isinstance(verdict, bool):
+        _refuse(answer, "its is_compatible is not true or false")
+    messages = body.get("messages")
+    listed = messages if isinstance(messages, list) else [] if messages is None else [messages]
+    return CompatibilityCheck(is_compatible=verdict, messages=tuple(str(message) for message in listed))
+
+
+def _subject(answer: Answer, name: str) -> Subject:
+    """A subject as it is called where it was asked for: at a context's URL, its own context goes without saying."""
+    context, local = split_context(name)
+    return Subject(local if local and context == answer.context else name)
+
+
+def _schema_version(answer: Answer, body: dict[str, Json]) -> SchemaVersion:
+    metadata, guid, written_ms = body.get("metadata"), body.get("guid"), body.get("ts")
+    return SchemaVersion(
+        subject=_subject(answer, _text(answer, body, "subject")),
+        version=_number(answer, body, "version"),
+        schema_id=_schema_id(answer, body),
+        schema=_schema(answer, body),
+        metadata=metadata if isinstance(metadata, dict) else None,
+        guid=guid if isinstance(guid, str) else None,
+        written_ms=cast(int, written_ms) if _is_number(written_ms) else None,
+    )
+
+
+def _schema(answer: Answer, body: dict[str, Json]) -> Schema:
+    rules = body.get("ruleSet")
+    return Schema(
+        text=_text(answer, body, "schema"),
+        schema_type=_text(answer, body, "schemaType") if body.get("schemaType") is not None else "AVRO",
+        references=_references(answer, body.get("references")),
+        rule_set=rules if isinstance(rules, dict) else None,
+    )
+
+
+def _references(answer: Answer, items: Json) -> tuple[SchemaReference, ...]:
+    if items is None:
+        return ()
+    if not isinstance(items, list):
+        _refuse(answer, "its references are not a list")
+    references = []
+    for item in items:
+        if not isinstance(item, dict):
+            _refuse(answer, "one of its references is not an object")
+        references.append(
+            SchemaReference(
+                name=_text(answer, item, "name"),
+                subject=_text(answer, item, "subject"),
+                version=_number(answer, item, "version"),
+            )
+        )
+    return tuple(references)
+
+
+def _object(answer: Answer) -> dict[str, Json]:
+    body = answer.json()
+    if not isinstance(body, dict):
+        _refuse(answer, "its body is not a JSON object")
+    return body
+
+
+def _objects(answer: Answer) -> list[dict[str, Json]]:
+    objects = []
+    for item in _list(answer):
+        if not isinstance(item, dict):
+            _refuse(answer, "one of its items is not an object")
+        objects.append(item)
+    return objects
+
+
+def _list(answer: Answer) -> list[Json]:
+    body = answer.json()
+    if body is None:
+        return []
+    if not isinstance(body, list):
+        _refuse(answer, "its body is not a JSON list")
+    return body
+
+
+def _list_of(answer: Answer, is_one: Callable[[Json], bool], what: str) -> list[Json]:
+    items = _list(answer)
+    if not all(map(is_one, items)):
+        _refuse(answer, f"it is a list of something else than {what}")
+    return items
+
+
+def _text(answer: Answer, body: dict[str, Json], key: str) -> str:
+    value = body.get(key)
+    if not isinstance(value, str):
+        _refuse(answer, f"its {key} is missing or not a text")
+    return value
+
+
+def _number(answer: Answer, body: dict[str, Json], key: str) -> int:
+    value = body.get(key)
+    if not _is_number(value):
+        _refuse(answer, f"its {key} is missing or not a number")
+    return cast(int, value)
+
+
+def _schema_id(answer: Answer, body: dict[str, Json]) -> SchemaId:
+    schema_id = _number(answer, body, "id")
+    if not is_schema_id(schema_id):
+        _refuse(answer, f"its id is {schema_id}, which no registry gives")
+    return SchemaId(schema_id)
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _refuse(answer: Answer, problem: str) -> NoReturn:
+    raise answer.foreign(problem)

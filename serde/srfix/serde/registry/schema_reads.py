@@ -1,0 +1,242 @@
+"""Reading schemas, subjects and versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
+from typing import Literal
+
+from srfix.serde.registry import parse as _parse
+from srfix.serde.registry.base import ClientBase, ask_by_id, flags, schema_body
+from srfix.serde.registry.errors import (
+    EndpointNotSupportedError,
+    SchemaNotFoundError,
+    SubjectNotFoundError,
+    VersionNotFoundError,
+)
+from srfix.serde.registry.http import Answer, path_of
+from srfix.serde.registry.models import CompatibilityCheck, RegisteredSchema, Schema, SchemaVersion, SubjectVersion
+from srfix.serde.subjects import Role, Subject, context_alone, has_prefix
+from srfix.serde.wire import SchemaId, given_schema_id
+
+
+class SchemaReads(ClientBase):
+    """The part that reads schemas, subjects and versions."""
+
+    def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
+        """The schema behind an id, from the cache if it was read before.
+
+        `subject` only picks the context (7.0 on), and only that is sent: whether the subject holds the id does not matter.
+        Readers send the whole subject, and in a named context fail where it does not hold the id (`gives_id_to`).
+
+        That the registry does not know an id is remembered too, for half a minute (`UnknownIdBounds`), or until a client
+        of this process writes.
+
+        :raises SchemaNotFoundError: if the context does not know the id.
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
+        """
+        asked = (given_schema_id(schema_id), context_alone(subject))
+        return self._unknown_ids.unless_known(asked, lambda: self._schema_by_id(*asked))
+
+    def gives_id_to(self, subject: str, schema_id: int) -> bool:
+        """Whether the registry answers for an id to a reader that names its subject (`GET /schemas/ids/{id}?subject=`), as
+        Confluent's deserializers do. Never cached.
+
+        In a named context it does for a subject that holds the id, be it soft-deleted, and for no other. In the default
+        one it answers for any id, though not always with the default context's schema, so that this says little there.
+
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
+        """
+        try:
+            ask_by_id(self._transport, given_schema_id(schema_id), Subject(subject))
+        except SchemaNotFoundError:
+            return False
+        return True
+
+    def schema_by_guid(self, guid: str) -> Schema:
+        """The schema behind a GUID, which framings other than the id's carry (Confluent 8.0 on). Not cached, but that it is
+        unknown is remembered as an id's is.
+
+        :raises SchemaNotFoundError: if the registry does not know the GUID.
+        :raises EndpointNotSupportedError: if the registry knows no GUIDs.
+        """
+        path = path_of("schemas", "guids", guid)
+        return self._unknown_ids.unless_known(guid, lambda: _parse.schema(self._request_if_there("GET", path)))
+
+    def schemas(
+        self, *, deleted: bool = False, prefix: str | None = None, latest_only: bool = False
+    ) -> Iterator[SchemaVersion]:
+        """Every version of every subject with its id and text, page by page (`GET /schemas`, Confluent 7.0 on).
+
+        With `deleted` the soft-deleted ones too; nothing in them says which they are. `prefix` as in `subjects`. Asked
+        the first time at once, then while it is read: what is registered or deleted meanwhile may be missed.
+
+        :raises EndpointNotSupportedError: if the registry does not list schemas (before 7.0), or lists them without
+            saying where they are (Apicurio): go subject by subject.
+        """
+        query = {**flags(deleted=deleted, latestOnly=latest_only), **_searched(prefix)}
+
+        def fetch(offset: int) -> tuple[SchemaVersion, ...]:
+            answer = self._request_if_there("GET", "/schemas", query={**query, **_from(offset)})
+            if _parse.lists_bare_schemas(answer):
+                raise EndpointNotSupportedError(
+                    "GET /schemas", why="it lists schemas without subject, version and id", instead=_ONE_BY_ONE
+                )
+            return _parse.schema_versions(answer)
+
+        listing = self._listed(fetch, key=lambda found: (found.subject, found.version))
+        first = list(islice(listing, 1))
+        return (found for found in chain(first, listing) if prefix is None or has_prefix(found.subject, prefix))
+
+    def lookup(self, subject: str, schema: Schema, *, deleted: bool = False, normalize: bool = False) -> SchemaVersion:
+        """The version under which a subject holds this content, as Connect's AvroConverter asks (`deleted=True`).
+
+        Never cached. With an alias or contexts the answer may name another subject (`answered_elsewhere`); with content
+        that has two ids, another id: compare.
+
+        :raises SubjectNotFoundError: if there is no such subject; without `deleted`, also if all is
+            soft-deleted.
+        :raises SchemaNotFoundError: if the subject does not hold this content.
+        """
+        answer = self._transport.request(
+            "POST",
+            path_of("subjects", subject),
+            query=flags(deleted=deleted, normalize=normalize),
+            body=schema_body(schema),
+        )
+        return _parse.schema_version(answer)
+
+    def subjects(self, *, deleted: bool = False, prefix: str | None = None) -> tuple[Subject, ...]:
+        """All subjects of all contexts, in the registry's order; with `deleted` the soft-deleted ones too.
+
+        `prefix` leaves those whose name begins so: of the default context, of one (`:.ctx:a`) or of all (`:*:a`).
+        Where the registry ignores it (Karapace, Apicurio), the others are left out here.
+        """
+        query = {**flags(deleted=deleted), **_searched(prefix)}
+
+        def fetch(offset: int) -> tuple[Subject, ...]:
+            return _parse.subjects(self._transport.request("GET", "/subjects", query={**query, **_from(offset)}))
+
+        listing = self._listed(fetch, key=lambda subject: subject)
+        return tuple(subject for subject in listing if prefix is None or has_prefix(subject, prefix))
+
+    def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
+        """A subject's version numbers; with `deleted` the soft-deleted ones too.
+
+        :raises SubjectNotFoundError: if there are none.
+        """
+        path, query = path_of("subjects", subject, "versions"), flags(deleted=deleted)
+
+        def fetch(offset: int) -> tuple[int, ...]:
+            return _parse.versions(self._transport.request("GET", path, query={**query, **_from(offset)}))
+
+        return tuple(self._listed(fetch, key=lambda version: version))
+
+    def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
+        """One version of a subject; with `deleted` also a soft-deleted one.
+
+        :raises SubjectNotFoundError: if there is no such subject.
+        :raises VersionNotFoundError: if it has no such version.
+        """
+        path = path_of("subjects", subject, "versions", version)
+        return _parse.schema_version(self._transport.request("GET", path, query=flags(deleted=deleted)))
+
+    def latest_with_metadata(
+        self, subject: str, properties: Mapping[str, str], *, deleted: bool = False
+    ) -> SchemaVersion:
+        """The highest version of a subject whose metadata has all of these properties (Confluent 7.4 on).
+
+        :raises SubjectNotFoundError: if there is no such subject.
+        :raises VersionNotFoundError: if none of its versions has them.
+        :raises EndpointNotSupportedError: if the registry does not search by metadata.
+        """
+        query = {**flags(deleted=deleted), "key": list(properties), "value": list(properties.values())}
+        return _parse.schema_version(
+            self._request_if_there("GET", path_of("subjects", subject, "metadata"), query=query)
+        )
+
+    def associated_subjects(self, topic: str, role: Role, *, namespace: str = "-") -> tuple[Subject, ...]:
+        """The subjects that are associated with a topic's keys or values (Confluent 8.2 on).
+
+        :param namespace: the Kafka cluster's id; `-` stands for any.
+        :raises EndpointNotSupportedError: if the registry keeps no associations.
+        """
+        query = {"resourceType": "topic", "associationType": role.value}
+        answer = self._request_if_there("GET", path_of("associations", "resources", namespace, topic), query=query)
+        return _parse.subjects_of_associations(answer)
+
+    def referenced_by(self, subject: str, version: int | Literal["latest"]) -> tuple[SchemaId, ...]:
+        """The ids of the live schemas that refer to a version.
+
+        :raises SubjectNotFoundError: if there is no such subject.
+        :raises VersionNotFoundError: if it has no such version.
+        """
+        path = path_of("subjects", subject, "versions", version, "referencedby")
+        return _parse.schema_ids(self._transport.request("GET", path))
+
+    def subjects_of_id(
+        self, schema_id: int, *, deleted: bool = False, subject: str | None = None
+    ) -> tuple[Subject, ...] | None:
+        """Subjects that seem to hold an id; None where the registry does not say (Karapace, old ones).
+
+        A hint, no membership test: where one content has two ids, Confluent answers by content (seen on 7.9.9 and
+        8.2.1). Ask `lookup`. `subject` only picks the context.
+
+        :raises SchemaNotFoundError: if the registry does not know the id (Karapace answers nothing instead).
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
+        """
+        answer = self._of_id(schema_id, "subjects", deleted=deleted, subject=subject)
+        return None if answer is None else _parse.subjects(answer)
+
+    def versions_of_id(
+        self, schema_id: int, *, deleted: bool = False, subject: str | None = None
+    ) -> tuple[SubjectVersion, ...] | None:
+        """Subjects and versions that seem to hold an id; None where the registry does not say.
+
+        A hint, no membership test, as `subjects_of_id`.
+
+        :raises SchemaNotFoundError: if the registry does not know the id (Karapace answers nothing instead).
+        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
+        """
+        answer = self._of_id(schema_id, "versions", deleted=deleted, subject=subject)
+        return None if answer is None else _parse.subject_versions(answer)
+
+    def _of_id(self, schema_id: int, what: str, *, deleted: bool, subject: str | None) -> Answer | None:
+        given_schema_id(schema_id)
+        context = context_alone(subject)
+        query = {**flags(deleted=deleted), **({} if context is None else {"subject": context})}
+        try:
+            return self._request_if_there("GET", path_of("schemas", "ids", schema_id, what), query=query)
+        except EndpointNotSupportedError:
+            return None
+
+    def check_compatibility(
+        self, subject: str, schema: Schema, *, version: int | Literal["latest"] | None = "latest"
+    ) -> CompatibilityCheck:
+        """Whether the registry would take a schema, with its reasons; `version=None` asks against all versions.
+
+        A subject without versions takes any schema. Confluent says so; where a registry answers 40401 or
+        40402 instead (Karapace, Apicurio), it is said here.
+
+        :raises VersionNotFoundError: if the subject has no version of that number.
+        :raises InvalidSchemaError: if it is not a schema.
+        """
+        path = path_of("compatibility", "subjects", subject, "versions", *(() if version is None else (version,)))
+        try:
+            answer = self._transport.request("POST", path, query={"verbose": "true"}, body=schema_body(schema))
+        except (SubjectNotFoundError, VersionNotFoundError):
+            if isinstance(version, int):
+                raise
+            return CompatibilityCheck(is_compatible=True)
+        return _parse.compatibility_check(answer)
+
+
+_ONE_BY_ONE = "List the subjects, then the versions of each."
+
+
+def _searched(prefix: str | None) -> dict[str, str]:
+    return {} if prefix is None else {"subjectPrefix": prefix}
+
+
+def _from(offset: int) -> dict[str, str]:
+    return {"offset": str(offset)} if offset else {}

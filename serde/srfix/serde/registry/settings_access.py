@@ -1,0 +1,191 @@
+"""Configurations, modes, and what the registry says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import parse as _parse
+from srfix.serde.registry.base import ClientBase, flags
+from srfix.serde.registry.errors import (
+    EndpointNotSupportedError,
+    NoSubjectCompatibilityError,
+    NoSubjectModeError,
+    SubjectNotFoundError,
+)
+from srfix.serde.registry.http import Answer, path_of
+from srfix.serde.registry.models import Json, SubjectConfig
+
+_DEFAULT_TO_GLOBAL = {"defaultToGlobal": "true"}
+_FILLED_IN = "BACKWARD"
+
+
+class SettingsAccess(ClientBase):
+    """The part for configurations and modes."""
+
+    def config(self, subject: str | None = None) -> SubjectConfig | None:
+        """A subject's own configuration, None if it has none; without a subject, the global one.
+
+        A level that is not in force is not the subject's own and is left out: Apicurio answers NONE for a subject that
+        has none (seen on 3.3.3), Confluent fills in the server's default where it has other fields but no level. Where
+        the filled-in level is the one in force, that cannot be told (`level_may_be_inherited`).
+        """
+        try:
+            if subject is None:
+                return _parse.config(self._transport.request("GET", "/config", query=self._of_the_context()))
+            config = _parse.config(self._transport.request("GET", path_of("config", subject)))
+        except (NoSubjectCompatibilityError, SubjectNotFoundError):  # 40401: Confluent before 6.0
+            return None
+        if config.compatibility is None or config.compatibility == self.effective_compatibility(subject):
+            return config
+        others = {name: value for name, value in config.fields.items() if name != "compatibilityLevel"}
+        return SubjectConfig(fields=others) if others else None
+
+    def level_may_be_inherited(self, subject: str) -> bool:
+        """True if it cannot be told whether a subject's level is its own: it has other fields of its own, and its level
+        is the global one or BACKWARD, which Confluent fills in where there is none (seen on 7.9.9 and 8.2.1).
+
+        To put such a level back makes it the subject's own: a later change of the global one passes it by. Not noticed
+        where the server's own default is another (`schema.compatibility.level`) and the global level was changed, nor
+        where a subject's configuration was emptied field by field.
+        """
+        own = self.config(subject)
+        if own is None or own.compatibility is None or len(own.fields) == 1:
+            return False
+        shared = self.config()
+        return own.compatibility in (_FILLED_IN, None if shared is None else shared.compatibility)
+
+    def effective_compatibility(self, subject: str) -> str:
+        """The compatibility level that holds for a subject: its own, else its context's, else the global one."""
+        answer = self._in_force(subject)
+        level = _parse.config(answer).compatibility
+        if level is None:
+            raise answer.foreign("its compatibilityLevel is missing")
+        return level
+
+    def effective_config(self, subject: str) -> SubjectConfig:
+        """The configuration that holds for a subject, all fields: its own, else its context's, else the global one.
+
+        One of the subject's own, be it a level alone, hides every field of the others (seen on Confluent 7.9.9 and 8.3.1).
+        """
+        return _parse.config(self._in_force(subject))
+
+    def _in_force(self, subject: str) -> Answer:
+        try:
+            return self._transport.request("GET", path_of("config", subject), query=_DEFAULT_TO_GLOBAL)
+        except (NoSubjectCompatibilityError, SubjectNotFoundError):  # a registry that does not know the parameter
+            return self._transport.request("GET", "/config", query=self._of_the_context())
+
+    def mode(self, subject: str | None = None) -> str | None:
+        """A subject's own mode, None if it has none; without a subject, the global one.
+
+        None for the global one only where the registry has no modes. Apicurio answers the global one for a subject
+        that has none, and enforces neither.
+        """
+        path, query = ("/mode", self._of_the_context()) if subject is None else (path_of("mode", subject), None)
+        try:
+            return _parse.mode(self._request_if_there("GET", path, query=query))
+        except (EndpointNotSupportedError, NoSubjectModeError, SubjectNotFoundError):  # 40401: Karapace
+            return None
+
+    def effective_mode(self, subject: str) -> str | None:
+        """The mode that holds for a subject: its own, else its context's, else the global one; None where the registry
+        has no modes."""
+        try:
+            answer = self._request_if_there("GET", path_of("mode", subject), query=_DEFAULT_TO_GLOBAL)
+        except (EndpointNotSupportedError, NoSubjectModeError, SubjectNotFoundError):
+            return self.mode()  # a registry that does not know the parameter
+        return _parse.mode(answer)
+
+    def contexts(self) -> tuple[str, ...] | None:
+        """The contexts, `.` among them (7.0 on); None where the registry knows none.
+
+        Apicurio lists the default one and takes a qualified subject for a plain name.
+        """
+        try:
+            return _parse.contexts(self._request_if_there("GET", "/contexts"))
+        except EndpointNotSupportedError:
+            return None
+
+    def server_version(self) -> str | None:
+        """The registry's version as it says it, such as `7.9.9`; None where it does not (Karapace, Apicurio, old ones)."""
+        try:
+            return _parse.server_version(self._request_if_there("GET", "/v1/metadata/version"))
+        except EndpointNotSupportedError:
+            return None
+
+    def _of_the_context(self) -> dict[str, str] | None:
+        """What a question for the global settings needs at a context's URL, whose own are asked otherwise."""
+        is_in_context = any(endpoint.context is not None for endpoint in self._transport.settings.endpoints)
+        return _DEFAULT_TO_GLOBAL if is_in_context else None
+
+    # Writes
+
+    def set_config(self, subject: str, fields: Mapping[str, Json]) -> None:
+        """Sets fields of a subject's own configuration; Confluent keeps the fields that are not named.
+
+        The level is `compatibility`; GET's spelling `compatibilityLevel` is understood too, so that what
+        `config` read can be written back.
+
+        :raises InvalidCompatibilityError: if the level is none.
+        :raises OperationNotPermittedError: if the mode forbids it.
+        :raises UsageError: if there is no field, or the level is given in both spellings.
+        """
+        body = {("compatibility" if name == "compatibilityLevel" else name): value for name, value in fields.items()}
+        if not body or len(body) != len(fields):
+            raise UsageError(
+                f"The configuration for subject {subject!r} needs at least one field, and the level once: as "
+                "compatibility or as compatibilityLevel."
+            )
+        self._transport.request("PUT", path_of("config", subject), body=body, write=True)
+
+    def delete_config(self, subject: str) -> None:
+        """Removes a subject's own configuration, all fields of it.
+
+        Apicurio answers 200 and keeps a level NONE (seen on 3.3.3): there the global level is set first, and removed then.
+
+        :raises SubjectNotFoundError: if it has none (40401, whether the subject exists or not).
+        :raises NoSubjectCompatibilityError: the same, from registries that answer 40408.
+        """
+        path = path_of("config", subject)
+        try:
+            answer = self._transport.request("DELETE", path, write=True)
+        except (NoSubjectCompatibilityError, SubjectNotFoundError) as error:
+            if not error.earlier_attempt_lost:
+                raise
+            return
+        if _parse.removed_level(answer) != "NONE":
+            return
+        kept = self.config(subject)
+        if kept is not None and kept.compatibility == "NONE":
+            shared = self.config()
+            level = None if shared is None else shared.compatibility
+            self.set_config(subject, {"compatibility": _FILLED_IN if level in (None, "NONE") else level})
+            self._transport.request("DELETE", path, write=True)
+
+    def set_mode(self, subject: str, mode: str, *, force: bool = False) -> None:
+        """Gives a subject a mode of its own: READWRITE, READONLY, IMPORT, FORWARD.
+
+        IMPORT destroys: without `force` it hard-deletes the subject's soft-deleted versions (and is refused where there
+        are live ones); with `force` it is taken whatever is there. Read the mode back: Apicurio accepts and ignores it.
+
+        :raises InvalidModeError: if there is no such mode.
+        :raises OperationNotPermittedError: if the registry's `mode.mutability` is false, or there are live versions.
+        :raises EndpointNotSupportedError: if the registry cannot set modes (Karapace).
+        """
+        self._request_if_there(
+            "PUT", path_of("mode", subject), query=flags(force=force), body={"mode": mode}, write=True
+        )
+
+    def delete_mode(self, subject: str) -> None:
+        """Removes a subject's own mode.
+
+        :raises SubjectNotFoundError: if it has none (40401, whether the subject exists or not).
+        :raises NoSubjectModeError: the same, from registries that answer 40409.
+        :raises EndpointNotSupportedError: if the registry cannot set modes (Karapace).
+        """
+        try:
+            self._request_if_there("DELETE", path_of("mode", subject), write=True)
+        except (NoSubjectModeError, SubjectNotFoundError) as error:
+            if not error.earlier_attempt_lost:
+                raise

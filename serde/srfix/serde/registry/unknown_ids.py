@@ -1,0 +1,65 @@
+"""Schema ids that the registry did not know a moment ago: garbage does not become a storm of questions."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+from srfix.serde.bounds import UnknownIdBounds
+from srfix.serde.forking import ForkLock
+from srfix.serde.registry.errors import SchemaNotFoundError
+
+T = TypeVar("T")
+
+
+class _Writes:
+    """How many writes this process has sent, whichever client sent them."""
+
+    count = 0
+
+
+def note_write() -> None:
+    """Says that a write is sent, or was: from now on nothing is remembered of what was asked before."""
+    _Writes.count += 1
+
+
+class UnknownIds:
+    """What the registry did not know, by what was asked. Thread-safe."""
+
+    def __init__(self, bounds: UnknownIdBounds, clock: Callable[[], float]) -> None:
+        self._bounds = bounds
+        self._clock = clock
+        self._lock = ForkLock()
+        self._refused: dict[Hashable, tuple[float, int, SchemaNotFoundError]] = {}
+
+    def unless_known(self, asked: Hashable, ask: Callable[[], T]) -> T:
+        """What `ask` answers, unless the registry did not know it a moment ago.
+
+        :raises SchemaNotFoundError: if the registry does not know it.
+        """
+        remembered = self._refused.get(asked)
+        if remembered is not None:
+            until, writes, error = remembered
+            if writes == _Writes.count and self._clock() < until:
+                raise copy.copy(error)  # an error of its own, with frames of its own
+        writes = _Writes.count
+        try:
+            return ask()
+        except SchemaNotFoundError as error:
+            self._put(asked, writes, copy.copy(error))
+            raise
+
+    def forget(self) -> None:
+        """Forgets every id."""
+        with self._lock:
+            self._refused.clear()
+
+    def _put(self, asked: Hashable, writes: int, error: SchemaNotFoundError) -> None:
+        if not (self._bounds.most and self._bounds.remember_s):
+            return
+        with self._lock:
+            self._refused.pop(asked, None)
+            while len(self._refused) >= self._bounds.most:
+                del self._refused[next(iter(self._refused))]  # the oldest
+            self._refused[asked] = (self._clock() + self._bounds.remember_s, writes, error)

@@ -1,0 +1,131 @@
+"""Framed payload → row: what the deserializers of all formats with schemas have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import GivenColumns, given_columns
+from srfix.serde.columns import Columns, half_of
+from srfix.serde.engine import Decode
+from srfix.serde.formats.avro import columns_from_avro
+from srfix.serde.formats.avro.read import ReaderSchema, usable_reader
+from srfix.serde.formats.table import Format, check_schema_type, format_of, schema_module_of
+from srfix.serde.interface import Context
+from srfix.serde.resolve import ResolvedSchema, Resolver
+from srfix.serde.serdes.framed_reader import FramedReader
+from srfix.serde.serdes.plans import decode_plan, validated_decode
+from srfix.serde.subjects import Role, role_of
+from srfix.serde.wire import parse
+
+
+class FramedDeserializer(FramedReader):
+    """Reads payloads that name their schema, by id or by GUID, in front or in a header.
+
+    Thread-safe; picklable if its resolver is (the plans are made anew).
+    """
+
+    _formats: Collection[Format] = ()
+    _validate = False
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        *,
+        columns: GivenColumns | None = None,
+        case_rule: CaseRule = CaseRule.UNIQUE,
+        wrap: bool | None = None,
+        strict: bool = False,
+        reader_schema: str | ReaderSchema | None = None,
+    ) -> None:
+        """
+        :param columns: what a row has: parsed, text, or a StructType (its names stay as they are).
+        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
+        :param reader_schema: an Avro schema whose aliases and defaults count (Avro's schema resolution). Without columns a
+            row has its fields.
+        :raises ColumnError: if the columns cannot be used.
+        :raises SchemaError: if the reader's schema is none of Avro.
+        :raises UsageError: if there is a reader's schema, and ksqlDB's own case rules.
+        """
+        self._resolver = resolver
+        self._reader = usable_reader(reader_schema, case_rule)
+        if self._reader is not None and columns is None:
+            columns = columns_from_avro(self._reader.text, names="keep", references=self._reader.references)
+        self._columns = None if columns is None else given_columns(columns)
+        self._case_rule = case_rule
+        self._wrap = wrap
+        self._strict = strict
+        self._forget_plans()
+
+    @property
+    def columns(self) -> Columns | None:
+        """All columns, of both halves; None where rows are as the writer has them."""
+        return self._columns
+
+    def columns_of(self, role: Role) -> Columns | None:
+        """What every key, or every value, has, in this order; None where rows are as the writer has them.
+
+        :raises ColumnError: if there is no column for this half, or it cannot be used.
+        """
+        return None if self._columns is None else half_of(self._columns, role, self._wrap).columns
+
+    def values_decode(self, payload: bytes, ctx: Context) -> Decode | None:
+        """For typed arrays: what gives the columns' values of all payloads with this one's schema id, in their order, as
+        `formats.avro.values_decoder` says; None where rows are the only way.
+
+        :raises WireError: if the payload is not framed.
+        :raises ResolveError: if the resolver does not accept the schema id.
+        :raises SchemaError: if the writer schema cannot be read.
+        :raises CasingError: if letter case leaves the match between fields and columns undecided.
+        :raises RegistryError: if the registry could not be asked.
+        """
+        frame, role = parse(payload), role_of(ctx.field)
+        makers = {format_: schema_module_of(format_).values_decoder for format_ in self._formats}
+        if frame is None or frame.schema_id is None or self._columns is None or not any(makers.values()):
+            return None
+        half = half_of(self._columns, role, self._wrap)
+        resolved = self._resolver.resolve(frame.schema_id, topic=ctx.topic, role=role)
+        make = makers.get(format_of(resolved.schema.schema_type))
+        if not half.wrapped or make is None:
+            return None
+        return make(
+            resolved.schema.text,
+            columns=half.columns,
+            case_rule=self._case_rule,
+            references=resolved.references,
+            strict=self._strict,
+            reader=self._reader,
+        )
+
+    def _plan(self, identity: int | UUID, ctx: Context | None) -> Decode:
+        assert ctx is not None
+        role = self._role(ctx)
+        if isinstance(identity, UUID):
+            return self._plan_of(self._resolver.resolve_guid(identity, topic=ctx.topic, role=role), role)
+        return self._plan_of(self._resolver.resolve(identity, topic=ctx.topic, role=role), role)
+
+    def _plan_of(self, resolved: ResolvedSchema, role: Role) -> Decode:
+        schema = resolved.schema
+        if len(self._formats) == 1:
+            (format_,) = self._formats
+            check_schema_type(schema.schema_type, format_)
+        else:
+            format_ = format_of(schema.schema_type)
+        half = None if self._columns is None else half_of(self._columns, role, self._wrap)
+        decode = decode_plan(
+            format_, schema.text, half, self._case_rule, resolved.references, strict=self._strict, reader=self._reader
+        )
+        return validated_decode(decode, format_, schema, resolved.references) if self._validate else decode
+
+    def __reduce__(self) -> tuple[object, ...]:
+        options: dict[str, Any] = {"columns": self._columns, "case_rule": self._case_rule, "wrap": self._wrap}
+        if self._strict:
+            options["strict"] = True
+        if self._reader is not None:
+            options["reader_schema"] = self._reader
+        if self._validate:
+            options["validate"] = True
+        return partial(type(self), **options), (self._resolver,)

@@ -1,0 +1,91 @@
+"""Framed payloads, read by one plan per schema, topic and field: what every deserializer with a registry does per record."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import UUID
+
+from srfix.serde.bounds import payload_bounds, remember
+from srfix.serde.engine import Decode
+from srfix.serde.errors import SrfixError
+from srfix.serde.interface import Context, Value
+from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
+from srfix.serde.subjects import Role, role_of
+from srfix.serde.wire import PREFIX_ID_SIZE, header_guid, parse, prefix_of, schema_id_of
+
+
+class FramedReader:
+    """The part that does not depend on how a schema is found, nor on what is made of it."""
+
+    _about: ClassVar[tuple[type[SrfixError], ...]] = ABOUT_THE_PAYLOAD
+    """The errors that are raised again with the payload's topic, half and schema."""
+    _is_stable = True
+    """False if a schema may have another plan with each record."""
+
+    def _forget_plans(self) -> None:
+        self._plans: dict[tuple[bytes, str, str], Decode] = {}
+        self._plans_by_identity: dict[tuple[int | UUID, str, str], Decode] = {}
+
+    def __call__(self, payload: bytes | None, ctx: Context) -> Value:
+        """The row; None for a tombstone, and without columns for a null that its writer framed.
+
+        :raises WireError: if the payload is not framed.
+        :raises ResolveError: if the resolver does not accept the schema id or GUID.
+        :raises SchemaError: if the writer schema is of another format.
+        :raises ColumnError: if there is no column for this half, or the format cannot hold one.
+        :raises DecodeError: if the body is not what the writer schema says, or a writer's type cannot feed
+            its column.
+        :raises CasingError: if letter case leaves the match between fields and columns undecided.
+        :raises RegistryError: if the registry could not be asked.
+        :raises UsageError: if a subject strategy has no subject for it.
+        """
+        if payload is None:
+            return None
+        # One look-up per record, without taking the payload apart: this is the hot path.
+        decode = self._plans.get((prefix_of(payload), ctx.topic, ctx.field))
+        if decode is None or (ctx.headers and self._is_named_by_header(ctx)):
+            return self._read(payload, ctx)
+        try:
+            return decode(payload, PREFIX_ID_SIZE)
+        except self._about as error:
+            raise read_from(error, ctx, schema_id_of(payload)) from error
+
+    def _read(self, payload: bytes, ctx: Context | None) -> Value:
+        identity: int | UUID | None = None
+        try:
+            identity, body, body_offset = self._unframed(payload, ctx)
+            return self._decode(identity, ctx, payload, body_offset)(body, body_offset)
+        except self._about as error:
+            raise read_from(error, ctx, identity) from error
+
+    def _decode(self, identity: int | UUID, ctx: Context | None, payload: bytes, body_offset: int) -> Decode:
+        if ctx is None or not self._is_stable:
+            return self._plan(identity, ctx)
+        where = (identity, ctx.topic, ctx.field)
+        decode = self._plans_by_identity.get(where)
+        if decode is None:
+            decode = self._plan(identity, ctx)
+            most = payload_bounds().plans
+            remember(self._plans_by_identity, where, decode, most)
+            if body_offset == PREFIX_ID_SIZE:
+                remember(self._plans, (prefix_of(payload), ctx.topic, ctx.field), decode, most)
+        return decode
+
+    def _unframed(self, payload: bytes, ctx: Context | None) -> tuple[int | UUID, bytes, int]:
+        """What names the schema, the bytes that hold the body, and where it starts in them."""
+        frame = parse(payload) if ctx is None else parse(payload, headers=ctx.headers, role=self._role(ctx))
+        assert frame is not None
+        return frame.identity, payload, frame.body_offset
+
+    def _is_named_by_header(self, ctx: Context) -> bool:
+        try:
+            return header_guid(ctx.headers, self._role(ctx)) is not None
+        except SrfixError:
+            return True  # whatever is wrong with the header, `_unframed` raises it
+
+    def _role(self, ctx: Context) -> Role:
+        return role_of(ctx.field)
+
+    def _plan(self, identity: int | UUID, ctx: Context | None) -> Decode:
+        """How bodies under a schema are read."""
+        raise NotImplementedError

@@ -1,0 +1,294 @@
+"""Row → framed payload: what the serializers of all formats with schemas have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Final, Literal, Self, cast
+from uuid import UUID
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import GivenColumns, given_columns
+from srfix.serde.columns import roles_of
+from srfix.serde.connect import Generation, WrittenBy
+from srfix.serde.errors import UsageError
+from srfix.serde.formats.table import Format, check_schema_type, schema_module_of
+from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar
+from srfix.serde.registry import Schema
+from srfix.serde.serdes.located_errors import ABOUT_THE_ROW, written_to
+from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone
+from srfix.serde.serdes.schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice, SettledSchema
+from srfix.serde.subjects import Role, SubjectStrategy, TopicSubject, role_of
+from srfix.serde.wire import Framing, frame_guid, prefix_id_bytes, set_header_guid
+
+TOPIC_SUBJECT: Final = TopicSubject()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnOptions:
+    """Options that only one format has."""
+
+    full_name: str | None = None
+    """Avro: the internal schema's record name."""
+    validate: bool = False
+    """JSON Schema: whether bodies are checked."""
+    cut_times: bool = False
+    """Whether times finer than the schema's are cut."""
+
+    def given(self) -> dict[str, Any]:
+        """The options that differ from their defaults."""
+        flags = {"validate": self.validate, "cut_times": self.cut_times}
+        return ({} if self.full_name is None else {"full_name": self.full_name}) | {
+            name: True for name, is_set in flags.items() if is_set
+        }
+
+
+class FramedSerializer:
+    """Writes rows under a schema that the registry knows. Thread-safe; picklable if its registry is."""
+
+    _format: ClassVar[Format]
+    _choice: SchemaChoice
+    _own_options: OwnOptions = OwnOptions()
+
+    def __init__(
+        self,
+        registry: SchemaRegistrar | SchemaLookup,
+        columns: GivenColumns | None = None,
+        *,
+        subjects: SubjectStrategy = TOPIC_SUBJECT,
+        case_rule: CaseRule = CaseRule.UNIQUE,
+        wrap: bool | None = None,
+        generation: Generation = Generation.UP_TO_0_28,
+        written_by: WrittenBy = WrittenBy.SERIALIZER,
+        schema_id: int | None = None,
+        version: int | Literal["latest"] | None = None,
+        register: bool = True,
+        normalize: bool = False,
+        schema_id_framing: Framing = Framing.PREFIX_ID,
+    ) -> None:
+        """A serializer of columns, or of rows under a schema that exists.
+
+        :param columns: what is written: parsed, text, or a StructType (its names in upper case, as unquoted
+            ones). With `schema_id` or `version` None for rows with the schema's field names.
+        :param subjects: under which subject the schema is.
+        :param case_rule: how a row's keys are matched to the columns.
+        :param wrap: whether a single column stands in a record; None is ksqlDB's default.
+        :param generation: which ksqlDB's internal schema is written under.
+        :param written_by: which of its two writers'.
+        :param schema_id: the id of the schema to write under: it exists, and the subject holds it.
+        :param version: the version of the subject to write under.
+        :param register: False if the schema must be under the subject already.
+        :param normalize: True to let the registry normalise what it registers or looks up.
+        :param schema_id_framing: where the schema's id or GUID stands.
+        :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+        :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
+        """
+        options: dict[str, Any] = {
+            "subjects": subjects,
+            "case_rule": case_rule,
+            "wrap": wrap,
+            "generation": generation,
+            "written_by": written_by,
+            "schema_id": schema_id,
+            "version": version,
+            "register": register,
+            "normalize": normalize,
+            "schema_id_framing": schema_id_framing,
+        }
+        columns = None if columns is None else given_columns(columns, names="upper")
+        own = self._own_options
+        self._set(schema_id_framing, partial(type(self), registry, columns, **options, **own.given()))
+        internal: dict[str, Any] = {"generation": generation, "written_by": written_by}
+        if own.full_name is not None:
+            internal["full_name"] = own.full_name
+        plans = ColumnPlans(
+            self._format, columns, wrap, case_rule, internal, validate=own.validate, cut_times=own.cut_times
+        )
+        if schema_id is not None or version is not None:
+            lookup = cast("SchemaLookup", registry)
+            self._choice = ExistingSchema(lookup, plans.encode_under, subjects, schema_id=schema_id, version=version)
+            return
+        if columns is None:
+            raise UsageError("No schema was named: pass columns, schema_id or version, or use for_schema.")
+        choice = self._choice = OwnSchema(
+            cast("SchemaRegistrar", registry),
+            plans.internal_schema,
+            plans.encode,
+            subjects,
+            register=register,
+            normalize=normalize,
+            with_guid=schema_id_framing is not Framing.PREFIX_ID,
+        )
+        roles = roles_of(columns)
+        self._role = Role.VALUE if Role.VALUE in roles else Role.KEY
+        # What cannot be written is said at once, where it is known which halves there will be.
+        for role in roles if wrap is None or len(roles) == 1 else ():
+            choice.written("", role)
+
+    @classmethod
+    def for_schema(
+        cls,
+        registry: SchemaRegistrar,
+        schema: str | Schema,
+        *,
+        subjects: SubjectStrategy = TOPIC_SUBJECT,
+        register: bool = True,
+        normalize: bool = False,
+        schema_id_framing: Framing = Framing.PREFIX_ID,
+        cut_times: bool = False,
+    ) -> Self:
+        """A serializer that writes under exactly this schema: a text, or a schema with references, which are asked for
+        with the first row. Rows have its field names.
+
+        :param cut_times: True to cut times that are finer than the schema's; refused otherwise.
+        :raises SchemaError: if the text is not a schema of the format.
+        """
+        own = OwnOptions(cut_times=cut_times)
+        options = {"subjects": subjects, "register": register, "normalize": normalize}
+        return cls._for_schema(registry, schema, own, schema_id_framing, options)
+
+    @classmethod
+    def _for_schema(
+        cls,
+        registry: SchemaRegistrar,
+        schema: str | Schema,
+        own: OwnOptions,
+        framing: Framing,
+        options: Mapping[str, Any],
+    ) -> Self:
+        """:param options: `subjects`, `register` and `normalize`, as `OwnSchema` takes them."""
+        serializer = cls.__new__(cls)
+        make = partial(cls.for_schema, registry, schema, schema_id_framing=framing, **options, **own.given())
+        serializer._set(framing, make)
+        schema_type = schema_module_of(cls._format).SCHEMA_TYPE
+        given = Schema(text=schema, schema_type=schema_type) if isinstance(schema, str) else schema
+        check_schema_type(given.schema_type, cls._format)
+        plans = ColumnPlans(cls._format, None, None, CaseRule.EXACT, {}, validate=own.validate, cut_times=own.cut_times)
+        with_guid = framing is not Framing.PREFIX_ID
+        choice = OwnSchema(registry, lambda _: given, plans.encode, with_guid=with_guid, **options)
+        serializer._choice = choice
+        if not given.references:
+            choice.written("", Role.VALUE)
+        return serializer
+
+    def settle(self, topic: str, role: Role = Role.VALUE) -> SettledSchema:
+        """What one topic's keys or values are written under, with the registry asked now, not with the first row: the
+        schema is registered, if this serializer registers. Make a serializer of it that asks nothing (`settled`).
+
+        :raises ColumnError: if there is no column for this half, or the format cannot hold one.
+        :raises RegistryError: if the registry did not take the schema.
+        :raises ResolveError: if nothing is to be registered, and the registry does not have the schema.
+        :raises UsageError: if a GUID is to be written and the registry has none, or a subject strategy has no subject.
+        """
+        written = self._choice.written(topic, role)
+        published = self._choice.publish(written, topic, role)
+        if self._framing is not Framing.PREFIX_ID:
+            _guid(published)
+        return SettledSchema(
+            make_encode=self._choice.make_encode,
+            schema=written.schema,
+            references=written.references,
+            published=published,
+            topic=topic,
+            role=role,
+        )
+
+    @classmethod
+    def settled(cls, schema: SettledSchema, schema_id_framing: Framing = Framing.PREFIX_ID) -> Self:
+        """A serializer for one topic's keys or values that never asks the registry. Picklable."""
+        serializer = cls.__new__(cls)
+        serializer._set(schema_id_framing, partial(cls.settled, schema, schema_id_framing))
+        serializer._choice = schema
+        serializer._role = schema.role
+        return serializer
+
+    def _set(self, framing: Framing, make: Callable[[], Self]) -> None:
+        self._framing = framing
+        self._make = make
+        self._role = Role.VALUE
+        # Without headers to write, one look-up per record; with them, the other table.
+        self._plans: dict[tuple[str, str], tuple[EncodeOrNone, bytes]] = {}
+        self._header_plans: dict[tuple[str, str], tuple[EncodeOrNone, UUID]] = {}
+
+    @property
+    def schema(self) -> Schema:
+        """What values are written under; keys, if there are columns for them alone.
+
+        :raises UsageError: if that is for the registry to say (`schema_id`, `version`).
+        """
+        return self.schema_of(self._role)
+
+    def schema_of(self, role: Role) -> Schema:
+        """What keys or values are written under.
+
+        :raises UsageError: if that is for the registry to say (`schema_id`, `version`).
+        :raises ColumnError: if the columns cannot be written.
+        """
+        if isinstance(self._choice, ExistingSchema):
+            raise UsageError("The schema is the registry's: it is known with the first row that is written.")
+        if isinstance(self._choice, SettledSchema):
+            return self._choice.schema
+        return self._choice.written("", role).schema
+
+    def __call__(self, row: object, ctx: Context) -> bytes | None:
+        """The payload; None for None (a tombstone), without asking the registry, and for a bare null.
+
+        :raises EncodeError: if the row does not fit; nothing is registered for a row that does not.
+        :raises ColumnError: if there is no column for this half, or the format cannot hold one.
+        :raises RegistryError: if the registry did not take the schema.
+        :raises ResolveError: if nothing is to be registered, and the registry does not have the schema.
+        :raises UsageError: if a GUID is to be written and the registry has none or the context takes none, or a subject
+            strategy has no subject for it.
+        """
+        if row is None:
+            return None
+        plan = self._plans.get((ctx.topic, ctx.field))
+        if plan is None:
+            return self._otherwise(row, ctx)
+        encode, prefix = plan
+        try:
+            return encode(row, prefix)
+        except ABOUT_THE_ROW as error:
+            raise written_to(error, ctx) from error
+
+    def _otherwise(self, row: object, ctx: Context) -> bytes | None:
+        where = (ctx.topic, ctx.field)
+        try:
+            header_plan = self._header_plans.get(where)
+            if header_plan is None:
+                return self._first(row, ctx)
+            encode, guid = header_plan
+            payload = encode(row, b"")
+        except ABOUT_THE_ROW as error:
+            raise written_to(error, ctx) from error
+        if payload is not None:
+            set_header_guid(ctx.headers, role_of(ctx.field), guid)
+        return payload
+
+    def _first(self, row: object, ctx: Context) -> bytes | None:
+        role = role_of(ctx.field)
+        written = self._choice.written(ctx.topic, role)
+        # A row that does not fit registers nothing, nor does a null.
+        if written.encode(row, b"") is None:
+            return None
+        published = self._choice.publish(written, ctx.topic, role)
+        if self._framing is Framing.HEADER_GUID:
+            self._header_plans[ctx.topic, ctx.field] = (written.encode, _guid(published))
+            return self._otherwise(row, ctx)
+        is_by_id = self._framing is Framing.PREFIX_ID
+        prefix = prefix_id_bytes(published.schema_id) if is_by_id else frame_guid(_guid(published))
+        self._plans[ctx.topic, ctx.field] = (written.encode, prefix)
+        return written.encode(row, prefix)
+
+    def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
+        return self._make, ()
+
+
+def _guid(published: Published) -> UUID:
+    if published.guid is None:
+        raise UsageError(
+            f"The registry tells no GUID of the schema with the id {published.schema_id}: Confluent's does from 8.0 on. "
+            "Write its id into the payload (schema_id_framing=Framing.PREFIX_ID)."
+        )
+    return published.guid

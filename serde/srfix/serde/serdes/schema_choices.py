@@ -1,0 +1,296 @@
+"""Which schema a serializer writes under, and how the registry comes to know it.
+
+| choice | schema | the registry |
+|---|---|---|
+| `OwnSchema` | the columns' internal one, or a given text | takes it, or (`register=False`) must have it already |
+| `ExistingSchema` | whatever stands behind an id, or is a version of the subject | is only asked |
+| `SettledSchema` | what one of these found, for one topic and half | is not asked again |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, cast
+from uuid import UUID
+
+from srfix.serde.errors import ResolveError, UsageError
+from srfix.serde.forking import ForkLock
+from srfix.serde.formats.table import record_name
+from srfix.serde.interface import SchemaLookup, SchemaPublisher, SchemaRegistrar, SchemaSource
+from srfix.serde.registry import (
+    Schema,
+    SchemaNotFoundError,
+    SubjectNotFoundError,
+    VersionNotFoundError,
+    reference_texts,
+)
+from srfix.serde.resolve import Question
+from srfix.serde.serdes.plans import EncodeOrNone
+from srfix.serde.subjects import Role, Subject, SubjectStrategy, needs_record, subject_of
+from srfix.serde.wire import SchemaId, given_schema_id
+
+MakeEncode: TypeAlias = Callable[[Schema, "tuple[str, ...]", Role], EncodeOrNone]
+"""A schema and what it refers to → how rows are written under it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenSchema:
+    """A schema to write under."""
+
+    schema: Schema
+    """The schema."""
+    references: tuple[str, ...] = ()
+    """The texts that it refers to."""
+    encode: EncodeOrNone
+    """How rows are written."""
+    published: Published | None = None
+    """What the registry knows it by, where that was found with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What a registry knows a schema by."""
+
+    schema_id: SchemaId
+    """The id."""
+    guid: UUID | None
+    """The GUID; None if it was not asked for, or the registry has none."""
+
+    @classmethod
+    def of(cls, schema_id: SchemaId, guid: str | None) -> Published:
+        """The GUID as registries answer it."""
+        return cls(schema_id=schema_id, guid=None if guid is None else UUID(guid))
+
+
+class SchemaChoice(Protocol):
+    """Where the schema comes from: a row of the table above."""
+
+    @property
+    def make_encode(self) -> MakeEncode:
+        """Makes an encoder."""
+
+    def written(self, topic: str, role: Role) -> WrittenSchema:
+        """The schema. Nothing is registered."""
+
+    def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
+        """What the registry knows it by, once it fits a row."""
+
+
+class OwnSchema:
+    """A schema of ours: made of columns, or given."""
+
+    def __init__(
+        self,
+        registry: SchemaRegistrar,
+        schema_of: Callable[[Role], Schema],
+        make_encode: MakeEncode,
+        subjects: SubjectStrategy,
+        *,
+        register: bool,
+        normalize: bool,
+        with_guid: bool,
+    ) -> None:
+        self._registry = registry
+        self._schema_of = schema_of
+        self.make_encode = make_encode
+        self._subjects = subjects
+        self._register = register
+        self._normalize = normalize
+        self._with_guid = with_guid
+        self._written: dict[Role, WrittenSchema] = {}
+        self._published: dict[tuple[Subject, str], Published] = {}
+        self._lock = ForkLock()
+
+    def written(self, topic: str, role: Role) -> WrittenSchema:
+        """See `SchemaChoice.written`; `topic` does not matter.
+
+        :raises SchemaError: if the given text is not a schema.
+        :raises ColumnError: if the columns cannot be written.
+        """
+        known = self._written.get(role)
+        if known is None:
+            schema = self._schema_of(role)
+            references = _reference_texts(self._registry, schema, "")
+            encode = self.make_encode(schema, references, role)
+            known = self._written[role] = WrittenSchema(schema=schema, references=references, encode=encode)
+        return known
+
+    def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
+        """See `SchemaChoice.publish`. Once for each subject; what went wrong is tried again.
+
+        :raises RegistryError: if the registry did not take it.
+        :raises ResolveError: if it does not have it, and nothing is registered.
+        """
+        subject = subject_of(self._subjects, topic, role, lambda: record_name(written.schema, written.references))
+        key = (subject, written.schema.text)
+        with self._lock:
+            published = self._published.get(key)
+            if published is None:
+                published = self._published[key] = self._ask(subject, written.schema)
+            return published
+
+    def _ask(self, subject: Subject, schema: Schema) -> Published:
+        if not self._register:
+            return self._look_up(subject, schema)
+        if not (self._normalize or self._with_guid):
+            return Published.of(self._registry.register(subject, schema), None)
+        registry = _publisher(self._registry)
+        given = registry.register_version(subject, schema, normalize=self._normalize)
+        # Releases before 8.0 answer a registration with the id alone.
+        if self._with_guid and not given.guid:
+            guid = registry.lookup(subject, schema, normalize=self._normalize).guid
+            return Published.of(given.schema_id, guid)
+        return Published.of(given.schema_id, given.guid)
+
+    def _look_up(self, subject: Subject, schema: Schema) -> Published:
+        try:
+            found = _publisher(self._registry).lookup(subject, schema, normalize=self._normalize)
+        except (SchemaNotFoundError, SubjectNotFoundError) as error:
+            raise ResolveError(
+                f"The schema to write under is not registered under {subject!r} (error code {error.error_code}), and this "
+                "serializer registers nothing. Register it there first, or pass register=True.",
+                subject=subject,
+                error_code=error.error_code,
+            ) from error
+        return Published.of(found.schema_id, found.guid)
+
+
+class ExistingSchema:
+    """A schema that stands in the registry, by its id or as a version of the subject."""
+
+    def __init__(
+        self,
+        registry: SchemaLookup,
+        make_encode: MakeEncode,
+        subjects: SubjectStrategy,
+        *,
+        schema_id: int | None,
+        version: int | Literal["latest"] | None,
+    ) -> None:
+        """:raises UsageError: if it is not exactly one of id and version, or a version of a subject that only the schema
+        tells."""
+        if (schema_id is None) == (version is None):
+            raise UsageError("Give either the schema_id to write under or the version of the subject, not both.")
+        if version is not None and needs_record(subjects):
+            raise UsageError(
+                "The version of a subject that is made of the record's name cannot be written under: the name is known only "
+                "with the schema. Give the schema_id, or the subject (FixedSubject)."
+            )
+        self._registry = registry
+        self.make_encode = make_encode
+        self._subjects = subjects
+        self._schema_id = schema_id
+        self._version = version
+        self._written: dict[tuple[str, Role], WrittenSchema] = {}
+
+    def written(self, topic: str, role: Role) -> WrittenSchema:
+        """See `SchemaChoice.written`.
+
+        :raises SubjectVersionError: if the subject does not hold the schema: who reads under it would fail.
+        :raises ResolveError: if the registry does not have the schema, or the version.
+        :raises SchemaError: if columns and schema do not go together.
+        """
+        known = self._written.get((topic, role))
+        if known is None:
+            known = self._written[topic, role] = self._found(topic, role)
+        return known
+
+    def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
+        """See `SchemaChoice.publish`: it was found with the schema."""
+        assert written.published is not None
+        return written.published
+
+    def _found(self, topic: str, role: Role) -> WrittenSchema:
+        if self._schema_id is not None:
+            return self._by_id(Question(identity=given_schema_id(self._schema_id), topic=topic, role=role))
+        assert self._version is not None
+        return self._by_version(self._subjects(topic, role), self._version, role)
+
+    def _by_id(self, question: Question) -> WrittenSchema:
+        resolved = question.resolved(self._registry, question.hint(self._subjects))
+        subject = question.subject(self._subjects, resolved)
+        # Who reads under this subject would fail on an id that it does not hold.
+        found = question.lookup(self._registry, resolved, subject)
+        return WrittenSchema(
+            schema=resolved.schema,
+            references=resolved.references,
+            encode=self.make_encode(resolved.schema, resolved.references, question.role),
+            published=Published.of(cast("SchemaId", question.identity), found.guid),
+        )
+
+    def _by_version(self, subject: Subject, version: int | Literal["latest"], role: Role) -> WrittenSchema:
+        try:
+            found = self._registry.version(subject, version)
+        except (SubjectNotFoundError, VersionNotFoundError) as error:
+            raise ResolveError(
+                f"The {role.value}s are to be written under version {version} of {subject!r}, which the registry does not "
+                f"have (error code {error.error_code}). Register a schema there first, or name another version.",
+                subject=subject,
+                error_code=error.error_code,
+            ) from error
+        references = _reference_texts(self._registry, found.schema, subject)
+        return WrittenSchema(
+            schema=found.schema,
+            references=references,
+            encode=self.make_encode(found.schema, references, role),
+            published=Published.of(found.schema_id, found.guid),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledSchema:
+    """A schema that the registry knows, for one topic and half. Picklable."""
+
+    make_encode: MakeEncode
+    """How an encoder is made, in whichever process it is needed."""
+    schema: Schema
+    """The schema."""
+    references: tuple[str, ...]
+    """The texts that it refers to."""
+    published: Published
+    """What the registry knows it by."""
+    topic: str
+    """The topic whose payloads are written."""
+    role: Role
+    """Keys or values."""
+
+    def written(self, topic: str, role: Role) -> WrittenSchema:
+        """See `SchemaChoice.written`.
+
+        :raises UsageError: if it is another topic, or the other half: their subject may be another.
+        """
+        if (topic, role) != (self.topic, self.role):
+            raise UsageError(
+                f"This serializer was settled for the {self.role.value}s of topic {self.topic!r}; it was called for the "
+                f"{role.value}s of {topic!r}. Settle another one for those."
+            )
+        encode = self.make_encode(self.schema, self.references, role)
+        return WrittenSchema(schema=self.schema, references=self.references, encode=encode, published=self.published)
+
+    def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
+        """See `SchemaChoice.publish`: the registry knows it already."""
+        return self.published
+
+
+def _reference_texts(registry: object, schema: Schema, subject: str) -> tuple[str, ...]:
+    """What a schema refers to. Without references nothing is asked."""
+    if not schema.references:
+        return ()
+    try:
+        return reference_texts(cast("SchemaSource", registry), schema, subject=subject)
+    except (SubjectNotFoundError, VersionNotFoundError) as error:
+        raise ResolveError(
+            f"The schema to write under refers to a schema that the registry does not have: {error} Register that one "
+            "first, under the version that is named.",
+            error_code=error.error_code,
+        ) from error
+
+
+def _publisher(registry: object) -> SchemaPublisher:
+    if not isinstance(registry, SchemaPublisher):
+        raise UsageError(
+            f"The registry given, a {type(registry).__name__}, cannot look schemas up or say GUIDs (`register_version`, "
+            "`lookup`), which register=False, normalize=True and the framings with a GUID need. Use RegistryClient."
+        )
+    return registry

@@ -1,0 +1,142 @@
+"""What the serdes of formats without schemas have in common: no registry, no framing, a plan for each half."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar, Generic, TypeVar
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import GivenColumns, given_columns
+from srfix.serde.columns import Columns, Half, half_of, roles_of
+from srfix.serde.connect import NameRule
+from srfix.serde.engine import Decode
+from srfix.serde.formats.table import Format
+from srfix.serde.interface import Context, Value
+from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, written_to
+from srfix.serde.serdes.plans import EncodeOrNone, decode_plan, encode_plan
+from srfix.serde.subjects import Role, role_of
+
+_Plan = TypeVar("_Plan")
+
+
+class _Schemaless(Generic[_Plan]):
+    _format: ClassVar[Format]
+    _names: ClassVar[NameRule] = "keep"
+    """Whether the names of a StructType stay as they are."""
+
+    def __init__(
+        self, columns: GivenColumns | None = None, *, case_rule: CaseRule = CaseRule.UNIQUE, wrap: bool | None = None
+    ) -> None:
+        """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
+        self._columns = None if columns is None else given_columns(columns, names=self._names)
+        self._case_rule = case_rule
+        self._wrap = wrap
+        self._plans: dict[str, _Plan] = {}
+        roles = () if self._columns is None else roles_of(self._columns)
+        # What the format cannot hold is said at once, where it is known which halves there will be.
+        for role in roles if wrap is None or len(roles) == 1 else ():
+            self._plan(role)
+
+    @property
+    def columns(self) -> Columns | None:
+        """All columns, of both halves; None where rows are as the writer has them."""
+        return self._columns
+
+    def columns_of(self, role: Role) -> Columns | None:
+        """What every key, or every value, has, in this order; None where rows are as the writer has them.
+
+        :raises ColumnError: if there is no column for this half, or it cannot be used.
+        """
+        half = self._half(role)
+        return None if half is None else half.columns
+
+    def _plan(self, role: Role) -> _Plan:
+        plan = self._plans[role.value] = self._made(self._half(role))
+        return plan
+
+    def _made(self, half: Half | None) -> _Plan:
+        raise NotImplementedError
+
+    def _half(self, role: Role) -> Half | None:
+        return None if self._columns is None else half_of(self._columns, role, self._wrap)
+
+
+class SchemalessSerializer(_Schemaless[EncodeOrNone]):
+    """Writes rows without a schema. Thread-safe and picklable."""
+
+    _names = "upper"
+
+    def __init__(
+        self,
+        columns: GivenColumns | None = None,
+        *,
+        case_rule: CaseRule = CaseRule.UNIQUE,
+        wrap: bool | None = None,
+        cut_times: bool = False,
+    ) -> None:
+        """
+        :param cut_times: True to cut times to milliseconds; finer ones are refused otherwise.
+        :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+        """
+        self._cut_times = cut_times
+        super().__init__(columns, case_rule=case_rule, wrap=wrap)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        make = partial(type(self), case_rule=self._case_rule, wrap=self._wrap, cut_times=self._cut_times)
+        return make, (self._columns,)
+
+    def __call__(self, row: object, ctx: Context) -> bytes | None:
+        """The payload; None for None (a tombstone), and for a bare null.
+
+        :raises EncodeError: if the row does not fit.
+        :raises ColumnError: if there is no column for this half, or the format cannot hold one.
+        """
+        if row is None:
+            return None
+        try:
+            return (self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))(row, b"")
+        except ABOUT_THE_ROW as error:
+            raise written_to(error, ctx) from error
+
+    def _made(self, half: Half | None) -> EncodeOrNone:
+        return encode_plan(self._format, None, half, self._case_rule, cut_times=self._cut_times)
+
+
+class SchemalessDeserializer(_Schemaless[Decode]):
+    """Reads payloads without a schema. Thread-safe and picklable."""
+
+    def __init__(
+        self,
+        columns: GivenColumns | None = None,
+        *,
+        case_rule: CaseRule = CaseRule.UNIQUE,
+        wrap: bool | None = None,
+        strict: bool = False,
+    ) -> None:
+        """
+        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
+        :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+        """
+        self._strict = strict
+        super().__init__(columns, case_rule=case_rule, wrap=wrap)
+
+    def __call__(self, payload: bytes | None, ctx: Context) -> Value:
+        """The row; None for a null payload.
+
+        :raises DecodeError: if the payload is not of the format, or a value cannot feed its column.
+        :raises ColumnError: if there is no column for this half, or the format cannot hold one.
+        :raises CasingError: if letter case leaves the match between fields and columns undecided.
+        """
+        if payload is None:
+            return None
+        try:
+            return (self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))(payload, 0)
+        except ABOUT_THE_PAYLOAD as error:
+            raise read_from(error, ctx) from error
+
+    def _made(self, half: Half | None) -> Decode:
+        return decode_plan(self._format, None, half, self._case_rule, strict=self._strict)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        made = partial(type(self), case_rule=self._case_rule, wrap=self._wrap, strict=self._strict)
+        return made, (self._columns,)

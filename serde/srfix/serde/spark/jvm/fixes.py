@@ -1,0 +1,69 @@
+"""What neither Avro's resolution nor a cast does to a value that Spark has read: as data, of which `_pyspark.jvm` makes
+columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """A row whose number is not between `low` and `high` cannot be read."""
+
+    low: int
+    """The greatest number that is too small."""
+    high: int
+    """The least number that is too great."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfFields:
+    """Fixes for the fields of a record."""
+
+    fields: tuple[tuple[str, Fix | None], ...]
+    """All fields, in order, with what is to be done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfItems:
+    """A fix for an array's items."""
+
+    items: Fix
+    """What is to be done with each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfValues:
+    """A fix for a map's values."""
+
+    values: Fix
+    """What is to be done with each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntriesToMap:
+    """An array of entries becomes a map. Of a key that comes twice the last value counts; a null key cannot be read."""
+
+    key: str
+    """The key's field."""
+    value: str
+    """The value's field."""
+    values: Fix | None
+    """What is to be done with each value."""
+
+
+Fix: TypeAlias = Bounds | OfFields | OfItems | OfValues | EntriesToMap
+
+
+def makes(fix: Fix | None) -> bool:
+    """Whether the fix makes another value; a `Bounds` only checks it."""
+    match fix:
+        case None | Bounds():
+            return False
+        case EntriesToMap():
+            return True
+        case OfFields(fields=fields):
+            return any(makes(part) for _, part in fields)
+        case OfItems(items=part) | OfValues(values=part):
+            return makes(part)

@@ -1,0 +1,151 @@
+"""Types without parts: which of them Spark reads exactly as the deserializer does.
+
+| writer | column | read as |
+|---|---|---|
+| boolean | BOOLEAN, STRING | boolean; cast |
+| int | INTEGER, STRING | int; cast |
+| int | BIGINT | long, by Avro's promotion |
+| int | DATE | date |
+| int, long | TIMESTAMP | timestamp-millis, by promotion from int |
+| long timestamp-micros | TIMESTAMP | timestamp-micros; as timestamp-millis under ksqlDB's own case rules |
+| long local-timestamp-millis, -micros | TIMESTAMP_NTZ | the same |
+| long | BIGINT, STRING | long; cast |
+| float, double | DOUBLE | double, by promotion from float |
+| string, enum | STRING | the same |
+| bytes, fixed | BYTES | the same |
+| decimal | DECIMAL of no smaller scale | decimal of the writer's scale; cast |
+
+What the writer's numbers of days and instants are, and which column takes them, `connect` says; nanoseconds are left to
+the arrow engine, which looks at each. Of other logical types those count that Connect's AvroData knows. What is put on the
+reader's side is how Spark is to take the number.
+
+A time-millis is looked at (`Bounds`). So is a decimal of at most 18 digits in bytes: Spark cuts what is longer than 64 bits
+without a word (`AvroDeserializer.createDecimal`), so it is read with 19 digits and compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.serde.columns import Decimal, ScalarType
+from srfix.serde.connect import DECIMAL_NAME, MICROS, MILLIS, TIME_NAME, Coercion, ConnectType
+from srfix.serde.formats.avro import AvroNode
+from srfix.serde.projection import Scalar
+from srfix.serde.spark.jvm.fixes import Bounds, Fix
+
+_MAX_PRECISION: Final = 38
+_LONG_DIGITS: Final = 18
+"""Digits up to which Spark keeps a decimal in 64 bits (`Decimal.MAX_LONG_DIGITS`)."""
+_LONG_BYTES: Final = 8
+_DAY_MS: Final = 86_400_000
+
+_DATE: Final = {"type": "int", "logicalType": "date"}
+_MILLIS: Final = {"type": "long", "logicalType": "timestamp-millis"}
+_MICROS: Final = {"type": "long", "logicalType": "timestamp-micros"}
+_LOCAL_MILLIS: Final = {"type": "long", "logicalType": "local-timestamp-millis"}
+_LOCAL_MICROS: Final = {"type": "long", "logicalType": "local-timestamp-micros"}
+_CAST_TO_TEXT: Final = {ConnectType.INT32: "int", ConnectType.INT64: "long", ConnectType.BOOLEAN: "boolean"}
+_MILLIS_OF: Final = {Coercion.TIMESTAMP: _MILLIS, Coercion.TIMESTAMP_NTZ: _LOCAL_MILLIS}
+_OF_COLUMNS: Final[dict[ScalarType, object]] = {
+    ScalarType.BOOLEAN: "boolean",
+    ScalarType.INTEGER: "int",
+    ScalarType.BIGINT: "long",
+    ScalarType.DOUBLE: "double",
+    ScalarType.STRING: "string",
+    ScalarType.BYTES: "bytes",
+    ScalarType.DATE: _DATE,
+    ScalarType.TIMESTAMP: _MICROS,
+    ScalarType.TIMESTAMP_NTZ: _LOCAL_MICROS,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """How a type is read."""
+
+    reader: object | None
+    """The reader's type in Avro's JSON; None is the writer's own."""
+    fix: Fix | None = None
+    """What is left to do."""
+    is_exact: bool = True
+    """Spark makes the column's own type of it; else a cast does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """It cannot be read exactly."""
+
+    why: str
+    """Why, after `schema id 7, column A (STRING), writer type double:`."""
+
+
+def leaf(node: AvroNode, scalar: Scalar) -> Leaf | Unfit:
+    """How a type is read for a column that takes it."""
+    kind, name, column = scalar.connect, scalar.name, scalar.type
+    if isinstance(column, Decimal) or name == DECIMAL_NAME:
+        if isinstance(column, Decimal) and name == DECIMAL_NAME:
+            return _decimal(node, column)
+        return Unfit("one is a decimal, and the other is plain bytes: no row with a value there can be read")
+    if kind in (ConnectType.STRING, ConnectType.BYTES):
+        return Leaf(reader=None)
+    if kind in (ConnectType.INT8, ConnectType.INT16):
+        return Unfit("Connect cuts it to 8 or 16 bits (connect.type), which Spark does not do")
+    is_text = scalar.coercion is Coercion.TEXT
+    reader = _CAST_TO_TEXT.get(kind) if is_text else _OF_COLUMNS.get(column)
+    if reader is None:
+        if is_text:
+            return Unfit("the text of a floating-point number depends on the JVM")
+        return Unfit("Spark has no such type, or reads it as another")
+    if scalar.coercion in _MILLIS_OF and scalar.per_second != MICROS:
+        if scalar.per_second != MILLIS:
+            return Unfit(f"a {column.value} holds whole microseconds, and each value must be looked at")
+        reader = _MILLIS_OF[scalar.coercion]
+    is_exact = not is_text
+    if name != TIME_NAME:
+        return Leaf(reader=reader, is_exact=is_exact)
+    if not isinstance(reader, str):
+        return Unfit("a time of day is taken as days or milliseconds since 1970, and cannot be looked at any more then")
+    return Leaf(reader=reader, fix=Bounds(low=-1, high=_DAY_MS + 1), is_exact=is_exact)
+
+
+def reader_of(type_: ScalarType | Decimal) -> object | None:
+    """A type of Avro that Spark reads as the column's; None if there is none."""
+    if isinstance(type_, Decimal):
+        return {"type": "bytes", "logicalType": "decimal", "precision": type_.precision, "scale": type_.scale}
+    return _OF_COLUMNS.get(type_)
+
+
+def _decimal(node: AvroNode, column: Decimal) -> Leaf | Unfit:
+    scale = node.scale
+    if not 0 <= scale <= _MAX_PRECISION:
+        return Unfit(f"Spark's decimals have scales from 0 to {_MAX_PRECISION}")
+    if scale > column.scale:
+        return Unfit(
+            f"its scale is {scale} and the column's is {column.scale}: Spark would round. Declare the column with the "
+            "writer's scale"
+        )
+    digits = column.precision - column.scale + scale
+    widest = _MAX_PRECISION if node.kind == "bytes" else _digits_of(node.size)
+    if digits > widest:
+        return Unfit(f"a fixed type of {node.size} bytes has {widest} digits, and the column wants {digits}")
+    # Numbers of more digits than these fail in Spark by themselves.
+    is_cut = digits <= _LONG_DIGITS and (node.kind == "bytes" or node.size > _LONG_BYTES)
+    if not is_cut and digits >= max(scale, 1):
+        is_exact = (digits, scale) == (column.precision, column.scale)
+        return Leaf(reader=_decimal_type(node, digits, scale), is_exact=is_exact)
+    precision = max(_LONG_DIGITS + 1, scale)
+    if precision > widest:
+        return Unfit(f"a fixed type of {node.size} bytes has {widest} digits, and {precision} are needed to check it")
+    bound = 10 ** (column.precision - column.scale)
+    return Leaf(reader=_decimal_type(node, precision, scale), fix=Bounds(low=-bound, high=bound), is_exact=False)
+
+
+def _decimal_type(node: AvroNode, precision: int, scale: int) -> dict[str, object]:
+    # A fixed type's name and size are the writer's: whoever puts it into a schema adds them.
+    return {"type": node.kind, "logicalType": "decimal", "precision": precision, "scale": scale}
+
+
+def _digits_of(size: int) -> int:
+    """Digits that so many bytes hold for certain (`LogicalTypes.Decimal.maxPrecision`)."""
+    return len(str(2 ** (8 * size - 1))) - 1 if size else 0

@@ -1,0 +1,314 @@
+"""A projection as two schemas for Spark's `from_avro`: the writer's, and the part of it that columns want, as the reader's.
+
+Names are not in the bytes, so both are made anew with names of our own: what letters a writer uses, and where it repeats
+itself, is no matter to Spark, and writers that differ in names alone are one. The reader's record has its fields in the
+columns' order. At the root they are called as the columns are, where Avro has such names: what is read then is the row. Else,
+and below, a cast by position names them (`Schemas.is_exact`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NoReturn, TypeAlias
+
+from srfix.serde.casing import CaseRule, are_distinct
+from srfix.serde.columns import Columns, Decimal, ScalarType, type_name
+from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, map_entry_types
+from srfix.serde.projection import Absent, Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
+from srfix.serde.spark.jvm.defaults import default_of
+from srfix.serde.spark.jvm.fixes import EntriesToMap, Fix, OfFields, OfItems, OfValues
+from srfix.serde.spark.jvm.leaves import Unfit, leaf, reader_of
+
+Json: TypeAlias = object
+"""A part of an Avro schema."""
+
+_MAX_LEVELS: Final = 100
+_MAX_TYPES: Final = 5_000
+_MAX_FIXED_BYTES: Final = 2**24
+_AVRO_NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_OUR_NAME: Final = re.compile("f[0-9]+")
+
+
+class Unrepresentable(Exception):
+    """Sentences that say what cannot be read exactly."""
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__(*reasons)
+        self.reasons = reasons
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schemas:
+    """How a type of the writer's is read."""
+
+    writer: Json
+    """In Avro's JSON, with names of our own."""
+    reader: Json
+    """The same for the reader."""
+    fix: Fix | None = None
+    """What neither Avro's resolution nor a cast does."""
+    is_exact: bool = False
+    """Spark makes the column's type of it, names and all, but for what may be null: no cast is needed."""
+
+
+# Void casts to everything.
+_VOID: Final = Schemas(writer="null", reader="null")
+
+
+def schemas(projection: Projection[AvroType]) -> Schemas:
+    """How bodies of a writer schema are read: a record at the root, of the columns in their order. A record around a bare
+    value has the same bytes.
+
+    :param projection: one of which the deserializer makes a plan.
+    :raises Unrepresentable: with everything that stands in the way.
+    """
+    root = projection.root
+    analysis = analyse(root.writer.node)
+    if analysis.is_recursive:
+        raise Unrepresentable("the schema is recursive: a body decides how deep Spark goes, and Spark has no such type")
+    if analysis.has_unbounded_arrays:
+        raise Unrepresentable(
+            "it has an array of items that take no bytes: a few bytes would make Spark build millions"
+        )
+    made = _Schemas()
+    own = _can_be_fields([column.name for column in projection.columns])
+    if not projection.is_wrapped:
+        return made.bare(root, projection.columns[0].name, own=own)
+    if root.writer.node.kind != "record":
+        raise Unrepresentable(f"the root is a {describe(root.writer.node)}, not a record")
+    assert isinstance(root.how, Fields)
+    return made.record(root.how, level=0, own=own)
+
+
+def _can_be_fields(names: Sequence[str]) -> bool:
+    """Whether the reader's fields can be called as the columns are: not if Avro has no such name, Spark would find two that
+    differ in case alone, or one is ours."""
+    return are_distinct(names) and all(_AVRO_NAME.fullmatch(name) and not _OUR_NAME.fullmatch(name) for name in names)
+
+
+class _Schemas:
+    def __init__(self) -> None:
+        self._names = 0
+
+    def bare(self, root: Projected[AvroType], column: str, *, own: bool) -> Schemas:
+        if root.writer.node.kind == "bytes":
+            raise Unrepresentable("bare bytes are written without their length, which Spark looks for")
+        part = self._column(root, level=0)
+        name, field = self._name(), column if own else "f0"
+        return Schemas(
+            writer=record(name, [(field, part.writer)]),
+            reader=record(name, [(field, part.reader)]),
+            fix=None if part.fix is None else OfFields(fields=((field, part.fix),)),
+            is_exact=own and part.is_exact,
+        )
+
+    def record(self, of: Fields[AvroType], *, level: int, own: bool = False) -> Schemas:
+        """:param own: whether fields that feed columns are called as the columns are; else they have names of ours."""
+        fed = of.by_field()
+        reasons = [_several(targets) for targets in fed.values() if len(targets) > 1]
+        name = self._name()
+        writer: list[tuple[str, Json]] = []
+        parts: dict[str, tuple[dict[str, Json], Schemas]] = {}
+        for field in of.fields:
+            target = next(iter(fed[field.number]), None)
+            field_name = f"f{field.number}"
+            try:
+                part = None if target is None else self._target(target, level=level)
+                if target is not None and part is not None:
+                    field_name = target.column.name if own else field_name
+                    parts[target.column.name] = {"name": field_name, "type": part.reader}, part
+                writer.append((field_name, self._verbatim(field.type.node, level + 1) if part is None else part.writer))
+            except Unrepresentable as error:
+                reasons += error.reasons
+        if reasons:
+            raise Unrepresentable(*reasons)
+        for absent in of.absent:
+            parts[absent.column.name] = self._absent(absent, of.columns, level=level, own=own)
+        read = [parts[column.name] for column in of.columns]
+        fixes = tuple((str(field["name"]), part.fix) for field, part in read)
+        return Schemas(
+            writer=record(name, writer),
+            reader={"type": "record", "name": name, "fields": [field for field, _ in read]},
+            fix=OfFields(fields=fixes) if any(fix is not None for _, fix in fixes) else None,
+            is_exact=own and all(part.is_exact for _, part in read),
+        )
+
+    def _target(self, target: Target[AvroType], *, level: int) -> Schemas | None:
+        """How a field is read; None if a later one feeds the column."""
+        part = self._field(target.value, level=level)
+        if not target.counts and part.fix is not None:
+            _refuse(target.value, "a later field feeds the column, but its values count as bad all the same")
+        return part if target.counts else None
+
+    def _field(self, value: Projected[AvroType], *, level: int) -> Schemas:
+        default = value.writer.default
+        if default is not None and isinstance(value.column, ScalarType | Decimal):
+            _refuse(value, f"null is read as its connect.default, {default!r}")
+        return self._column(value, level=level + 1)
+
+    def _absent(
+        self, absent: Absent[AvroType], columns: Columns, *, level: int, own: bool
+    ) -> tuple[dict[str, Json], Schemas]:
+        """The reader's field of a column that nothing feeds, with its default."""
+        column, number = absent.column, columns.index(absent.column)
+        default: Json = None
+        if absent.default is not None:
+            part, default = self._default(absent.default, level=level)
+        elif own and isinstance(column.type, ScalarType | Decimal) and (reader := reader_of(column.type)) is not None:
+            part = Schemas(writer="null", reader=["null", reader], is_exact=True)
+        else:
+            part = _VOID
+        name = column.name if own else f"{'none' if absent.default is None else 'default'}{number}"
+        return {"name": name, "type": part.reader, "default": default}, part
+
+    def _default(self, default: Target[AvroType], *, level: int) -> tuple[Schemas, Json]:
+        """How a default of the reader's schema is read: as a value of its type would be."""
+        part = self._field(default.value, level=level)
+        made = default_of(default.field.type.node, part.reader, default.field.default)
+        if made is None:
+            _refuse(default.value, "Java does not take the default of the reader's schema")
+        reader, json = made
+        return replace(part, reader=reader, is_exact=part.is_exact and reader == part.reader), json
+
+    def _column(self, value: Projected[AvroType], *, level: int) -> Schemas:
+        writer = value.writer
+        if writer.value is writer.node:
+            if writer.is_union:
+                why = "a union of several types is a STRUCT for the deserializer, and Spark's differs"
+                _refuse(value, why if len(writer.node.branches) > 1 else "no value of it is anything but null")
+            return self._value(value, level=level)
+        branches = _branches(writer.node)
+        part = self._value(value, level=level + 1)
+        return replace(
+            part,
+            writer=[part.writer if one is writer.value else self._verbatim(one, level + 1) for one in branches],
+            reader=["null", part.reader] if writer.is_nullable else part.reader,
+        )
+
+    def _value(self, value: Projected[AvroType], *, level: int) -> Schemas:
+        node = value.writer.value
+        match value.how:
+            case Refused(error):
+                raise _unfit(
+                    node,
+                    value,
+                    f"{error.writer_type} does not feed a column of {error.column_type}, so rows that hold it cannot be read",
+                )
+            case Fields():
+                return self.record(value.how, level=level)
+            case Items(items):
+                part = self._column(items, level=level + 1)
+                return Schemas(
+                    writer={"type": "array", "items": part.writer},
+                    reader={"type": "array", "items": part.reader},
+                    fix=None if part.fix is None else OfItems(items=part.fix),
+                    is_exact=part.is_exact,
+                )
+            case Entries():
+                return self._map(node, value.how, level=level)
+            case Scalar():
+                return self._leaf(value, value.how, level=level)
+
+    def _leaf(self, value: Projected[AvroType], scalar: Scalar, *, level: int) -> Schemas:
+        node = value.writer.value
+        found = leaf(node, scalar)
+        if isinstance(found, Unfit):
+            raise _unfit(node, value, found.why)
+        writer = self._verbatim(node, level)
+        reader = writer if found.reader is None else found.reader
+        if isinstance(reader, dict) and isinstance(writer, dict):
+            reader = writer | reader
+        if node.written_symbols and isinstance(writer, dict):
+            # What the reader's enum lacks is its default, for Java as well.
+            reader = writer | {"symbols": list(dict.fromkeys(node.symbols)), "default": node.props["default"]}
+        return Schemas(writer=writer, reader=reader, fix=found.fix, is_exact=found.is_exact)
+
+    def _map(self, node: AvroNode, entries: Entries[Projected[AvroType]], *, level: int) -> Schemas:
+        assert node.items is not None
+        if map_entry_types(node) is None:
+            part = self._column(entries.values, level=level + 1)
+            return Schemas(
+                writer={"type": "map", "values": part.writer},
+                reader={"type": "map", "values": part.reader},
+                fix=None if part.fix is None else OfValues(values=part.fix),
+                is_exact=part.is_exact,
+            )
+        parts = {
+            "key": self._column(entries.keys, level=level + 2),
+            "value": self._column(entries.values, level=level + 2),
+        }
+        name = self._name()
+        return Schemas(
+            writer={
+                "type": "array",
+                "items": record(name, [(part.name, parts[part.name].writer) for part in node.items.fields]),
+            },
+            reader={"type": "array", "items": record(name, [(part, parts[part].reader) for part in parts])},
+            fix=EntriesToMap(key="key", value="value", values=parts["value"].fix),
+        )
+
+    def _verbatim(self, node: AvroNode, level: int) -> Json:
+        """The writer's type, logical types left out."""
+        if level > _MAX_LEVELS:
+            raise Unrepresentable(f"its types nest deeper than {_MAX_LEVELS} levels")
+        match node.kind:
+            case "record":
+                name = self._name()
+                fields = [(f"f{n}", self._verbatim(part.node, level + 1)) for n, part in enumerate(node.fields)]
+                return record(name, fields)
+            case "enum":
+                return {"type": "enum", "name": self._name(), "symbols": list(node.written_symbols or node.symbols)}
+            case "fixed":
+                if node.size > _MAX_FIXED_BYTES:
+                    raise Unrepresentable(
+                        f"the fixed type {node.name} has {node.size:,} bytes, which Spark takes at once"
+                    )
+                return {"type": "fixed", "name": self._name(), "size": node.size}
+            case "array" | "map":
+                assert node.items is not None
+                items = self._verbatim(node.items, level + 1)
+                return {"type": node.kind, "items" if node.kind == "array" else "values": items}
+            case "union":
+                return [self._verbatim(branch, level + 1) for branch in _branches(node)]
+            case _:
+                return node.kind
+
+    def _name(self) -> str:
+        self._names += 1
+        if self._names > _MAX_TYPES:
+            raise Unrepresentable(f"it has more than {_MAX_TYPES:,} named types, references followed")
+        return f"t{self._names}"
+
+
+def record(name: str, fields: Iterable[tuple[str, Json]]) -> Json:
+    """A record in Avro's JSON."""
+    return {"type": "record", "name": name, "fields": [{"name": name, "type": type_} for name, type_ in fields]}
+
+
+def _branches(node: AvroNode) -> tuple[AvroNode, ...]:
+    unnamed = [branch.kind for branch in node.branches if not branch.name]
+    if "union" in unnamed or len(set(unnamed)) < len(unnamed):
+        raise Unrepresentable(f"it has a {describe(node)}, which Java refuses")
+    return node.branches
+
+
+def _several(targets: Sequence[Target[AvroType]]) -> str:
+    names = ", ".join(repr(target.column.name) for target in targets)
+    field, path = targets[0].field.name, targets[0].value.path
+    inside = path.removesuffix(f"->{targets[0].column.name}").removeprefix("->")
+    where = f" of {inside}" if inside else ""
+    return (
+        f"the writer's field {field}{where} feeds several columns, {names}, under the rule "
+        f"{CaseRule.KSQLDB_2020.value!r}, and Spark reads a field once"
+    )
+
+
+def _refuse(value: Projected[AvroType], why: str) -> NoReturn:
+    raise _unfit(value.writer.node, value, why)
+
+
+def _unfit(node: AvroNode, value: Projected[AvroType], why: str) -> Unrepresentable:
+    where = value.path.removeprefix("->") or "at the root"
+    return Unrepresentable(f"column {where} ({type_name(value.column)}), writer type {describe(node)}: {why}")

@@ -1,0 +1,248 @@
+"""What Spark's own Avro is told, for each shape of writer schemas: the jvm engine's plan, in plain Python.
+
+A payload and the four bytes `AFTER` it are read as one record:
+
+| bytes | are |
+|---|---|
+| the payload | 5 bytes of framing, which are skipped, and the row |
+| `AFTER` | four unions; of each a reader knows the last choice alone, null |
+
+So where bytes are left over, or missing, what is read as those is no such branch, and `from_avro` gives up, which by itself
+notices neither; and of a record that it gave up the row is null, not a struct of nulls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde.batches import Reason, reason_of
+from srfix.serde.bounds import AVRO_JVM_ITEMS, AVRO_JVM_TEXT_BYTES
+from srfix.serde.columns import Half
+from srfix.serde.errors import ColumnError, EngineRefusedError, SrfixError
+from srfix.serde.formats.avro import AvroType
+from srfix.serde.formats.avro.read import resolved_root
+from srfix.serde.formats.table import Format, check_schema_type
+from srfix.serde.projection import project
+from srfix.serde.serdes import decode_plan
+from srfix.serde.spark.interface import PlannedSchema
+from srfix.serde.spark.jvm.fixes import Fix
+from srfix.serde.spark.jvm.projection import Json, Schemas, Unrepresentable, record, schemas
+from srfix.serde.spark.releases import arrow_or
+from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId
+
+if TYPE_CHECKING:
+    from srfix.serde.spark.read import ReadPlan
+
+MAX_SHAPES: Final = 30
+"""Beyond about this many branches Spark's generated code gets too large, and slow."""
+
+_SHOWN_IDS: Final = 5
+_CHOICES: Final = ("boolean", "int", "long", "float", "double", "null")
+_BEHIND: Final = {name: _CHOICES[skipped:] for skipped, name in enumerate("abcd")}
+ROW: Final = "row"
+"""The field of what is read that is the row."""
+AFTER: Final = bytes(2 * (len(choices) - 1) for choices in _BEHIND.values())
+"""Behind a payload: the numbers of the last of each, as Avro writes them, a byte each. Its first byte is nowhere else in it, so
+that fewer bytes left over cannot look like it; and none is zero, with which a number may end that takes more bytes than it
+needs. What the schemas need for it is short, since their text is in every plan, several times."""
+
+UNSEEN: Final = (
+    "Why a body cannot be read: the reason is DECODE_FAILED, whatever the arrow engine says of it (TRUNCATED, "
+    "TRAILING_BYTES, OVERFLOW, …).",
+    "Why a row with a string that is not UTF-8, or a date or timestamp outside of the years 1 to 9999, is bad: the reason is "
+    "DECODE_FAILED.",
+    "Why, of a body that cannot be read under a schema of which no row can be: the reason is the schema's.",
+    "A boolean of another byte than 0 and 1: it is false.",
+    "An int, or the number of a union's branch, of more than 32 bits: it is cut, or the body cannot be "
+    "read. Nor can one with a number in more bytes than Avro "
+    "has for it (five for an int, ten for a long), which the deserializer reads.",
+    "What is wrong within a field that no column wants, as long as its end is found. Of arrays and maps there it takes the "
+    "sizes of blocks at their word; the deserializer reads the items.",
+    "A string that is not UTF-8 in an entry of a map that a later entry of the same key replaces.",
+    "A null key in a map, which the deserializer reads: the row is bad, as Spark's maps have none.",
+    f"Bytes left over that begin with {AFTER.hex(' ')}.",
+    "A schema GUID, in front of the body or in a record header: a row without an id is bad, unless the arrow engine reads "
+    "what this one does not know.",
+    f"What bounds a length: in a session of start_session a string or bytes of more than {AVRO_JVM_TEXT_BYTES} bytes, and an "
+    f"array or map of more than {AVRO_JVM_ITEMS} items, is a bad row. In a session without bounds one that claims 2³⁰ of them "
+    "takes the memory, and costs the executor: auto does not take this engine there.",
+)
+"""What the jvm engine cannot see, in sentences."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JvmShape:
+    """Writer schemas that are read alike."""
+
+    schema_ids: tuple[SchemaId, ...]
+    """Their ids, ascending."""
+    writer_schema: str
+    """The Avro schema of a payload with `AFTER`; names are ours."""
+    reader_schema: str
+    """What is wanted of it: `ROW`, and that `AFTER` follows."""
+    fix: Fix | None
+    """What is left to do with a row."""
+    is_exact: bool
+    """What Spark reads is the row, and not only by position."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JvmVerdict:
+    """Schema ids none of whose rows can be read."""
+
+    schema_ids: tuple[SchemaId, ...]
+    """The ids, ascending."""
+    reason: Reason
+    """Why, in one word."""
+    message: str
+    """Why, in full."""
+    is_refusal: bool
+    """The policy did not accept the id when the plan was made: another engine asks again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JvmRead:
+    """What Spark's Avro is given for a plan. Picklable."""
+
+    row_schema: str
+    """The type of a row, in Spark's JSON."""
+    shapes: tuple[JvmShape, ...]
+    """By their first ids."""
+    verdicts: tuple[JvmVerdict, ...]
+    """By their first ids."""
+    unseen: tuple[str, ...]
+    """What the engine cannot see, in sentences."""
+    left: tuple[SchemaId, ...] = ()
+    """Ids of shapes beyond `MAX_SHAPES`, ascending: another engine reads them."""
+
+    @property
+    def left_over(self) -> str:
+        """What is left to another engine, and why, in a sentence."""
+        ids = ", ".join(map(str, self.left[:_SHOWN_IDS])) + (", …" if len(self.left) > _SHOWN_IDS else "")
+        return (
+            f"{len(self.left)} schemas ({ids}) are of shapes beyond the {MAX_SHAPES} that Spark compiles well, and are read "
+            "with the arrow engine alone"
+        )
+
+    @property
+    def shape_ids(self) -> tuple[SchemaId, ...]:
+        """The ids that it reads, ascending."""
+        return tuple(sorted(one for shape in self.shapes for one in shape.schema_ids))
+
+    @property
+    def schema_ids(self) -> tuple[SchemaId, ...]:
+        """The ids that it can say something about for good, ascending."""
+        final = (verdict.schema_ids for verdict in self.verdicts if not verdict.is_refusal)
+        return tuple(sorted(one for ids in (self.shape_ids, *final) for one in ids))
+
+
+def jvm_read(plan: ReadPlan) -> JvmRead:
+    """How Spark's own Avro reads what a plan holds: the same rows as `plan.deserializer()`. Made once for a plan.
+
+    Of more than `MAX_SHAPES` shapes those of the most schemas are read, later ones before earlier ones; `left` are the ids of
+    the others.
+
+    :raises EngineRefusedError: if it cannot, exactly; `reasons` names every schema id, column and type that stands in the way.
+    """
+    made = plan.kept.get(lambda: _made(plan), "jvm")
+    if isinstance(made, JvmRead):
+        return made
+    raise _refused(made)
+
+
+def _made(plan: ReadPlan) -> JvmRead | tuple[str, ...]:
+    """What the engine needs, or why it cannot read the plan."""
+    reasons: list[str] = []
+    row_schema = ""
+    if plan.format is not None and plan.format is not Format.AVRO:
+        reasons.append(f"The jvm engine reads Avro, and the plan's format is {plan.format.name}.")
+    try:
+        row_schema = plan.spark_schema()
+    except ColumnError as error:
+        reasons.append(error.message)
+    # By fix as well as by text: Spark reads TIME and INT alike, but they need different fixes.
+    shapes: dict[tuple[str, str, Fix | None, bool], list[SchemaId]] = {}
+    verdicts: dict[tuple[Reason, str, bool], list[SchemaId]] = {}
+    for refused in plan.refusals:
+        verdicts.setdefault((refused.reason, str(refused.error), True), []).append(refused.schema_id)
+    for schema in () if reasons else plan.schemas:
+        try:
+            found = _planned(plan, schema)
+        except Unrepresentable as error:
+            reasons += (f"Schema id {schema.schema_id}: {reason}." for reason in error.reasons)
+            continue
+        if isinstance(found, SrfixError):
+            reason = reason_of(found)
+            assert reason is not None
+            verdicts.setdefault((reason, str(found), False), []).append(schema.schema_id)
+        else:
+            shape = _text(_writer(found)), _text(_reader(found)), found.fix, found.is_exact
+            shapes.setdefault(shape, []).append(schema.schema_id)
+    if reasons:
+        return tuple(reasons)
+    by_size = sorted(shapes.items(), key=lambda shape: (len(shape[1]), shape[1][-1]), reverse=True)
+    left = tuple(sorted(one for _, ids in by_size[MAX_SHAPES:] for one in ids))
+    read = {shape for shape, _ in by_size[:MAX_SHAPES]}
+    return JvmRead(
+        row_schema=row_schema,
+        shapes=tuple(
+            JvmShape(
+                schema_ids=tuple(ids), writer_schema=shape[0], reader_schema=shape[1], fix=shape[2], is_exact=shape[3]
+            )
+            for shape, ids in shapes.items()
+            if shape in read
+        ),
+        left=left,
+        verdicts=tuple(
+            JvmVerdict(schema_ids=tuple(ids), reason=reason, message=message, is_refusal=is_refusal)
+            for (reason, message, is_refusal), ids in verdicts.items()
+        ),
+        unseen=UNSEEN,
+    )
+
+
+def _refused(reasons: Iterable[str]) -> EngineRefusedError:
+    listed = tuple(reasons)
+    return EngineRefusedError(
+        "The jvm engine cannot read this plan exactly as the deserializer does:\n"
+        + "\n".join(f"- {reason}" for reason in listed)
+        + "\n"
+        + arrow_or("Declare the columns otherwise.", advice="Use the arrow engine, or declare the columns otherwise."),
+        reasons=listed,
+    )
+
+
+def _planned(plan: ReadPlan, planned: PlannedSchema) -> Schemas | SrfixError:
+    """How it is read; or why no row of it can be, as the deserializer says."""
+    if planned.problem is not None:
+        return planned.problem
+    schema, references = planned.resolved.schema, planned.resolved.references
+    half = Half(columns=plan.columns, wrapped=plan.wrapped)
+    try:
+        if plan.format is not None:
+            check_schema_type(schema.schema_type, plan.format)
+        elif planned.format is not Format.AVRO:
+            raise Unrepresentable("its format is not Avro, and the jvm engine reads nothing else")
+        decode_plan(Format.AVRO, schema.text, half, plan.case_rule, references, reader=plan.reader)
+    except SrfixError as error:
+        if reason_of(error) is None:
+            raise Unrepresentable(str(error).rstrip(".")) from error
+        return error
+    root = resolved_root(schema.text, references, plan.reader)
+    return schemas(project(AvroType(root), plan.columns, plan.case_rule, wrapped=plan.wrapped))
+
+
+def _writer(row: Schemas) -> Json:
+    framing = {"type": "fixed", "name": "f", "size": PREFIX_ID_SIZE}
+    return record("r", [("f", framing), (ROW, row.writer), *_BEHIND.items()])
+
+
+def _reader(row: Schemas) -> Json:
+    return record("r", [(ROW, row.reader), *((name, choices[-1:]) for name, choices in _BEHIND.items())])
+
+
+def _text(schema: Json) -> str:
+    return json.dumps(schema, separators=(",", ":"))

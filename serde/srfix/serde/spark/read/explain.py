@@ -1,0 +1,223 @@
+"""A read plan as a text for a person, all of it: `ReadPlan.explain(extended=True)`. `read.summary` has the short one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from textwrap import shorten, wrap
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde.batches import reason_of
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import print_columns, print_type
+from srfix.serde.errors import ColumnError, EngineRefusedError, SchemaError
+from srfix.serde.formats.avro import load
+from srfix.serde.formats.avro.read import has_hints
+from srfix.serde.formats.table import Format
+from srfix.serde.resolve import ById, DualSubject, PlannablePolicy, UnderOneSubject
+from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, PlannedSchema
+from srfix.serde.spark.jvm import jvm_read
+
+if TYPE_CHECKING:
+    from srfix.serde.spark.read.plan import ReadPlan
+
+_WIDTH: Final = 120
+_TYPE_WIDTH: Final = 30
+FORMATS: Final = {Format.AVRO: "Avro", Format.JSON_SR: "JSON_SR", Format.JSON: "JSON", Format.KAFKA: "KAFKA"}
+_RULES: Final = {
+    CaseRule.UNIQUE: "the field of exactly the column's name, else the only one that equals it ignoring case",
+    CaseRule.EXACT: "the field of exactly the column's name",
+    CaseRule.KSQLDB: "as ksqlDB since 0.13: a field goes to the column of its name, else to that of its upper case; the "
+    "last one counts",
+    CaseRule.KSQLDB_2020: "as ksqlDB up to 0.12: upper case is compared with upper case; the last field counts",
+}
+
+
+def explanation(plan: ReadPlan) -> str:
+    """What `ReadPlan.explain(extended=True)` gives: the same text for equal plans, without a line's end at its own."""
+    blocks = [_head(plan), *_schemas(plan)]
+    if plan.refusals:
+        blocks.append(_refused(plan.refusals))
+    blocks.append(_engines(plan))
+    return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def _head(plan: ReadPlan) -> list[str]:
+    format_ = "Avro or JSON_SR, as each schema says" if plan.format is None else FORMATS[plan.format]
+    lines = [f"The {plan.role.value}s of topic {plan.topic!r}: {format_}"]
+    if (words := resolution_words(plan)) is not None:
+        lines += _entry("resolution", words)
+    bare = "" if plan.wrapped else "; a body is its bare value"
+    lines += _entry("columns", f"{print_columns(plan.columns)}{bare}")
+    if plan.newest is not None:
+        newest = plan.newest
+        lines += _entry("", f"of version {newest.version} of {newest.subject!r} (schema id {newest.schema_id})")
+        for dropped in newest.dropped:
+            lines += _entry("", f"left out {dropped.path}: {dropped.reason}")
+    if plan.format is not Format.KAFKA:
+        lines += _entry("case rule", f"{plan.case_rule.value}: {_RULES[plan.case_rule]}")
+    if plan.policy is not None:
+        lines += _entry("policy", policy_words(plan))
+        lines += _entry("asked", ", ".join(versions_words(plan)))
+    return lines
+
+
+def resolution_words(plan: ReadPlan) -> str | None:
+    """Whether aliases and defaults count; None where there are none."""
+    if plan.reader is not None:
+        newest = plan.newest
+        whose = (
+            "the reader's schema" if newest is None else f"version {newest.version} of {newest.subject!r}, the newest,"
+        )
+        return f"as Avro's: aliases and defaults of {whose} count"
+    if not any(map(_has_hints, plan.schemas)):
+        return None
+    if plan.case_rule in (CaseRule.KSQLDB, CaseRule.KSQLDB_2020):
+        return "as ksqlDB's: aliases and defaults in the schemas do not count"
+    return (
+        "by the columns: aliases and defaults in the schemas do not count, as in ksqlDB. NEWEST or reader_schema= makes them "
+        "count"
+    )
+
+
+def _has_hints(planned: PlannedSchema) -> bool:
+    if planned.format is not Format.AVRO:
+        return False
+    try:
+        return has_hints(load(planned.resolved.schema.text, planned.resolved.references))
+    except SchemaError:
+        return False
+
+
+def policy_words(plan: ReadPlan) -> str:
+    """Which ids it accepts, in words."""
+    policy, role = plan.policy, plan.role
+    kind = type(policy).__name__
+    if isinstance(policy, ById):
+        return f"any id that the registry knows ({kind})"
+    asked = policy.subjects(topic=plan.topic, role=role) if isinstance(policy, PlannablePolicy) else ()
+    match policy, asked:
+        case UnderOneSubject(), (subject,):
+            return f"an id whose schema {subject!r} holds ({kind})"
+        case DualSubject(), (first, second):
+            return f"an id whose schema {first!r} holds, or else {second!r} ({kind})"
+        case UnderOneSubject() | DualSubject(), _:
+            return f"an id whose schema a subject of its record's name holds ({kind})"
+        case _:
+            return kind
+
+
+def versions_words(plan: ReadPlan) -> Iterator[str]:
+    """The subjects, each with how many versions it has."""
+    for subject in plan.subjects:
+        count = sum(found.subject == subject for found in plan.listed)
+        yield f"{subject!r} ({_number(count, 'version') if count else 'no such subject'})"
+
+
+def _schemas(plan: ReadPlan) -> Iterator[list[str]]:
+    first: dict[tuple[tuple[Feed, ...], tuple[str, ...]], int] = {}
+    types = {column.name: shorten(print_type(column.type), _TYPE_WIDTH, placeholder="…") for column in plan.columns}
+    for planned in plan.schemas:
+        lines = [_title(planned), *_places(planned, plan.listed)]
+        if planned.problem is not None:
+            reason = reason_of(planned.problem)
+            assert reason is not None
+            lines += _entry("bad rows", f"{reason.value}: {planned.problem.message}")
+        feeds = (planned.feeds, planned.unused)
+        same = first.setdefault(feeds, planned.schema_id)
+        if same != planned.schema_id:
+            lines += _entry("fields", f"as of schema id {same}")
+        else:
+            lines += _table(planned, types)
+        yield lines
+
+
+def _title(planned: PlannedSchema) -> str:
+    format_ = planned.resolved.schema.schema_type if planned.format is None else FORMATS[planned.format]
+    return f"Schema id {planned.schema_id}: {format_}"
+
+
+def _places(planned: PlannedSchema, listed: Iterable[ListedVersion]) -> Iterator[str]:
+    """Where it is, and who accepts it."""
+    places = [
+        f"version {found.version} of {found.subject!r}" for found in listed if found.schema_id == planned.schema_id
+    ]
+    if places:
+        yield from _entry("is", ", ".join(places))
+    resolved = planned.resolved
+    if resolved.subject is not None:
+        other = f", where it has the id {resolved.registered_id}" if resolved.ids_differ else ""
+        yield from _entry("accepted", f"under {resolved.subject!r}{other}")
+    if planned.second is not None:
+        yield from _entry("note", planned.second.note)
+
+
+def _table(planned: PlannedSchema, types: dict[str, str]) -> list[str]:
+    rows = [(feed.column, types.get(feed.column, ""), _source(feed)) for feed in planned.feeds]
+    name = max((len(column) for column, _, _ in rows), default=0)
+    type_ = max((len(shown) for _, shown, _ in rows), default=0)
+    lines = [f"  {column:<{name}}  {shown:<{type_}}  <- {source}" for column, shown, source in rows]
+    if planned.unused:
+        lines += _entry("not read", ", ".join(planned.unused))
+    return lines
+
+
+def _source(feed: Feed) -> str:
+    if feed.field is None and feed.default is not None:
+        return f"{feed.default}: the default of the reader's schema"
+    source = "null: no field feeds it" if feed.field is None else feed.field or "the body"
+    if feed.refusal is not None:
+        why, _, _ = feed.refusal.partition(", at ")
+        return f"{source} (makes the row bad: {why})"
+    return source if feed.detail is None else f"{source} ({feed.detail})"
+
+
+def _refused(refusals: Iterable[PlannedRefusal]) -> list[str]:
+    lines = ["Not accepted, when the plan was made"]
+    for refusal in refusals:
+        lines += _entry(f"id {refusal.schema_id}", f"{refusal.reason.value}: {refusal.error.message}")
+    return lines
+
+
+def _engines(plan: ReadPlan) -> list[str]:
+    lines = ["Engines"]
+    try:
+        plan.spark_schema()
+    except ColumnError as error:
+        return [*lines, *_entry("both", f"refused: {error.message}")]
+    lines += _entry("arrow", _arrow(plan))
+    try:
+        read = jvm_read(plan)
+    except EngineRefusedError as error:
+        for number, reason in enumerate(error.reasons):
+            lines += _entry("" if number else "jvm", f"refused: {reason}")
+        return lines
+    shapes = [_and(map(str, shape.schema_ids)) for shape in read.shapes]
+    said = f"reads {_number(len(shapes), 'shape')} of schemas: ids {'; '.join(shapes)}" if shapes else "reads none"
+    lines += _entry("jvm", said)
+    if read.left:
+        lines += _entry("", f"{read.left_over}.")
+    lines += _entry("", "cannot see:")
+    for sentence in read.unseen:
+        lines += _entry("", f"- {sentence}")
+    return lines
+
+
+def _arrow(plan: ReadPlan) -> str:
+    if plan.policy is None:
+        return "reads all of it"
+    return "reads all of it; asks the policy about other ids, refused ones and GUIDs where it meets them"
+
+
+def _entry(label: str, text: str) -> list[str]:
+    """A labelled text, in lines."""
+    first, *more = wrap(text, _WIDTH - 14, break_long_words=False, break_on_hyphens=False) or [""]
+    return [f"  {label:<10}  {first}", *(f"{'':14}{line}" for line in more)]
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _and(words: Iterable[str]) -> str:
+    *front, last = words
+    return f"{', '.join(front)} and {last}" if front else last

@@ -1,0 +1,152 @@
+"""A registry that is asked nothing twice, and which versions of which subjects there are."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Lock
+from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
+
+from srfix.serde.bounds import PLANNING_REQUESTS
+from srfix.serde.errors import UsageError
+from srfix.serde.interface import SerdeRegistry
+from srfix.serde.registry import RegisteredSchema, Schema, SchemaVersion, SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.spark.interface import ListedVersion
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
+from srfix.serde.wire import SchemaId
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+_FEW: Final = 2
+"""Questions from which on threads are worth their start."""
+
+
+def side_by_side(ask: Callable[[_T], _R], questions: Iterable[_T]) -> list[_R]:
+    """The answers, in the questions' order; `bounds.PLANNING_REQUESTS` are asked at a time.
+
+    An error is that of the first question that has one. What was not asked by then is not asked: a registry that does not
+    answer is waited for as long as one request waits.
+    """
+    asked = list(questions)
+    if len(asked) < _FEW:
+        return [ask(question) for question in asked]
+    with ThreadPoolExecutor(min(PLANNING_REQUESTS, len(asked)), thread_name_prefix="srfix-plan") as pool:
+        try:
+            return list(pool.map(ask, asked))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+class PlanRegistry(SerdeRegistry, Protocol):
+    """What a plan asks: `RegistryClient` is one."""
+
+    def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
+        """The version numbers of a subject."""
+
+
+@runtime_checkable
+class _Forgetful(Protocol):
+    def forget_unknown_ids(self) -> None: ...
+
+
+class Asked:
+    """What a plan's policies ask while it is made, from several threads. What a version's answer said is not asked again by
+    id, where that would be the same text; nothing is registered."""
+
+    def __init__(self, registry: PlanRegistry) -> None:
+        self._registry = registry
+        if isinstance(registry, _Forgetful):
+            registry.forget_unknown_ids()  # whoever plans, or plans again, wants to know what is there now
+        # By context: an id means one schema in each.
+        self._by_id: dict[tuple[str, int], RegisteredSchema] = {}
+        self._versions: dict[tuple[str, int | str], SchemaVersion] = {}
+        self._lock = Lock()
+        self._asking: defaultdict[Hashable, Lock] = defaultdict(Lock)
+
+    @contextmanager
+    def _alone(self, *question: Hashable) -> Iterator[None]:
+        """Who asks the same waits for the answer."""
+        with self._lock:
+            lock = self._asking[question]
+        with lock:
+            yield
+
+    def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
+        key = (_context(subject), schema_id)
+        with self._alone(*key):
+            if key not in self._by_id:
+                self._by_id[key] = self._registry.schema_by_id(schema_id, subject=subject)
+            return self._by_id[key]
+
+    def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
+        with self._alone("version", subject, version):
+            found = self._versions.get((subject, version))
+            if found is None:
+                found = self._registry.version(subject, version, deleted=deleted)
+                self._versions[subject, version] = self._versions[subject, found.version] = found
+                if _is_compact(found.schema.text):
+                    known = RegisteredSchema(schema_id=found.schema_id, schema=found.schema)
+                    # An unqualified subject may be answered from another context, whose ids are others.
+                    self._by_id.setdefault((_context(found.subject), found.schema_id), known)
+            return found
+
+    def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
+        """The version numbers of a subject; none where there is no such subject."""
+        try:
+            return self._registry.versions(subject, deleted=deleted)
+        except SubjectNotFoundError:
+            return ()
+
+    def latest(self, subject: str) -> SchemaVersion | None:
+        """The highest live version of a subject; None where there is none."""
+        try:
+            return self.version(subject, "latest")
+        except (SubjectNotFoundError, VersionNotFoundError):
+            return None
+
+    def lookup(self, subject: str, schema: Schema, *, deleted: bool = False) -> SchemaVersion:
+        """See `SchemaLookup.lookup`. Always asked: that a subject lists an id does not say that it is found by its content."""
+        return self._registry.lookup(subject, schema, deleted=deleted)
+
+    def register(self, subject: str, schema: Schema) -> SchemaId:
+        """Refuses: planning writes nothing."""
+        raise UsageError(f"A plan registers nothing, and something was to be registered under {subject!r}.")
+
+
+def listed(asked: Asked, subjects: Iterable[Subject], known: Iterable[ListedVersion] = ()) -> Iterator[ListedVersion]:
+    """Every version of the subjects, soft-deleted ones too, for readers accept those; only versions that are not known
+    are asked for.
+
+    :raises RegistryError: if the registry could not be asked.
+    """
+    by_place = {(found.subject, found.version): found for found in known}
+
+    def place(subject: Subject, version: int) -> ListedVersion | None:
+        found = by_place.get((subject, version))
+        if found is not None:
+            return found
+        try:
+            answer = asked.version(subject, version, deleted=True)
+        except (SubjectNotFoundError, VersionNotFoundError):
+            return None  # deleted for good since it was listed
+        return ListedVersion(subject=subject, version=version, schema_id=answer.schema_id)
+
+    places = [(subject, version) for subject in subjects for version in asked.versions(subject, deleted=True)]
+    yield from filter(None, side_by_side(lambda one: place(*one), places))
+
+
+def _is_compact(text: str) -> bool:
+    """Whether the text has no blanks. Where it has some (Apicurio), the id's text is another one, and readers look that
+    one up."""
+    try:
+        return text == json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return False  # Protobuf
+
+
+def _context(subject: str | None) -> str:
+    return DEFAULT_CONTEXT if subject is None else split_context(subject)[0]

@@ -1,0 +1,216 @@
+"""What a plan for reading is made of: columns, policy and subjects, as `plan_read` is given them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, get_args
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import SparkSchema, given_columns
+from srfix.serde.columns import Columns, Half, half_of
+from srfix.serde.errors import (
+    ImpossibleSchemaIdError,
+    UsageError,
+)
+from srfix.serde.formats.avro.read import ReaderSchema, usable_reader
+from srfix.serde.formats.table import Format
+from srfix.serde.resolve import ById, PlannablePolicy, Resolver
+from srfix.serde.serdes import decode_plan
+from srfix.serde.spark.interface import MissingColumns, NewestSchema
+from srfix.serde.spark.read.filling import filled
+from srfix.serde.spark.read.missing_columns import check_fed
+from srfix.serde.spark.read.newest_schema import newest_half, reader_half
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.plan_registry import Asked, PlanRegistry
+from srfix.serde.spark.read.time_columns import check_times
+from srfix.serde.spark.words import check_word
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, TopicSubject, join_context, split_context
+from srfix.serde.wire import given_schema_id
+
+
+class Newest:
+    """The type of `NEWEST`."""
+
+    def __repr__(self) -> str:
+        return "NEWEST"
+
+
+_EMPTY: Final = (('{"type":"record","name":"R","fields":[]}', Format.AVRO), ('{"type":"object"}', Format.JSON_SR))
+"""A schema of each format that feeds no column."""
+_SCHEMALESS: Final = (Format.JSON, Format.KAFKA)
+
+NEWEST: Final = Newest()
+"""The columns that the newest schema has, in its own letters: the highest live version of the subject that writers use.
+
+That is the policy's last one (the second of a `DualSubject`: the source's), else the first of `subjects` that has one.
+Decided when the plan is made: a running stream's columns do not change. What no column of Spark's holds is left out and
+named (`ReadPlan.newest`): TIME, decimals beyond 38 digits, maps with other keys than strings, types that contain themselves.
+Instants in microseconds are TIMESTAMP, and local times TIMESTAMP_NTZ, but under ksqlDB's own case rules.
+"""
+
+
+def plan_read(
+    registry: PlanRegistry | None,
+    topic: str,
+    columns: Columns | SparkSchema | Newest | None = None,
+    *,
+    role: Role = Role.VALUE,
+    format: Format | None = Format.AVRO,  # noqa: A002 - its name everywhere
+    case_rule: CaseRule = CaseRule.UNIQUE,
+    wrap: bool | None = None,
+    policy: Resolver | None = None,
+    subjects: Iterable[str] = (),
+    ids: Iterable[int] = (),
+    reader_schema: str | ReaderSchema | None = None,
+    missing_columns: MissingColumns = "error",
+    strict: bool = False,
+) -> ReadPlan:
+    """Asks the registry for all that the payloads of a topic may carry. Nothing is written: a policy's
+    `register_missing` and `on_second` are for ids that the plan does not hold, where they are met. What a second subject
+    answered is in the plan (`PlannedSchema.second`).
+
+    :param registry: None is enough for JSON and KAFKA, which have no schemas.
+    :param columns: the columns, parsed or in ksqlDB's words; a StructType, or its JSON (its names stay as they are); or
+        `NEWEST`. Those marked as KEY make keys, the others values.
+    :param format: None takes Avro and JSON_SR, as each schema says.
+    :param wrap: False says that bodies are the bare value of the only column. None is ksqlDB's default; with `NEWEST`, as
+        the schema is.
+    :param policy: which ids are accepted; None is by id alone, in the context that `subjects` name.
+    :param subjects: subjects beside the policy's own, whose schemas the payloads may carry.
+    :param ids: ids beside those of the subjects.
+    :param reader_schema: an Avro schema whose aliases and defaults count, as in Avro's schema resolution; with `NEWEST` they do
+        without being asked for, unless the case rule is ksqlDB's own. Where no columns are named, a row has its fields.
+    :param missing_columns: what a column, or a field inside one, is that none of the versions feeds: `error`, as one that is
+        misspelt would be null in every row; or `null`.
+    :param strict: a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every field inside one. Otherwise a
+        column that it does not feed is null; a row of which no column is fed is bad (NOTHING_FED) either way.
+    :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them; if
+        all that feeds a column of days, times or instants are numbers of something else (a local timestamp for a TIMESTAMP).
+    :raises UsageError: if a registry or a newest schema is needed, and there is none; if a subject strategy has no subject
+        for the topic; if there can be no schema with one of the ids.
+    :raises RegistryError: if the registry could not be asked.
+    """
+    reader = usable_reader(reader_schema, case_rule)
+    if columns is None and reader is None:
+        raise UsageError("Name the columns of the rows, or say NEWEST: those of the newest schema.")
+    if reader is not None and (isinstance(columns, Newest) or format not in (Format.AVRO, None)):
+        raise UsageError(
+            "reader_schema= is an Avro schema beside which there is none: leave NEWEST out, and read Avro (format)."
+        )
+    check_word("missing_columns", missing_columns, get_args(MissingColumns))
+    if strict and missing_columns == "null":
+        raise UsageError(
+            "strict=True asks for every column, and missing_columns='null' says that some are not there. Leave one of them out."
+        )
+    if format in _SCHEMALESS:
+        assert columns is not None
+        return _schemaless(topic, columns, role=role, format_=format, case_rule=case_rule, wrap=wrap, strict=strict)
+    if registry is None:
+        raise UsageError("Avro and JSON_SR need a schema registry. Give one, or plan the format JSON or KAFKA.")
+    try:
+        wanted = tuple(map(given_schema_id, ids))
+    except ImpossibleSchemaIdError as error:
+        raise UsageError(f"ids: {error.message} Leave it out.") from error
+    extra = tuple(map(Subject, subjects))
+    policy = ById(registry, context=_context_of(extra)) if policy is None else policy
+    asked = Asked(registry)
+    own = _own_subjects(policy, topic, role)
+    newest: NewestSchema | None = None
+    if isinstance(columns, Newest):
+        half, newest, reader = newest_half(
+            asked, (*own[-1:], *extra), format_=format, role=role, wrap=wrap, case_rule=case_rule
+        )
+    elif columns is None:
+        assert reader is not None
+        half = reader_half(reader, role, wrap)
+    else:
+        half = half_of(given_columns(columns), role, wrap)
+    _check_columns(half, format)
+    plan = ReadPlan(
+        topic=topic,
+        role=role,
+        format=format,
+        columns=half.columns,
+        wrapped=half.wrapped,
+        case_rule=case_rule,
+        policy=policy,
+        subjects=tuple(dict.fromkeys((*own, *extra))),
+        strict=strict,
+        newest=newest,
+        reader=reader,
+    )
+    plan = filled(plan, asked, wanted)
+    check_times(plan.schemas, topic)
+    if missing_columns == "error":
+        check_fed(plan)
+    return plan
+
+
+def newest_columns(
+    registry: PlanRegistry,
+    topic: str,
+    *,
+    role: Role,
+    format: Format | None,  # noqa: A002 - its name everywhere
+    case_rule: CaseRule,
+    wrap: bool | None,
+    policy: Resolver,
+) -> tuple[Half, NewestSchema, ReaderSchema | None]:
+    """The columns that `plan_read` takes for `NEWEST`, whose they are, and the schema itself if its aliases and defaults count:
+    two requests, however many versions there are."""
+    own = _own_subjects(policy, topic, role)[-1:]
+    return newest_half(Asked(registry), own, format_=format, role=role, wrap=wrap, case_rule=case_rule)
+
+
+def _schemaless(
+    topic: str,
+    columns: Columns | SparkSchema | Newest,
+    *,
+    role: Role,
+    format_: Format | None,
+    case_rule: CaseRule,
+    wrap: bool | None,
+    strict: bool,
+) -> ReadPlan:
+    assert format_ is not None
+    if isinstance(columns, Newest):
+        raise UsageError(f"The format {format_.value} has no schemas, so there is no newest one. Name the columns.")
+    half = half_of(given_columns(columns), role, False if format_ is Format.KAFKA else wrap)
+    decode_plan(format_, None, half, case_rule)
+    return ReadPlan(
+        topic=topic,
+        role=role,
+        format=format_,
+        columns=half.columns,
+        wrapped=half.wrapped,
+        case_rule=case_rule,
+        policy=None,
+        strict=strict,
+    )
+
+
+def _check_columns(half: Half, format_: Format | None) -> None:
+    """What a format cannot hold is said at once, whatever schemas there are."""
+    for text, of in _EMPTY:
+        if format_ in (of, None):
+            decode_plan(of, text, half, CaseRule.EXACT)
+
+
+def _own_subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ...]:
+    own = policy.subjects(topic=topic, role=role) if isinstance(policy, PlannablePolicy) else ()
+    context = policy.context if isinstance(policy, ById) else DEFAULT_CONTEXT
+    return own or (join_context(context, TopicSubject()(topic, role)),)
+
+
+def _context_of(subjects: Iterable[Subject]) -> str:
+    """The context whose ids the payloads carry.
+
+    :raises UsageError: if the subjects are in several: an id means one schema in each.
+    """
+    contexts = sorted({split_context(subject)[0] for subject in subjects})
+    if len(contexts) > 1:
+        raise UsageError(
+            f"The subjects are in several registry contexts ({', '.join(contexts)}), each of which has ids of its own. Plan "
+            "one context at a time, or pass a policy that says which one is asked: ById(registry, context=…)."
+        )
+    return contexts[0] if contexts else DEFAULT_CONTEXT

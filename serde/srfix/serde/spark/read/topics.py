@@ -1,0 +1,262 @@
+"""Several topics in one read: which plan reads which topic, and what their rows have in common. In pure Python.
+
+A plan is one topic's, since its subjects are. So several topics take a plan each, and a row is read by the plan of the
+topic that it came from:
+
+| plans | topics that are read |
+|---|---|
+| one plan | its topic |
+| a sequence of plans | each plan's topic |
+| a mapping | its keys, each by its plan: a retry topic by the plan of the topic whose records it holds |
+| one, which looks ids up without a subject (`ById`) or has no schemas | any topic, by `subscribe_pattern` or `assign` |
+
+Topics are told apart by letter case, as Kafka does: `Users` is not `users`. A row has the columns of all plans, in the plans'
+order; those that its own plan lacks are null in it. What two plans call alike must be alike: another type is refused,
+and so are names that differ in letter case alone, which Spark would not tell apart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from srfix.serde.casing import declared_name
+from srfix.serde.columns import Column, Columns, print_type
+from srfix.serde.errors import ColumnError, UsageError
+from srfix.serde.java_ints import INT_MAX
+from srfix.serde.printable import foreign
+from srfix.serde.resolve import ById
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.subjects import Role
+
+Plans: TypeAlias = "ReadPlan | Sequence[ReadPlan] | Mapping[str, ReadPlan]"
+"""One plan, or one for each topic: in a sequence each is its own topic's, in a mapping that of the key."""
+
+Assignment: TypeAlias = Mapping[str, Iterable[int]]
+"""Topic → the partitions that are read."""
+
+_NAMED: Final = 3
+"""How many topics a name of counts holds."""
+_NO_PATTERN: Final = re.compile(r"(?m)^[^\n]*?([A-Z][^\n:]*) near index [0-9]+$")
+"""What Java says of a regular expression that is none."""
+_LAST_PARTITION: Final = INT_MAX
+"""Kafka's number of a partition is an int."""
+_OTHER_PARTITIONS: Final = "Partitions specified for Kafka start offsets don't match"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPlans:
+    """Which plan reads which topic."""
+
+    by_topic: Mapping[str, ReadPlan]
+    """Topic → its plan, in the order in which they were given."""
+    columns: Columns
+    """What a row has."""
+
+    @property
+    def role(self) -> Role:
+        """Keys or values, in all plans."""
+        return next(iter(self.by_topic.values())).role
+
+    @property
+    def shared(self) -> tuple[tuple[ReadPlan, tuple[str, ...]], ...]:
+        """Each plan once, with its topics."""
+        found: dict[ReadPlan, list[str]] = {}
+        for topic, plan in self.by_topic.items():
+            found.setdefault(plan, []).append(topic)
+        return tuple((plan, tuple(topics)) for plan, topics in found.items())
+
+    @property
+    def name(self) -> str:
+        """The topics, for a person: the first ones, if they are many."""
+        topics = list(self.by_topic)
+        more = f" and {len(topics) - _NAMED} more" if len(topics) > _NAMED else ""
+        return f"{', '.join(topics[:_NAMED])}{more}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicsAsked:
+    """What Spark's Kafka source is told to read."""
+
+    option: str
+    """`subscribe`, `subscribePattern` or `assign`."""
+    value: str
+    """What it says."""
+    topics: tuple[str, ...]
+    """The topics, as far as they are named: none for a pattern."""
+
+    @property
+    def words(self) -> str:
+        """What an error calls them."""
+        if not self.topics:
+            return f"a topic that matches {foreign(self.value)!r}"
+        named = ", ".join(repr(foreign(topic)) for topic in self.topics)
+        return f"the topic {named}" if len(self.topics) == 1 else f"one of the topics {named}"
+
+    def error_of(self, text: str) -> UsageError | None:
+        """What is wrong with the pattern or the partitions, by what Spark said; None if that is about neither."""
+        if self.option == "subscribePattern" and (found := _NO_PATTERN.search(text)) is not None:
+            return UsageError(
+                f"subscribe_pattern= is no regular expression of Java's: {foreign(found[1])}, in {foreign(self.value)!r}."
+            )
+        if self.option == "assign" and _OTHER_PARTITIONS in text:
+            return UsageError(
+                f"assign= ({foreign(self.value)}) names a partition that its topic lacks, or the offsets name other partitions "
+                "than assign= does. Spark would leave such a partition out."
+            )
+        return None
+
+
+def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlans:
+    """The plans by their topics.
+
+    :raises UsageError: if there is none, two are of one topic, one is no plan, or some read keys and some values.
+    :raises ColumnError: if their columns do not go together.
+    """
+    pairs = list(plans.items()) if isinstance(plans, Mapping) else [(plan_given(plan).topic, plan) for plan in plans]
+    if not pairs:
+        raise UsageError("There is no plan: give one for each topic that is read.")
+    by_topic: dict[str, ReadPlan] = {}
+    for topic, plan in pairs:
+        _check_topic(topic, "A mapping of plans")
+        if topic in by_topic:
+            raise UsageError(
+                f"Two plans are of the topic {topic!r}. Give one for each topic; keys and values are two transformations."
+            )
+        by_topic[topic] = plan_given(plan)
+    if len({plan.role for plan in by_topic.values()}) > 1:
+        raise UsageError(
+            "Some plans read keys, others values. Read the values of all topics, and transform the frame once more by the "
+            "plans of their keys: df.transform(from_registry(key_plans))."
+        )
+    return TopicPlans(by_topic=by_topic, columns=_together(by_topic))
+
+
+def topics_asked(
+    plans: Plans, *, subscribe_pattern: str | None = None, assign: Assignment | None = None
+) -> TopicsAsked:
+    """What is read: the plans' topics, unless a pattern or an assignment says so.
+
+    :raises UsageError: if both do, if a topic that is named has no plan or a plan no topic, or if a plan that is one
+        topic's alone is to read any.
+    """
+    if subscribe_pattern is not None and assign is not None:
+        raise UsageError("subscribe_pattern= and assign= each say which topics are read. Give one of them.")
+    given = topic_plans([plans] if isinstance(plans, ReadPlan) else plans)
+    only = plans if isinstance(plans, ReadPlan) else None
+    if subscribe_pattern is not None:
+        if only is not None and not _is_of_any_topic(only):
+            raise _of_one_topic(only, "subscribe_pattern")
+        if not isinstance(subscribe_pattern, str):
+            raise UsageError(f"subscribe_pattern= is a string, not {type(subscribe_pattern).__name__}.")
+        if not subscribe_pattern:
+            raise UsageError("subscribe_pattern= is empty, and matches no topic. Give a regular expression of Java's.")
+        return TopicsAsked(option="subscribePattern", value=subscribe_pattern, topics=())
+    if assign is None:
+        topics = tuple(given.by_topic)
+        return TopicsAsked(option="subscribe", value=",".join(topics), topics=topics)
+    found = _partitions(assign)
+    if lacking := [topic for topic in found if topic not in given.by_topic]:
+        if only is None:
+            raise UsageError(
+                f"assign= names the topic {lacking[0]!r}, which has no plan; there are plans for {given.name}. Letter case "
+                "counts."
+            )
+        if not _is_of_any_topic(only):
+            raise _of_one_topic(only, "assign")
+    elif idle := [topic for topic in given.by_topic if topic not in found]:
+        raise UsageError(f"assign= does not name the topic {idle[0]!r}, which has a plan. Leave the plan out.")
+    if not found:
+        raise UsageError("assign= names no topic.")
+    return TopicsAsked(option="assign", value=json.dumps(found), topics=tuple(found))
+
+
+def plan_given(given: object, more: str = "") -> ReadPlan:
+    """The plan, if it is one.
+
+    :param more: what else is said if it is none.
+    :raises UsageError: if it is none.
+    """
+    if not isinstance(given, ReadPlan):
+        raise UsageError(f"A plan is what plan_read gives, not {type(given).__name__}. {more}".rstrip())
+    return given
+
+
+def _check_topic(topic: object, who: str) -> None:
+    if not isinstance(topic, str) or not topic:
+        raise UsageError(f"{who} names topics by strings, and {topic!r} is the name of none.")
+
+
+def _partitions(assign: Assignment) -> dict[str, list[int]]:
+    """Each topic's partitions, in order."""
+    if not isinstance(assign, Mapping):
+        raise UsageError(
+            f"assign= is a mapping from topics to partitions, {{'users': [0, 2]}}, not {type(assign).__name__}."
+        )
+    found: dict[str, list[int]] = {}
+    for topic, partitions in assign.items():
+        _check_topic(topic, "assign=")
+        given = list(partitions) if isinstance(partitions, Iterable) else []
+        if not given or not all(type(one) is int and 0 <= one <= _LAST_PARTITION for one in given):
+            raise UsageError(f"assign= names no partitions of the topic {topic!r}: {{{topic!r}: [0, 2]}}, say.")
+        found[topic] = sorted(set(given))
+    return found
+
+
+def _is_of_any_topic(plan: ReadPlan) -> bool:
+    """Whether it asks no subject that is named by the topic."""
+    return plan.policy is None or isinstance(plan.policy, ById)
+
+
+def _of_one_topic(plan: ReadPlan, parameter: str) -> UsageError:
+    return UsageError(
+        f"{parameter}= may bring rows of any topic, and this plan asks subjects of the topic {plan.topic!r} "
+        f"({type(plan.policy).__name__}). Give a plan for each topic, {{topic: plan}}, or one whose policy is ById: it looks "
+        "ids up without a subject."
+    )
+
+
+def _together(by_topic: Mapping[str, ReadPlan]) -> Columns:
+    found: dict[str, tuple[str, Column]] = {}
+    for topic, plan in by_topic.items():
+        for column in plan.columns:
+            first, known = found.setdefault(column.name, (topic, column))
+            if known.type != column.type:
+                raise ColumnError(
+                    f"The column {column.name} is {print_type(known.type)} in the topic {first!r} and "
+                    f"{print_type(column.type)} in {topic!r}. Plan both with one type, or read the topics one by one."
+                )
+    if len(by_topic) > 1:
+        _check_letters(by_topic, found)
+    return tuple(column for _, column in found.values())
+
+
+def _check_letters(by_topic: Mapping[str, ReadPlan], found: Mapping[str, tuple[str, Column]]) -> None:
+    """Two names in one plan are its user's; in two plans nobody meant them to be two columns."""
+    by_letters: dict[str, str] = {}
+    for name, (topic, _) in found.items():
+        other = by_letters.setdefault(declared_name(name), name)
+        if other != name and not any(
+            {name, other} <= {column.name for column in plan.columns} for plan in by_topic.values()
+        ):
+            raise ColumnError(
+                f"The column {other} of the topic {found[other][0]!r} and {name} of {topic!r} differ in letter case alone, "
+                "which Spark does not tell apart. Plan both topics with one spelling: a column is fed whatever the writer's "
+                "letters are."
+            )
+
+
+def is_topic_of(pattern: str, topic: str) -> bool:
+    """Whether a pattern is all of a topic's name, as Spark's Kafka source matches them.
+
+    :raises UsageError: if Python does not know the pattern.
+    """
+    try:
+        return re.fullmatch(pattern, topic) is not None
+    except re.error as error:
+        raise UsageError(
+            f"subscribePattern is a regular expression of topics' names, and this is none: {error}."
+        ) from None

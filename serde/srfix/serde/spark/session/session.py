@@ -1,0 +1,234 @@
+"""A Spark session with what srfix needs, or words on what is missing.
+
+The command line starts its session with `start_session`; `check_session` checks a session that runs already.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from srfix.serde.bounds import CONNECT_SECONDS
+from srfix.serde.errors import JarMissingError, SparkError, UsageError
+from srfix.serde.printable import foreign
+from srfix.serde.spark.avro_limits import with_avro_limits
+from srfix.serde.spark.errors import missing_jar, without_jars
+from srfix.serde.spark.packages import packages as packages_for
+from srfix.serde.spark.releases import takes_jars_later
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_WORKERS_PYTHON: Final = "PYSPARK_PYTHON"
+_JAR_OPTIONS: Final = frozenset({"spark.jars", "spark.jars.packages"})
+_CONNECT_PORT: Final = 15002
+"""Where a Connect server listens if nobody says."""
+
+
+def start_session(
+    app_name: str,
+    *,
+    master: str | None = None,
+    packages: Iterable[str] | None = None,
+    config: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """The session that is active, or a new one, with Avro and Kafka.
+
+    Jars that Spark lacks are added to the running session, each for itself (`ADD JARS 'ivy://…?transitive=false'`), and are
+    seen by all its threads. What they need beside Spark's own is among the coordinates, and a coordinate that cannot be had
+    is an error that names it, where `spark.jars.packages` ends in JAVA_GATEWAY_EXITED. The workers of a local master run
+    this Python.
+
+    Before Spark 4.0 jars that a running session adds are not seen by `from_avro`. There a new session is started with
+    `spark.jars.packages`, unless `config` has that or `spark.jars`; one that runs already is refused if it lacks any.
+
+    :param master: `local[4]`, `spark://…`, `yarn`; a Connect server's `sc://…`; None is what Spark is configured with.
+    :param packages: Maven coordinates; None are those of `packages.packages` for the Spark at hand, if it lacks any; `()`
+        adds none.
+    :param config: Spark's configuration, by name; a new session also gets `with_avro_limits`.
+    :raises JarMissingError: if a jar cannot be had, or is still missing.
+    :raises SparkError: if PySpark or Java is missing, or Spark does not start.
+    """
+    given = dict(config or {})
+    asked = None if packages is None else tuple(packages)
+    if not takes_jars_later():
+        return _with_jars_from_the_start(app_name, master, given, asked)
+    spark = _started(app_name, master, given)
+    if asked is None:
+        try:
+            check_session(spark)
+        except JarMissingError as missing:
+            asked = missing.packages
+        else:
+            return spark
+    if asked:
+        from srfix.serde.spark._pyspark.jars import seen_by_every_thread
+
+        with seen_by_every_thread(spark):
+            _add(spark, asked)
+        check_session(spark)
+    return spark
+
+
+def check_session(spark: SparkSession, *, avro: bool = True, kafka: bool = True) -> None:
+    """Looks whether a session, classic or Connect, has what is named. It reads nothing and asks no broker.
+
+    :param avro: Spark's Avro functions, which the jvm engine uses.
+    :param kafka: Spark's Kafka source.
+    :raises JarMissingError: if it lacks them; the error has the coordinates.
+    """
+    from pyspark.sql import functions as F
+    from pyspark.sql.avro.functions import from_avro
+
+    try:
+        if avro:
+            spark.range(0).select(from_avro(F.lit(b""), '"int"')).schema  # noqa: B018 - Spark looks now
+        if kafka:
+            nowhere = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "none"}
+            spark.read.format("kafka").options(**nowhere).load().schema  # noqa: B018
+    except Exception as error:
+        missing = missing_jar(str(error), spark.version)
+        if missing is None:
+            raise
+        raise missing from None
+
+
+def jars_of_this_thread(spark: SparkSession) -> Callable[[], None]:
+    """What makes another thread, which calls it, see the jars that this one sees: `ADD JARS` brings them to the calling thread
+    alone. After `start_session` all see them."""
+    from srfix.serde.spark._pyspark.jars import this_threads_jars
+
+    return this_threads_jars(spark)
+
+
+def _with_jars_from_the_start(
+    app_name: str, master: str | None, config: dict[str, str], packages: tuple[str, ...] | None
+) -> SparkSession:
+    """A session of a Spark that takes no jars later."""
+    remote = master is not None and master.startswith("sc://")  # its server has the jars, or has not
+    if packages != () and not remote and not _JAR_OPTIONS & config.keys():
+        wanted = packages_for().coordinates if packages is None else packages
+        config["spark.jars.packages"] = ",".join(":".join(_parts(coordinate)) for coordinate in wanted)
+    spark = _started(app_name, master, config)
+    if packages != ():
+        try:
+            check_session(spark)
+        except JarMissingError as missing:
+            raise JarMissingError(
+                f"{missing.message} A Spark before 4.0 takes no jars once it runs: stop the session (spark.stop()) and "
+                "start it anew, or a new process.",
+                packages=missing.packages,
+            ) from None
+    return spark
+
+
+def _started(app_name: str, master: str | None, config: dict[str, str]) -> SparkSession:
+    try:
+        from pyspark.sql import SparkSession
+    except ModuleNotFoundError as error:
+        raise SparkError(f"There is no {error.name} here. Install it: pip install 'srfix[spark]'.") from None
+    builder = SparkSession.builder.appName(app_name)
+    remote = master is not None and master.startswith("sc://")
+    if master is not None:
+        builder = builder.remote(master) if remote else builder.master(master)
+    if master is not None and master.startswith("local"):
+        # Spark's own default is the `python3` of the PATH, which need not have srfix.
+        os.environ.setdefault(_WORKERS_PYTHON, sys.executable)
+    for name, value in (config if remote else with_avro_limits(config)).items():
+        builder = builder.config(name, value)
+    if remote:
+        assert master is not None
+        _require_server(master)
+    elif master is None and (given := os.environ.get("SPARK_REMOTE")) and SparkSession.getActiveSession() is None:
+        _require_server(given)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        if "JAVA_GATEWAY_EXITED" not in str(error):
+            raise
+        raise _no_gateway(config) from None  # the error says no more than that
+
+
+def _require_server(master: str) -> None:
+    """Spark itself asks for ten minutes, again and again.
+
+    :raises SparkError: if nothing listens at `sc://HOST:PORT`, or what listens there says nothing.
+    """
+    # What stands behind the host may be a token.
+    place = master.removeprefix("sc://").partition("/")[0].partition(";")[0]
+    try:
+        parts = urlsplit(f"//{place}")
+        host, port = parts.hostname, parts.port or _CONNECT_PORT
+    except ValueError:
+        host = None
+    if not host:
+        raise UsageError("A Connect server is sc://HOST:PORT, and this names no host and port.")
+    try:
+        import grpc
+    except ModuleNotFoundError:
+        return  # PySpark says which package it lacks for Connect
+    # Ready is who has said how it speaks HTTP/2: an open port is not enough, and gRPC knows the proxies that are set.
+    is_tls = "use_ssl=true" in master or "token=" in master
+    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    channel = grpc.secure_channel(target, grpc.ssl_channel_credentials()) if is_tls else grpc.insecure_channel(target)
+    try:
+        grpc.channel_ready_future(channel).result(timeout=CONNECT_SECONDS)
+    except grpc.FutureTimeoutError:
+        raise SparkError(
+            f"No Spark Connect server answers at {foreign(host)}:{port} within {CONNECT_SECONDS:g} seconds. Start it "
+            "(start-connect-server.sh), or check host, port and whether it speaks TLS (use_ssl)."
+        ) from None
+    finally:
+        channel.close()
+
+
+def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> SparkError:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
+    if java is None:
+        where = f"in {home}/bin (JAVA_HOME)" if home else "on the PATH, and JAVA_HOME is not set"
+        return SparkError(f"Spark needs Java 17 or later, and there is no java {where}. Install it, or set JAVA_HOME.")
+    if asked := config.get("spark.jars.packages"):
+        wanted = packages_for(spark_version)
+        instead = (
+            "Leave spark.jars.packages out: start_session adds the jars that are needed, each for itself."
+            if takes_jars_later()
+            else 'Put the jars on spark.jars (config={"spark.jars": …}).'
+        )
+        return JarMissingError(
+            f"Spark ended before it had started. It was to fetch {asked}: one of these, or one that they need in turn, "
+            f"cannot be had (the lines above say which). {instead} Or name other versions: {wanted} are those that were seen "
+            f"to work.{without_jars()}",
+            packages=wanted.coordinates,
+        )
+    return SparkError(
+        f"Spark ended before it had started; what it said stands above. It ran {java}: it needs Java 17 or later, and its "
+        "configuration must be one that this Spark knows."
+    )
+
+
+def _add(spark: SparkSession, coordinates: tuple[str, ...]) -> None:
+    for coordinate in coordinates:
+        group, artifact, version = _parts(coordinate)
+        try:
+            spark.sql(f"ADD JARS 'ivy://{group}:{artifact}:{version}?transitive=false'")
+        except Exception as error:
+            if "unresolved dependency" not in str(error) and "Ivy" not in str(error):
+                raise
+            raise JarMissingError(
+                f"The jar {coordinate} cannot be had: no Maven repository that Spark asks has it, or none can be reached. "
+                f"Name another version (packages=…), or put the jars on spark.jars (config=…).{without_jars()}",
+                packages=coordinates,
+            ) from None
+
+
+def _parts(coordinate: str) -> tuple[str, str, str]:
+    parts = coordinate.split(":")
+    if len(parts) != 3 or not all(parts) or "'" in coordinate:
+        raise SparkError(f"{coordinate!r} is no Maven coordinate. Write group:artifact:version.")
+    return parts[0], parts[1], parts[2]

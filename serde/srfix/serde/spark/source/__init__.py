@@ -1,0 +1,103 @@
+"""`format("srfix")`: topics read and written by way of a schema registry, without a jar.
+
+For where the jars of Spark's Kafka source cannot be had, and for captured topics. Spark finds it by the module
+`pyspark_srfix`; nothing is registered. It needs srfix with confluent-kafka on the driver and on the workers. Where the jars
+are there, `srfix.serde.spark.read_topic` is faster.
+
+    users = (spark.read.format("srfix")
+        .option("bootstrap.servers", "broker:9092").option("topic", "users").option("registry", "http://registry:8081")
+        .option("columns", "ID BIGINT, NAME STRING").option("metadata", "partition, offset").load())
+
+A frame has the rows' columns, then `_srfix_reason STRING`: null where there is a row, `TOMBSTONE` or why a row could not be
+read otherwise (`srfix.serde.batches.Reason`); with `on.error=quarantine` also `_srfix_message` and `_srfix_payload`; then
+the record's own columns that `metadata` names. `.schema(…)` says which of them are read, in which order: it prunes columns,
+and its rows' columns stand for the option `columns`. Spark tells a Python source nothing of what a query selects, so what is
+not in the schema is what is not decoded.
+
+With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source, column by column and value by value.
+
+| option | meaning | default |
+|---|---|---|
+| `bootstrap.servers` | the cluster; also `kafka.bootstrap.servers` | |
+| `topic` | the topic; of files, which of their topics | |
+| `subscribe` | the same, as Spark's Kafka source calls it; or several: `users,orders` | |
+| `subscribePattern` | a regular expression: all topics whose whole name it matches | |
+| `assign` | the topics and the partitions that are read: `{"users": [0, 2]}` | all of them |
+| `registry` | the registry's URLs; also `registry.url`, `schema.registry.url` | |
+| `columns` | the rows' columns, as SQL text, ksqlDB's or Spark's | `.schema(…)`, or the newest schema's |
+| `format` | `avro`, `json`, `json_sr`, `raw` | `avro` |
+| `role` | what is decoded: `value` or `key` | `value` |
+| `case.rule` | `unique`, `exact`, `ksqldb`, `ksqldb-2020` | `unique` |
+| `wrap` | whether a single column stands in a record | as ksqlDB |
+| `policy` | which schema ids are accepted: `by-id`, `one-subject`, `dual-subject` | `by-id` |
+| `subject` | for one-subject, and to write under | the topic's |
+| `subject.first` | for dual-subject | |
+| `subject.second` | for dual-subject: asked where the first does not have the schema | |
+| `reader.schema` | an Avro schema whose aliases and defaults count | none |
+| `missing.columns` | a column that no version feeds: `error` when planning, or `null` | `error` |
+| `strict` | whether a row of which any column is not fed is bad | `false` |
+| `on.error` | a row that cannot be read: `fail`, `quarantine`, `null` | `fail` |
+| `tombstones` | read: `keep`, `drop`; written: `refuse`, `write` | `keep`, `refuse` |
+| `metadata` | `all`, `none`, or some of `key, value, topic, partition, offset, timestamp, timestampType, headers` | none |
+| `metadata.prefix` | before their names, where a row has columns of those names | |
+| `includeHeaders` | raw: whether there is a column `headers` | `false` |
+| `startingOffsets` | `earliest`, `latest`, or JSON as Spark's Kafka source has it | `earliest`; streams: `latest` |
+| `endingOffsets` | the same, for a batch | `latest` |
+| `failOnDataLoss` | whether records that are gone before they are read are an error | `true` |
+| `minPartitions` | at least as many tasks | 1 for each partition |
+| `maxRecordsPerPartition` | no task reads a longer range of offsets | |
+| `maxOffsetsPerTrigger` | no micro-batch reads more offsets (PySpark 4.2 and newer) | |
+| `maxRecordsPerBatch` | records of an Arrow batch | 10000 |
+| `kafkaConsumer.pollTimeoutMs` | how long no record may come before a read fails | 120000 |
+| `path` | a captured topic instead of a topic | |
+| `register` | whether a writer registers its schema, or it must be there | `true` |
+| `checkpointLocation` | Spark's own | |
+
+In SQL: ``CREATE TEMPORARY VIEW users USING srfix OPTIONS (subscribe 'users', `bootstrap.servers` 'broker:9092',
+`schema.registry.url` 'http://registry:8081')``. Columns that nobody named are those of the newest schema, in its own letters,
+as the view is made; what no column of Spark's can hold is left out (`NEWEST`).
+
+`kafka.…` are properties of Kafka's client, librdkafka's names and Java's where they mean the same; `registry.…` and
+`schema.registry.…` those of Confluent's registry client (`schema.registry.basic.auth.user.info`). A secret may be `env:NAME`
+or `file:PATH`, which each process reads for itself; a registry's must be, since it goes to the workers.
+
+**Several topics** make one frame with one set of columns; the option `metadata=topic` says where a row is from. Each is read
+by a plan of its own, of its own subjects, and all must feed the columns (`missing.columns=null`: or have none). Where nobody
+named columns, the newest schemas must have the same. Letter case tells topics apart. `startingOffsets` in JSON names every
+topic; `minPartitions` is shared out among them. A stream ends when a topic that its pattern matches is born, since it has no
+plan for it: started again, it reads that topic from its beginning.
+
+**The newest schema's** aliases and defaults count where nobody named columns, as with `NEWEST`: a field that was renamed
+is found in older records. Which schema that was stands in the columns' metadata (`srfix.newest`), so it stays one for a query.
+Columns that are named, by the option or by `.schema(…)`, are fed by name alone (`reader.schema` makes another schema's count).
+
+**Reading.** Each partition, or part of it, is a task with a consumer of its own, which joins no group and commits nothing. A
+read ends at the offset that was the topic's end when it was planned, by position: markers of transactions and compacted
+records are not waited for. The isolation level is `read_committed`, unless `kafka.isolation.level` says otherwise (Spark's
+Kafka source has Kafka's own default, `read_uncommitted`).
+
+**Streams.** What a checkpoint keeps is the next offset of each partition, and the topic's id, so that a topic that was
+deleted and created anew is an error and no silent gap. Partitions that appear later are read from their beginning. A schema
+that is born while the stream runs is asked for where it is met. `trigger(availableNow=True)` stops at what there was (before
+PySpark 4.2 in one micro-batch). Nothing depends on `commit`, which Spark does not call for the last batch.
+
+**Captured topics.** Parquet files with the columns of Spark's Kafka source, as `df.write.parquet(path)` writes such a frame:
+a file or a folder, here or on a file system that pyarrow knows. What is decoded must be there; `partition`, `offset` and
+`headers` are looked at if they are. Files are read once; a stream of files is `spark.readStream.parquet(…)` and
+`srfix.serde.spark.from_registry`.
+
+**Writing** needs `.mode("append")`: Spark's default mode raises UNSUPPORTED_DATA_SOURCE_SAVE_MODE before this source is
+asked. All columns of the frame make a row, under their names as they stand, but those that `metadata` says are the record's
+own (`key`, `partition`, `timestamp`, `headers`), and the columns of reasons. The schema is registered before any task
+starts. A record is written **at least once**: a task or a micro-batch that fails is run again, and what it had written is
+written twice. Acknowledged by all replicas, with Java's partitioner. A row whose `_srfix_reason` is TOMBSTONE, or whose
+`_srfix_tombstone` is true (`from_registry` sets it), would delete its key: it is refused unless `tombstones=write`. Nothing
+else deletes: a row that could not be read is refused, and so is one of nulls in a frame that has neither column.
+"""
+
+from srfix.serde.spark.source.frame import SourceFrame, frame_of, spark_json
+from srfix.serde.spark.source.names import Use
+from srfix.serde.spark.source.options import SourceOptions, source_options
+from srfix.serde.spark.source.reads import BatchRead, StreamRead
+from srfix.serde.spark.source.topics import StreamReads, batch_read, columns_of_topics, stream_read
+from srfix.serde.spark.source.write import planned_write

@@ -1,0 +1,302 @@
+"""What a frame of `format("srfix")` has: a row's columns, why there is no row, and the record's own columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as default_field
+from enum import Enum
+from typing import Final, cast
+
+from srfix.serde.arrow import reason_fields
+from srfix.serde.casing import declared_name
+from srfix.serde.column_sources import columns_from_spark, given_columns, spark_schema
+from srfix.serde.columns import Columns, half_of
+from srfix.serde.errors import UsageError
+from srfix.serde.spark.frame_types import FrameField, FrameType, fields_of, frame_fields, struct_of
+from srfix.serde.spark.source.names import Tombstones
+from srfix.serde.spark.source.options import METADATA, SourceOptions
+
+_METADATA_TYPES: Final[Mapping[str, FrameType]] = {
+    "key": "binary",
+    "value": "binary",
+    "topic": "string",
+    "partition": "integer",
+    "offset": "long",
+    "timestamp": "timestamp",
+    "timestampType": "integer",
+    "headers": {
+        "type": "array",
+        "elementType": struct_of([FrameField(name="key", type="string"), FrameField(name="value", type="binary")]),
+        "containsNull": True,
+    },
+}
+"""As the frames of Spark's Kafka source (`KafkaRecordToRowConverter`)."""
+
+
+_NEWEST: Final = "srfix.newest"
+"""Under which the metadata of a row's columns say whose they are."""
+
+
+class FieldKind(Enum):
+    """Where a field's values come from."""
+
+    ROW = "row"
+    REASON = "reason"
+    MESSAGE = "message"
+    PAYLOAD = "payload"
+    METADATA = "metadata"
+
+
+_REASON_TYPES: Final[Mapping[FieldKind, FrameType]] = {
+    FieldKind.REASON: "string",
+    FieldKind.MESSAGE: "string",
+    FieldKind.PAYLOAD: "binary",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFrameField:
+    """A field of the frame."""
+
+    name: str
+    """Its name there."""
+    kind: FieldKind
+    """Where its values come from."""
+    source: str = ""
+    """The record's column that it shows, for METADATA; the row's column, for ROW."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFrame:
+    """All fields, in order, and the columns of the rows."""
+
+    fields: tuple[SourceFrameField, ...]
+    """The fields."""
+    columns: Columns
+    """The columns that rows are decoded into; none for raw records."""
+    wrap: bool | None = None
+    """Whether a single column stands in a record, where the columns alone do not say: where some were left out."""
+    newest: Mapping[str, tuple[str, int]] = default_field(default_factory=dict, hash=False)
+    """Topic → subject and id of the newest schema whose columns these are, if its aliases and defaults count."""
+
+
+def frame_of(options: SourceOptions, schema: Mapping[str, object] | None = None) -> SourceFrame:
+    """The fields of the frame.
+
+    :param schema: the schema that the user gave, in Spark's JSON form: which fields there are, in which order.
+    :raises UsageError: if neither the options nor the schema say which columns there are; if a field of the schema is none
+        of them, has another type or may not be null; if two fields have the same name.
+    :raises ColumnError: if the columns cannot be read, or Spark has no such type.
+    """
+    if options.is_raw:
+        return SourceFrame(fields=_records(options), columns=()) if schema is None else _chosen_raw(schema)
+    declared = None if options.columns is None else half_of(given_columns(options.columns), options.role, options.wrap)
+    if schema is None:
+        if declared is None:
+            raise UsageError(
+                'The columns of the rows are not known. Give .option("columns", "ID BIGINT, NAME STRING"), or '
+                ".schema(…)."
+            )
+        return _distinct(
+            SourceFrame(
+                fields=_fields(options, declared.columns),
+                columns=declared.columns,
+                wrap=declared.wrapped,
+                newest=options.newest,
+            )
+        )
+    frame = _chosen(options, schema)
+    if declared is None:
+        return replace(frame, newest=_newest_of(schema))
+    return SourceFrame(fields=frame.fields, columns=_among(frame.columns, declared.columns), wrap=declared.wrapped)
+
+
+def spark_json(frame: SourceFrame) -> str:
+    """The frame's schema, in Spark's JSON: every field nullable.
+
+    :raises ColumnError: if Spark has no such type as a column.
+    """
+    rows = _row_types(frame.columns) if frame.columns else {}
+    noted = json.dumps(dict(sorted(frame.newest.items())))
+    fields = [
+        {
+            "name": one.name,
+            "type": _type_of(one, rows),
+            "nullable": True,
+            "metadata": {_NEWEST: noted} if frame.newest and one.kind is FieldKind.ROW else {},
+        }
+        for one in frame.fields
+    ]
+    return json.dumps({"type": "struct", "fields": fields}, ensure_ascii=False)
+
+
+def _newest_of(schema: Mapping[str, object]) -> Mapping[str, tuple[str, int]]:
+    """Which schemas the columns are noted to be of (`spark_json`): all of them of the same, or of none. Whoever names
+    columns of a schema that was printed names columns."""
+    noted = {
+        str(cast("Mapping[str, object]", one.get("metadata") or {}).get(_NEWEST, ""))
+        for one in cast("Sequence[Mapping[str, object]]", schema["fields"])
+    } - {""}
+    if len(noted) != 1:
+        return {}
+    found: dict[str, list[object]] = json.loads(noted.pop())
+    return {topic: (str(subject), int(str(schema_id))) for topic, (subject, schema_id) in found.items()}
+
+
+def _row_types(columns: Columns) -> dict[str, FrameType]:
+    return {field.name: field.type for field in frame_fields(spark_schema(columns))}
+
+
+def _type_of(field: SourceFrameField, rows: Mapping[str, FrameType]) -> FrameType:
+    if field.kind is FieldKind.METADATA:
+        return _METADATA_TYPES[field.source]
+    return rows[field.source] if field.kind is FieldKind.ROW else _REASON_TYPES[field.kind]
+
+
+def _fields(options: SourceOptions, columns: Columns) -> tuple[SourceFrameField, ...]:
+    rows = [SourceFrameField(name=column.name, kind=FieldKind.ROW, source=column.name) for column in columns]
+    return (*rows, *_about(options, columns), *_records(options))
+
+
+def _about(options: SourceOptions, columns: Columns) -> tuple[SourceFrameField, ...]:
+    names = reason_fields(columns)
+    reason = SourceFrameField(name=names.reason, kind=FieldKind.REASON)
+    if options.on_error != "quarantine":
+        return (reason,)
+    return (
+        reason,
+        SourceFrameField(name=names.message, kind=FieldKind.MESSAGE),
+        SourceFrameField(name=names.payload, kind=FieldKind.PAYLOAD),
+    )
+
+
+def _records(options: SourceOptions) -> tuple[SourceFrameField, ...]:
+    return tuple(
+        SourceFrameField(name=f"{options.metadata_prefix}{name}", kind=FieldKind.METADATA, source=name)
+        for name in options.metadata or ()
+    )
+
+
+def _chosen_raw(schema: Mapping[str, object]) -> SourceFrame:
+    fields = []
+    for field in _given_fields(schema):
+        name = field.name
+        if name not in _METADATA_TYPES or not _same(field.type, _METADATA_TYPES[name]):
+            raise UsageError(
+                f"The schema's field {name!r} ({_named(field.type)}) is no column of a raw record. Those are "
+                f"{', '.join(f'{each} {_named(kind)}' for each, kind in _METADATA_TYPES.items())}."
+            )
+        fields.append(SourceFrameField(name=name, kind=FieldKind.METADATA, source=name))
+    return SourceFrame(fields=tuple(fields), columns=())
+
+
+def _chosen(options: SourceOptions, schema: Mapping[str, object]) -> SourceFrame:
+    given = _given_fields(schema)
+    records = {field.name: field for field in _records(options)}
+    # The names of the reason columns depend on the others'; of a given schema the plain ones are taken.
+    abouts = {field.name: field for field in _about(options, ())}
+    rows = [field for field in given if field.name not in records and field.name not in abouts]
+    if options.metadata is None:
+        _refuse_unclear(rows)
+    columns = _columns(rows)
+    known = {field.name: field for field in (*abouts.values(), *records.values())}
+    for field in given:
+        if field.name in known and not _same(field.type, wanted := _type_of(known[field.name], {})):
+            raise UsageError(f"The schema's field {field.name!r} is {_named(field.type)}; it must be {_named(wanted)}.")
+    fields = tuple(
+        known.get(name) or SourceFrameField(name=name, kind=FieldKind.ROW, source=name)
+        for name in (field.name for field in given)
+    )
+    frame = _distinct(SourceFrame(fields=fields, columns=columns))
+    if not any(field.kind is FieldKind.REASON for field in fields) and not (
+        options.on_error == "fail" and options.tombstones is Tombstones.DROP
+    ):
+        raise UsageError(
+            f"The schema lacks the column {reason_fields(columns).reason} STRING, by which tombstones and bad rows can be "
+            "told from rows of nulls. Add it, or give on.error=fail and tombstones=drop."
+        )
+    return frame
+
+
+def _refuse_unclear(rows: Sequence[FrameField]) -> None:
+    for field in rows:
+        if field.name in METADATA and _same(field.type, _METADATA_TYPES[field.name]):
+            name = field.name
+            raise UsageError(
+                f"The schema's field {name!r} may be the record's {name} or a field of its row. Say "
+                f'.option("metadata", "{name}") for the record\'s, or .option("metadata", "none") for the row\'s.'
+            )
+
+
+def _columns(rows: Sequence[FrameField]) -> Columns:
+    if not rows:
+        raise UsageError(
+            "The schema has no column of the rows. Name one at least, or read format=raw, which decodes nothing."
+        )
+    columns = columns_from_spark(struct_of(rows), names="keep")
+    exact = _row_types(columns)
+    for field in rows:
+        if not _same(field.type, exact[field.name]):
+            raise UsageError(
+                f"The schema's column {field.name!r} is {_named(field.type)}, which rows do not have; they have "
+                f"{_named(exact[field.name])}. Read that and cast it."
+            )
+    return columns
+
+
+def _among(columns: Columns, declared: Columns) -> Columns:
+    """Columns of a schema that are all among the declared ones.
+
+    :raises UsageError: if one is not, or has another type.
+    """
+    types = {column.name: column.type for column in declared}
+    for column in columns:
+        if types.get(column.name) != column.type:
+            raise UsageError(
+                f"The schema's column {column.name!r} is not among those of the option columns, or has another type there. "
+                "Leave the option out, or make them agree (letter case too)."
+            )
+    return columns
+
+
+def _given_fields(schema: Mapping[str, object]) -> tuple[FrameField, ...]:
+    for field in cast("Sequence[Mapping[str, object]]", schema["fields"]):
+        if field["nullable"] is False:
+            raise UsageError(
+                f"The schema's field {field['name']!r} is NOT NULL; every field of such a frame may be null, in tombstones "
+                "for one. Declare it nullable."
+            )
+    return fields_of(schema)
+
+
+def _distinct(frame: SourceFrame) -> SourceFrame:
+    rows = {declared_name(field.name) for field in frame.fields if field.kind is FieldKind.ROW}
+    for field in frame.fields:
+        # Spark does not tell names apart by letter case.
+        if field.kind is not FieldKind.ROW and declared_name(field.name) in rows:
+            raise UsageError(
+                f"Two columns are called {field.name!r}, letter case apart: the row's and the record's. Give "
+                '.option("metadata.prefix", "_record_"), say, or leave it out of metadata.'
+            )
+    return frame
+
+
+def _same(one: FrameType, other: FrameType) -> bool:
+    return _bare(one) == _bare(other)
+
+
+def _bare(type_: object) -> object:
+    """A type without what makes no difference: nullability, metadata."""
+    if isinstance(type_, Mapping):
+        return {
+            name: _bare(value)
+            for name, value in type_.items()
+            if name not in ("nullable", "metadata", "containsNull", "valueContainsNull")
+        }
+    return [_bare(value) for value in type_] if isinstance(type_, list) else type_
+
+
+def _named(type_: FrameType) -> str:
+    return type_ if isinstance(type_, str) else str(type_["type"])

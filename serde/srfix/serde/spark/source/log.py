@@ -1,0 +1,188 @@
+"""A topic's partitions and the ends of its logs, asked on the driver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from srfix.serde.errors import ClusterError, UsageError
+from srfix.serde.properties import Isolation, ReadOnlyClient
+from srfix.serde.registry import revealed
+from srfix.serde.spark.source.offsets import Log
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+_KAFKAS_OWN: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+"""What `exclude.internal.topics` leaves out of a consumer's pattern."""
+_TIMEOUT_S: Final = 30.0
+_PATIENCE_S: Final = 10.0
+_FOR_CONSUMERS: Final = frozenset({"group.id", "enable.auto.commit", "enable.auto.offset.store"})
+_Answer = TypeVar("_Answer")
+
+
+def kafka_config(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties, with what `env:NAME` and `file:PATH` stand for in this process.
+
+    :raises SecretError: if a reference cannot be read.
+    """
+    return {name: revealed(value) for name, value in properties.items()}
+
+
+def topic_names(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """The topics that this user may see, without Kafka's own. All are listed: to ask for one by name may create it.
+
+    :raises SecretError: if a reference among the properties cannot be read.
+    :raises ClusterError: if no broker answers in time.
+    :raises UsageError: if librdkafka refuses the properties.
+    """
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    client = ReadOnlyClient(kafka_config(properties))
+    try:
+        admin = AdminClient(_for_admins(client))
+    except (KafkaException, TypeError, ValueError) as error:
+        raise client.refused_config(error) from None
+    try:
+        return tuple(sorted(admin.list_topics(timeout=_TIMEOUT_S).topics.keys() - _KAFKAS_OWN))
+    except KafkaException as error:
+        raise client.failed("listing the topics", error, acl="Describe on the topics") from None
+
+
+class TopicLog:
+    """Asks for one topic, again and again. No group is joined, no topic is created."""
+
+    def __init__(
+        self, properties: Mapping[str, str], topic: str, isolation: Isolation, *, only: Sequence[int] | None = None
+    ) -> None:
+        """
+        :param only: the partitions that count; None for all.
+        :param properties: librdkafka's names; values may be `env:NAME` or `file:PATH`.
+        :raises SecretError: if such a reference cannot be read.
+        """
+        self._client = ReadOnlyClient(kafka_config(properties))
+        self._topic = topic
+        self._isolation = isolation
+        self._only = only
+        self._admin: AdminClient | None = None
+
+    def now(self) -> Log:
+        """The topic's partitions, its id, and where its logs start and end now.
+
+        :raises AccessDeniedError: if this user may not ask.
+        :raises ClusterError: if there is no such topic, or no broker answers in time.
+        :raises UsageError: if librdkafka refuses the properties.
+        """
+        from confluent_kafka.admin import OffsetSpec
+
+        topic_id, partitions = self._described()
+        return Log(
+            topic=self._topic,
+            topic_id=topic_id,
+            starts=self._offsets(partitions, OffsetSpec.earliest()),
+            ends=self._offsets(partitions, OffsetSpec.latest()),
+        )
+
+    def partitions(self) -> Sequence[int]:
+        """The topic's partitions; otherwise as `now`."""
+        return self._described()[1]
+
+    def _described(self) -> tuple[str | None, list[int]]:
+        from confluent_kafka import KafkaError, TopicCollection
+
+        doing = f"describing the topic {self._topic!r}"
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            future = self._open().describe_topics(TopicCollection([self._topic]), request_timeout=_TIMEOUT_S)[
+                self._topic
+            ]
+            try:
+                described = self._answer(doing, future)
+            except _UnansweredError as error:
+                code = error.code
+                if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise ClusterError(
+                        f"There is no topic {self._topic!r} on the Kafka cluster at {self._client.bootstrap_servers}, or "
+                        "this user may not see it. Check its spelling, letter case and the cluster."
+                    ) from None
+                if code != KafkaError.LEADER_NOT_AVAILABLE or time.monotonic() > deadline:
+                    raise error.error from None
+                time.sleep(0.1)  # it was created a moment ago
+            else:
+                topic_id = getattr(described, "topic_id", None)
+                numbers = sorted(partition.id for partition in described.partitions)
+                return None if topic_id is None else str(topic_id), self._wanted(numbers)
+
+    def _wanted(self, numbers: list[int]) -> list[int]:
+        if self._only is None:
+            return numbers
+        if lacking := sorted(set(self._only) - set(numbers)):
+            raise UsageError(
+                f"The topic {self._topic!r} has no partition {lacking[0]}, which the option assign names; it has "
+                f"{', '.join(map(str, numbers))}."
+            )
+        return list(self._only)
+
+    def _offsets(self, partitions: list[int], spec: object) -> Mapping[int, int]:
+        from confluent_kafka import IsolationLevel, TopicPartition
+
+        level = (
+            IsolationLevel.READ_COMMITTED
+            if self._isolation is Isolation.READ_COMMITTED
+            else IsolationLevel.READ_UNCOMMITTED
+        )
+        futures = self._open().list_offsets(
+            {TopicPartition(self._topic, partition): spec for partition in partitions},  # type: ignore[misc]
+            isolation_level=level,
+            request_timeout=_TIMEOUT_S,
+        )
+        doing = f"asking for the offsets of the topic {self._topic!r}"
+        try:
+            found = {place.partition: int(self._answer(doing, future).offset) for place, future in futures.items()}
+        except _UnansweredError as error:
+            raise error.error from None
+        return dict(sorted(found.items()))
+
+    def _open(self) -> AdminClient:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        if self._admin is None:
+            try:
+                self._admin = AdminClient(_for_admins(self._client))
+            except (KafkaException, TypeError, ValueError) as error:
+                raise self._client.refused_config(error) from None
+        self._admin.poll(0)  # librdkafka calls its error callback here
+        return self._admin
+
+    def _answer(self, doing: str, future: Future[_Answer]) -> _Answer:
+        from confluent_kafka import KafkaException
+
+        try:
+            return future.result(timeout=_TIMEOUT_S + 1)
+        except KafkaException as error:
+            self._open()
+            code = error.args[0].code() if error.args and hasattr(error.args[0], "code") else None
+            raise _UnansweredError(
+                self._client.failed(doing, error, acl=f"Describe on topic {self._topic!r}"), code
+            ) from None
+        except FutureTimeoutError:
+            raise _UnansweredError(self._client.failed(doing, f"no answer within {_TIMEOUT_S:g} s"), None) from None
+
+
+class _UnansweredError(Exception):
+    """What to raise, and librdkafka's code for why."""
+
+    def __init__(self, error: ClusterError, code: int | None) -> None:
+        super().__init__(error)
+        self.error = error
+        self.code = code
+
+
+def _for_admins(client: ReadOnlyClient) -> dict[str, Any]:
+    # librdkafka warns of a consumer's properties on other clients.
+    return {name: value for name, value in client.config().items() if name not in _FOR_CONSUMERS}

@@ -1,0 +1,213 @@
+"""Which options of `format("srfix")` there are, what each is for and how it is read, and a user's by our names for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, Final, TypeVar
+
+from srfix.serde.casing import CaseRule, is_among, is_same, match_fields
+from srfix.serde.errors import UsageError
+from srfix.serde.hints import nearest
+from srfix.serde.properties import (
+    DECIDED_HERE,
+    RegistrySettings,
+    Setting,
+    fields_of,
+    is_registry_property,
+    registry_settings,
+    taken_by,
+    to_librdkafka,
+)
+from srfix.serde.subjects import Role
+
+_KAFKA: Final = "kafka."
+_REGISTRY: Final = "registry."
+_Words = TypeVar("_Words", bound=Enum)
+
+
+class Policy(Enum):
+    """Which schema ids are accepted."""
+
+    BY_ID = "by-id"
+    ONE_SUBJECT = "one-subject"
+    DUAL_SUBJECT = "dual-subject"
+
+
+class Tombstones(Enum):
+    """What becomes of tombstones."""
+
+    KEEP = "keep"
+    DROP = "drop"
+    REFUSE = "refuse"
+    WRITE = "write"
+
+
+class Use(Enum):
+    """What the options are for."""
+
+    SCHEMA = "a read"
+    BATCH = "a batch read"
+    STREAM = "a stream"
+    FILES = "a read of files (path)"
+    WRITE = "a write"
+
+
+_READS: Final = frozenset({Use.SCHEMA, Use.BATCH, Use.STREAM, Use.FILES})
+_TOPIC_READS: Final = frozenset({Use.SCHEMA, Use.BATCH, Use.STREAM})
+_ALL: Final = frozenset(Use)
+
+
+def flag(name: str, value: str) -> bool:
+    """:raises UsageError: if the value is neither true nor false."""
+    if not is_among(value, ("true", "false")):
+        raise UsageError(f"The option {name} is true or false, not {value!r}.")
+    return is_same(value, "true")
+
+
+def word(kind: type[_Words]) -> Callable[[str, str], _Words]:
+    """The member of an enumeration that has the value; a UsageError names them all."""
+    words = {member.value: member for member in kind}
+    return lambda name, value: words[_one_of(*words)(name, value)]
+
+
+def _one_of(*words: str) -> Callable[[str, str], str]:
+    def check(name: str, value: str) -> str:
+        if value not in words:
+            near = nearest(value, words, cutoff=0.5)
+            hint = f" Did you mean {near}?" if near else ""
+            raise UsageError(f"The option {name} is one of {', '.join(words)}, not {value!r}.{hint}")
+        return value
+
+    return check
+
+
+def _number(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit() and int(value) > 0):
+        raise UsageError(f"The option {name} is a whole number from 1 on, not {value!r}.")
+    return int(value)
+
+
+def _seconds(name: str, value: str) -> float:
+    return _number(name, value) / 1000
+
+
+_OPTIONS: Final[Mapping[str, Setting[Use]]] = {
+    "assign": Setting(of=_TOPIC_READS),
+    "bootstrap.servers": Setting(of=_ALL),
+    "case.rule": Setting(of=_ALL, check=word(CaseRule), default=CaseRule.UNIQUE, field="case_rule"),
+    "checkpointLocation": Setting(of=frozenset({Use.WRITE})),  # Spark's own, which it shows to sinks
+    "columns": Setting(of=_ALL, field="columns"),
+    "endingOffsets": Setting(of=frozenset({Use.SCHEMA, Use.BATCH}), field="ending_offsets"),
+    "failOnDataLoss": Setting(of=_TOPIC_READS, check=flag, default=True, field="fail_on_data_loss"),
+    "format": Setting(of=_ALL),
+    "includeHeaders": Setting(of=_READS, check=flag),
+    "kafkaConsumer.pollTimeoutMs": Setting(of=_TOPIC_READS, check=_seconds, default=120.0, field="poll_timeout_s"),
+    "maxOffsetsPerTrigger": Setting(
+        of=frozenset({Use.SCHEMA, Use.STREAM}), check=_number, field="max_offsets_per_trigger"
+    ),
+    "maxRecordsPerBatch": Setting(of=_READS, check=_number, default=10_000, field="max_records_per_batch"),
+    "maxRecordsPerPartition": Setting(of=_TOPIC_READS, check=_number, field="max_records_per_partition"),
+    "metadata": Setting(of=_ALL),
+    "metadata.prefix": Setting(of=_ALL, default="", field="metadata_prefix"),
+    "missing.columns": Setting(of=_READS, check=_one_of("error", "null"), default="error", field="missing_columns"),
+    "minPartitions": Setting(of=_TOPIC_READS, check=_number, default=1, field="min_partitions"),
+    "on.error": Setting(of=_READS, check=_one_of("fail", "quarantine", "null"), default="fail", field="on_error"),
+    "path": Setting(of=frozenset({Use.SCHEMA, Use.FILES, Use.STREAM}), field="path"),
+    "policy": Setting(of=_READS, check=word(Policy), default=Policy.BY_ID, field="policy"),
+    "register": Setting(of=frozenset({Use.WRITE}), check=flag, default=True, field="register"),
+    "reader.schema": Setting(of=_READS, field="reader_schema"),
+    "registry": Setting(of=_ALL),
+    "role": Setting(of=_ALL, check=word(Role), default=Role.VALUE, field="role"),
+    "startingOffsets": Setting(of=_TOPIC_READS, field="starting_offsets"),
+    "strict": Setting(of=_READS, check=flag, default=False, field="strict"),
+    "subject": Setting(of=_ALL),
+    "subject.first": Setting(of=_READS),
+    "subject.second": Setting(of=_READS),
+    "subscribe": Setting(of=_READS),
+    "subscribePattern": Setting(of=_TOPIC_READS, field="pattern"),
+    "tombstones": Setting(of=_ALL),
+    "topic": Setting(of=_ALL),
+    "wrap": Setting(of=_ALL, check=flag, field="wrap"),
+}
+_DECIDED: Final = (DECIDED_HERE | {"key.deserializer", "value.deserializer", "acks", "enable.idempotence"}) - {
+    "isolation.level"
+}
+_OTHERS_NAMES: Final = {"schema": "columns"}
+
+
+class GivenOptions:
+    """The options by our names for them."""
+
+    use: Final[Use]
+    """What they are for."""
+
+    def __init__(self, options: Mapping[str, str], use: Use) -> None:
+        """:raises UsageError: if one is unknown, or not for this use."""
+        own = {name: value for name, value in options.items() if not _is_property(name)}
+        names = match_fields(tuple(_OPTIONS), tuple(own), CaseRule.UNIQUE, where="the options")
+        unknown = sorted(own.keys() - set(names.values()))
+        if unknown:
+            raise _unknown(unknown[0], use)
+        self._values = {name: own[written] for name, written in names.items()}
+        self._properties = {name: value for name, value in options.items() if _is_property(name)}
+        self.use = use
+        for name in self._values:
+            if use not in _OPTIONS[name].of:
+                raise UsageError(f"The option {name} is not for {use.value}. Leave it out. {_known(use)}")
+
+    def get(self, name: str) -> str | None:
+        """The value; None if the user did not say."""
+        return self._values.get(name)
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of `SourceOptions` that one option each says, with their defaults.
+
+        :raises UsageError: if a value makes no sense.
+        """
+        return fields_of(_OPTIONS, self._values)
+
+    def kafka(self) -> dict[str, str]:
+        """Client properties of Kafka, under librdkafka's names.
+
+        :raises UsageError: if one is decided on here, or librdkafka has no such property.
+        """
+        given = {
+            name.removeprefix(_KAFKA): value for name, value in self._properties.items() if name.startswith(_KAFKA)
+        }
+        for name in sorted(given.keys() & _DECIDED):
+            raise UsageError(
+                f"The option kafka.{name} is not taken: this source decides on it itself, as Spark's checkpoint, not a "
+                "consumer group, keeps the offsets. Leave it out."
+            )
+        servers = self._values.get("bootstrap.servers")
+        return to_librdkafka(given | ({} if servers is None else {"bootstrap.servers": servers}))
+
+    def registry(self) -> RegistrySettings:
+        """:raises UsageError: if a property of the registry's client is unknown, or they do not go together."""
+        given = {
+            name.removeprefix(_REGISTRY): value
+            for name, value in self._properties.items()
+            if not name.startswith(_KAFKA)
+        }
+        url = self._values.get("registry")
+        return registry_settings(given | ({} if url is None else {"url": url}))
+
+
+def _is_property(name: str) -> bool:
+    return name.startswith((_KAFKA, _REGISTRY)) or is_registry_property(name)
+
+
+def has_option(options: Mapping[str, str], name: str) -> bool:
+    """Whether an option was given, in any letters."""
+    return is_among(name, options)
+
+
+def _unknown(name: str, use: Use) -> UsageError:
+    near = _OTHERS_NAMES.get(name) or nearest(name, taken_by(_OPTIONS, use))
+    hint = f" Did you mean {near}?" if near else ""
+    return UsageError(f"There is no option {name}.{hint} {_known(use)}")
+
+
+def _known(use: Use) -> str:
+    return f"Those for {use.value}: {', '.join(taken_by(_OPTIONS, use))}, kafka.…, registry.…."

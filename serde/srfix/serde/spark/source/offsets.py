@@ -1,0 +1,276 @@
+"""Which records a read takes: ranges of offsets, computed without asking the cluster.
+
+An offset is where a record stands in its partition; a range has its start and lacks its end. What a stream's checkpoint
+keeps of it is JSON: `{"topic": "users", "topic_id": "…", "offsets": {"0": 17, "1": 4}}`, the next offset of each partition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final, Literal, TypeAlias, TypeVar
+
+from srfix.serde.errors import DataLossError, UsageError
+
+_Place = TypeVar("_Place", int, tuple[str, int])
+"""A partition, or a topic's."""
+End: TypeAlias = Literal["earliest", "latest"]
+_WORDS: Final[Mapping[int, End]] = {-2: "earliest", -1: "latest"}
+"""As in Spark's Kafka source (`KafkaOffsetRangeLimit`)."""
+ENDS: Final[Mapping[str, End]] = {end: end for end in _WORDS.values()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """A topic as it was found."""
+
+    topic: str
+    """Its name."""
+    topic_id: str | None
+    """Its id, by which a recreated topic is told (KIP-516); None if the broker gives none."""
+    starts: Mapping[int, int]
+    """Partition → the first offset that is still there."""
+    ends: Mapping[int, int]
+    """Partition → the offset behind the last record: the last stable one where open transactions are not read."""
+
+    def at(self, end: End) -> Mapping[int, int]:
+        """Partition → the offset at that end."""
+        return self.starts if end == "earliest" else self.ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class OffsetRange:
+    """Some records of one partition."""
+
+    partition: int
+    """The partition."""
+    start: int
+    """The first offset."""
+    end: int
+    """The offset behind the last."""
+
+    @property
+    def length(self) -> int:
+        """How many offsets: at least as many as records."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCheckpoint:
+    """Where a stream has got to."""
+
+    topic: str
+    """The topic's name."""
+    topic_id: str | None
+    """The topic's id, if it is known."""
+    offsets: Mapping[int, int]
+    """Partition → its next offset."""
+
+    @classmethod
+    def of(cls, log: Log, offsets: Mapping[int, int]) -> StreamCheckpoint:
+        """Offsets of a topic as it was found."""
+        return cls(topic=log.topic, topic_id=log.topic_id, offsets=offsets)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, object], topic: str) -> StreamCheckpoint:
+        """What `to_json` gave.
+
+        :raises UsageError: if it is of another topic, or of another source.
+        """
+        offsets = document.get("offsets")
+        if not isinstance(offsets, Mapping):
+            raise UsageError(
+                "The checkpoint was not written by this source. Give the query a checkpoint location of its own."
+            )
+        if document.get("topic") != topic:
+            raise UsageError(
+                f"The checkpoint is one of the topic {document.get('topic')!r}, and the query reads {topic!r}. Give it a "
+                "checkpoint location of its own."
+            )
+        topic_id = document.get("topic_id")
+        return cls(
+            topic=topic,
+            topic_id=topic_id if isinstance(topic_id, str) else None,
+            offsets=dict(sorted((int(partition), int(offset)) for partition, offset in offsets.items())),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """For Spark, which compares what it gets by its text: always in the same order."""
+        found: dict[str, object] = {"topic": self.topic}
+        if self.topic_id is not None:
+            found["topic_id"] = self.topic_id
+        found["offsets"] = {str(partition): self.offsets[partition] for partition in sorted(self.offsets)}
+        return found
+
+
+def json_or_none(text: str) -> object:
+    """The document; None if the text is not JSON."""
+    try:
+        document: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return document
+
+
+def stated_offsets(option: str, text: str, log: Log) -> Mapping[int, int]:
+    """Partition → the offset that an option says, for every partition of the topic.
+
+    :param option: the option's name: startingOffsets or endingOffsets.
+    :param text: `earliest`, `latest`, or JSON as Spark's Kafka source takes it: `{"users": {"0": 23, "1": -2}}`, where -2 is
+        earliest and -1 latest.
+    :raises UsageError: if it is none of these, lacks a partition, or names one that is not there, or an offset beyond the
+        end of its log.
+    """
+    if text in ENDS:
+        return dict(log.at(ENDS[text]))
+    stated = _parsed(option, text, log.topic)
+    if stated.keys() != log.ends.keys():
+        lacking, unknown = sorted(log.ends.keys() - stated.keys()), sorted(stated.keys() - log.ends.keys())
+        what = f"lacks {_partitions(lacking)}" if lacking else f"names {_partitions(unknown)}, which it does not have"
+        raise UsageError(
+            f"The option {option} {what} of the topic {log.topic!r}. It names every partition once: "
+            f"{_partitions(sorted(log.ends))}."
+        )
+    found = {}
+    for partition, offset in stated.items():
+        word = _WORDS.get(offset)
+        found[partition] = offset if word is None else log.at(word)[partition]
+        if found[partition] > log.ends[partition]:
+            raise UsageError(
+                f"The option {option} says {offset} for partition {partition} of the topic {log.topic!r}, whose log ends "
+                f"at {log.ends[partition]}."
+            )
+    return found
+
+
+def _parsed(option: str, text: str, topic: str) -> dict[int, int]:
+    document = json_or_none(text)
+    offsets = document.get(topic) if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(offsets, dict) or len(document) != 1:
+        raise _unreadable(option, topic)
+    found = {}
+    for partition, offset in offsets.items():
+        if not (partition.isascii() and partition.isdigit()) or type(offset) is not int or offset < min(_WORDS):
+            raise _unreadable(option, topic)
+        found[int(partition)] = offset
+    return found
+
+
+def _unreadable(option: str, topic: str) -> UsageError:
+    example = json.dumps({topic: {"0": 23, "1": -2}})
+    return UsageError(
+        f"The option {option} is earliest, latest, or JSON as {example}: partition by partition an offset, -2 for the "
+        "earliest, -1 for the latest."
+    )
+
+
+def _partitions(numbers: Sequence[int]) -> str:
+    return f"partition{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def ranges_of(
+    log: Log, starts: Mapping[int, int], ends: Mapping[int, int], *, fail_on_data_loss: bool
+) -> tuple[OffsetRange, ...]:
+    """What is to be read, by partition; a partition without a start is read from its first offset.
+
+    :param ends: where to stop, for the partitions that are read.
+    :raises DataLossError: if records of it are gone and that is to be an error.
+    """
+    found = []
+    for partition, end in sorted(ends.items()):
+        start = starts.get(partition, log.starts.get(partition, 0))
+        lost = _loss(log, partition, start, end)
+        if lost is not None:
+            if fail_on_data_loss:
+                raise _data_loss(f"{lost} in {log.topic}[{partition}]", log.topic, partition)
+            start = max(start, log.starts.get(partition, end))
+            end = min(end, log.ends.get(partition, start))
+        if start < end:
+            found.append(OffsetRange(partition=partition, start=start, end=end))
+    return tuple(found)
+
+
+def _loss(log: Log, partition: int, start: int, end: int) -> str | None:
+    """What is missing of a range; None if nothing is."""
+    if start >= end:
+        return None if start == end else f"the log goes back from offset {start} to {end}"
+    first, last = log.starts.get(partition), log.ends.get(partition)
+    if first is None or last is None:
+        return f"the partition is gone, with the offsets {start} to {end - 1}"
+    if start < first:
+        return f"the offsets {start} to {min(first, end) - 1} are gone: the log starts at {first} now"
+    if end > last:
+        return f"the offsets {max(last, start)} to {end - 1} are gone: the log ends at {last} now"
+    return None
+
+
+def is_recreated(checkpoint: StreamCheckpoint, log: Log) -> bool:
+    """True if the topic is not the one that the checkpoint is of, as far as ids tell."""
+    return None not in (checkpoint.topic_id, log.topic_id) and checkpoint.topic_id != log.topic_id
+
+
+def check_not_recreated(checkpoint: StreamCheckpoint, log: Log) -> None:
+    """:raises DataLossError: if the topic is not the one that the checkpoint is of, or its log went back."""
+    if is_recreated(checkpoint, log):
+        raise _data_loss(f"the topic {log.topic!r} was deleted and created anew (its id is another)", log.topic, None)
+    for partition, offset in checkpoint.offsets.items():
+        end = log.ends.get(partition)
+        if end is None or end < offset:
+            where = "is gone" if end is None else f"ends at {end} now"
+            raise _data_loss(
+                f"the stream has read {log.topic}[{partition}] up to offset {offset}, and the partition {where}: the topic "
+                "was recreated or truncated",
+                log.topic,
+                partition,
+            )
+
+
+def _data_loss(what: str, topic: str, partition: int | None) -> DataLossError:
+    return DataLossError(
+        f"Records were lost before they were read: {what}. Start anew with a new checkpoint location, or go on with what is "
+        "there by failOnDataLoss=false.",
+        topic=topic,
+        partition=partition,
+    )
+
+
+def limited(starts: Mapping[_Place, int], ends: Mapping[_Place, int], limit: int) -> dict[_Place, int]:
+    """New ends, so that no more than `limit` offsets lie between: shared out by what each partition has, and never nothing
+    where there is something (as `KafkaMicroBatchStream.rateLimit`).
+
+    :param starts: partition → where to begin, for every partition of `ends`.
+    """
+    waiting = {partition: max(0, end - starts[partition]) for partition, end in ends.items()}
+    total = sum(waiting.values())
+    if total <= limit:
+        return dict(ends)
+    found: dict[_Place, int] = {}
+    left, waiting_left = limit, total
+    # The smallest first: what rounding takes from them is left for the others, and nothing is given twice.
+    for partition, count in sorted(waiting.items(), key=lambda item: (item[1], item[0])):
+        share = -(-left * count // waiting_left) if waiting_left else 0
+        share = min(share, left, count)
+        found[partition] = starts[partition] + share
+        left -= share
+        waiting_left -= count
+    return dict(sorted(found.items()))
+
+
+def split_ranges(ranges: Iterable[OffsetRange], *, at_least: int, longest: int | None) -> tuple[OffsetRange, ...]:
+    """The same offsets in more ranges: of `longest` offsets at most, and `at_least` of them if there are as many offsets."""
+    some = list(ranges)
+    total = sum(range_.length for range_ in some)
+    if longest is not None:
+        some = [part for range_ in some for part in _cut(range_, -(-range_.length // longest))]
+    if len(some) >= at_least or not total:
+        return tuple(some)
+    return tuple(
+        part for range_ in some for part in _cut(range_, min(range_.length, -(-at_least * range_.length // total)))
+    )
+
+
+def _cut(range_: OffsetRange, parts: int) -> list[OffsetRange]:
+    edges = [range_.start + range_.length * part // parts for part in range(parts + 1)]
+    return [replace(range_, start=start, end=end) for start, end in pairwise(edges)]

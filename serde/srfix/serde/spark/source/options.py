@@ -1,0 +1,253 @@
+"""The options of `format("srfix")`, read and checked. `srfix.serde.spark.source` has the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.errors import UsageError
+from srfix.serde.formats.table import Format
+from srfix.serde.printable import foreign
+from srfix.serde.properties import Isolation, RegistrySettings
+from srfix.serde.spark.interface import MissingColumns, OnBadRow
+from srfix.serde.spark.read import is_topic_of
+from srfix.serde.spark.source.names import GivenOptions, Policy, Tombstones, Use, flag, has_option, word
+from srfix.serde.spark.source.offsets import json_or_none
+from srfix.serde.subjects import Role
+
+METADATA: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
+"""A record's columns, as Spark's Kafka source calls them."""
+
+_RAW: Final = "raw"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What the user asked for. Its repr shows no secret."""
+
+    topic: str | None
+    """The topic; None if files are read raw, or there may be several."""
+    topics: Mapping[str, tuple[int, ...] | None]
+    """Several topics, each with the partitions that are read, None for all; empty if there is one."""
+    pattern: str | None
+    """What the whole name of a topic is to match; None if topics are named."""
+    partitions: tuple[int, ...] | None
+    """The partitions that are read (`assign`), ascending; None for all."""
+    path: str | None
+    """Where the files of a captured topic are; None to read the topic itself."""
+    kafka: Mapping[str, str] = field(repr=False)
+    """Client properties, librdkafka's names; values may be `env:NAME` or `file:PATH`. No `isolation.level`."""
+    isolation: Isolation
+    """Whether records of open and aborted transactions are read."""
+    registry: RegistrySettings
+    """How the registry is reached."""
+    columns: str | None
+    """The rows' columns, as SQL text."""
+    format: Format | None
+    """What bodies are written in; None to leave the bytes alone (raw)."""
+    role: Role
+    """Keys or values."""
+    case_rule: CaseRule
+    """Which field feeds which column."""
+    wrap: bool | None
+    """Whether a single column stands in a record; None for ksqlDB's default."""
+    policy: Policy
+    """Which schema ids are accepted."""
+    subjects: tuple[str, ...]
+    """The subjects that the policy asks, or the one that is written under; none for the topic's own."""
+    on_error: OnBadRow
+    """What a bad row does."""
+    tombstones: Tombstones
+    """What becomes of tombstones."""
+    metadata: tuple[str, ...] | None
+    """Columns of the record beside those of its row; None if the user did not say."""
+    metadata_prefix: str
+    """What stands before their names."""
+    starting_offsets: str | None
+    """`earliest`, `latest` or JSON; None for the default."""
+    ending_offsets: str | None
+    """`earliest`, `latest` or JSON; None for the default."""
+    reader_schema: str | None
+    """The Avro schema whose aliases and defaults count; None if none does."""
+    missing_columns: MissingColumns
+    """What a column is that no version feeds."""
+    strict: bool
+    """Whether a row of which any column is not fed is bad."""
+    fail_on_data_loss: bool
+    """Whether records that are gone are an error."""
+    min_partitions: int
+    """At least as many tasks, if there are as many records."""
+    max_records_per_partition: int | None
+    """No task reads a longer range of offsets."""
+    max_offsets_per_trigger: int | None
+    """No micro-batch reads more."""
+    max_records_per_batch: int
+    """Records of an Arrow batch."""
+    poll_timeout_s: float
+    """How long no record may come before a read fails, in seconds."""
+    register: bool
+    """Whether a writer registers its schema."""
+    newest: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """Topic → subject and id of the newest schema whose columns these are, if its aliases and defaults count."""
+
+    @property
+    def is_raw(self) -> bool:
+        """True if the bytes are left alone."""
+        return self.format is None
+
+    @property
+    def is_several(self) -> bool:
+        """True if there may be several topics."""
+        return bool(self.topics) or self.pattern is not None
+
+    def required_topic(self) -> str:
+        """The topic.
+
+        :raises UsageError: if none was named.
+        """
+        if self.topic is None:
+            raise UsageError('No topic was named. Give .option("topic", NAME).')
+        return self.topic
+
+
+def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
+    """Reads options, whose names may come in any letter case.
+
+    :raises UsageError: if one is unknown, missing, not for this use, or has a value that is none of its words.
+    """
+    use = Use.FILES if use is Use.BATCH and has_option(options, "path") else use
+    given = GivenOptions(options, use)
+    kafka = given.kafka()
+    isolation = word(Isolation)("kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
+    fields, format_, place = given.fields(), _format(given), _place(given)
+    one = len(place) == 1
+    found = SourceOptions(
+        **fields,
+        topic=next(iter(place)) if one else None,
+        topics={} if one else place,
+        partitions=next(iter(place.values())) if one else None,
+        kafka=kafka,
+        isolation=isolation,
+        registry=given.registry(),
+        format=format_,
+        subjects=_subjects(given, fields["policy"]),
+        tombstones=_tombstones(given),
+        metadata=_metadata(given, is_raw=format_ is None),
+    )
+    _check_together(found, use)
+    return found
+
+
+def _place(given: GivenOptions) -> dict[str, tuple[int, ...] | None]:
+    """The topics and, if they were named, their partitions, by one of the names that ours and Spark's Kafka source have; none
+    for a pattern."""
+    told = [name for name in ("topic", "subscribe", "subscribePattern", "assign") if given.get(name) is not None]
+    if len(told) > 1:
+        raise UsageError(f"The options {' and '.join(told)} each name the topic. Give one of them.")
+    if (assigned := given.get("assign")) is not None:
+        return _assigned(assigned)
+    if (pattern := given.get("subscribePattern")) is not None:
+        is_topic_of(pattern, "")
+        return {}
+    if (topic := given.get("topic")) is not None:
+        return {topic: None}
+    if (subscribed := given.get("subscribe")) is None:
+        return {}
+    topics = [topic.strip() for topic in subscribed.split(",")]
+    if not all(topics):
+        raise UsageError(f"The option subscribe is one topic or several, as users,orders, not {foreign(subscribed)!r}.")
+    return dict.fromkeys(topics)
+
+
+def _assigned(text: str) -> dict[str, tuple[int, ...] | None]:
+    document = json_or_none(text)
+    found: dict[str, tuple[int, ...] | None] = {}
+    for topic, numbers in document.items() if isinstance(document, dict) else ():
+        if not (topic and isinstance(numbers, list) and all(type(number) is int and number >= 0 for number in numbers)):
+            found = {}
+            break
+        found[topic] = tuple(sorted(set(numbers)))
+    if not found or not all(found.values()):
+        raise UsageError(
+            f'The option assign is JSON of topics and their partitions, as {{"users": [0, 2]}}, not {foreign(text)!r}.'
+        )
+    return found
+
+
+def _format(given: GivenOptions) -> Format | None:
+    value = given.get("format") or Format.AVRO.value
+    if value == _RAW:
+        return None
+    words = [member.value for member in Format if member is not Format.KAFKA]
+    if value not in words:
+        raise UsageError(f"The option format is one of {', '.join(words)} and {_RAW}, not {value!r}.")
+    return Format(value)
+
+
+def _tombstones(given: GivenOptions) -> Tombstones:
+    words = (Tombstones.REFUSE, Tombstones.WRITE) if given.use is Use.WRITE else (Tombstones.KEEP, Tombstones.DROP)
+    value = given.get("tombstones")
+    found = next((word for word in words if value in (None, word.value)), None)
+    if found is None:
+        known = ", ".join(word.value for word in words)
+        raise UsageError(f"The option tombstones is one of {known} for {given.use.value}, not {value!r}.")
+    return found
+
+
+def _subjects(given: GivenOptions, policy: Policy) -> tuple[str, ...]:
+    subject, first, second = given.get("subject"), given.get("subject.first"), given.get("subject.second")
+    if policy is Policy.DUAL_SUBJECT:
+        if subject is not None or first is None or second is None:
+            raise UsageError("policy=dual-subject needs subject.first and subject.second, and no subject.")
+        return first, second
+    if first is not None or second is not None:
+        raise UsageError("The options subject.first and subject.second go with policy=dual-subject.")
+    if subject is not None and policy is Policy.BY_ID and given.use is not Use.WRITE:
+        raise UsageError("The option subject goes with policy=one-subject.")
+    return () if subject is None else (subject,)
+
+
+def _metadata(given: GivenOptions, *, is_raw: bool) -> tuple[str, ...] | None:
+    value = given.get("metadata")
+    if is_raw and given.use is not Use.WRITE:
+        if value is not None or given.get("metadata.prefix") is not None:
+            raise UsageError(
+                "With format=raw every column is metadata: leave metadata and metadata.prefix out, and choose columns "
+                "by .schema(…)."
+            )
+        has_headers = flag("includeHeaders", given.get("includeHeaders") or "false")
+        return tuple(name for name in METADATA if name != "headers" or has_headers)
+    if given.get("includeHeaders") is not None:
+        raise UsageError("The option includeHeaders goes with format=raw; otherwise name headers in metadata.")
+    if value is None:
+        return None
+    words = [word.strip() for word in value.split(",") if word.strip()]
+    if words in (["all"], ["none"]):
+        return METADATA if words == ["all"] else ()
+    for one in words:
+        if one not in METADATA or words.count(one) > 1:
+            raise UsageError(f"The option metadata is all, none, or some of {', '.join(METADATA)}, each once: {one!r}.")
+    return tuple(words)
+
+
+def _check_together(options: SourceOptions, use: Use) -> None:
+    if options.path is not None and options.kafka:
+        raise UsageError("Give path, to read files, or bootstrap.servers and topic, to read a topic: not both.")
+    if options.path is not None and options.is_several:
+        raise UsageError("Files are read of one topic, or raw of all. Read each topic of them, and union the frames.")
+    if options.path is None:
+        if not options.is_several:
+            options.required_topic()
+        if not options.kafka.get("bootstrap.servers"):
+            raise UsageError('No Kafka cluster was named. Give .option("bootstrap.servers", "HOST:9092").')
+    elif use is Use.STREAM:
+        raise UsageError(
+            "Files are read once, not as a stream. For a stream of files use spark.readStream.parquet and from_registry."
+        )
+    elif not options.is_raw:
+        options.required_topic()
+    needs_registry = options.format in (Format.AVRO, Format.JSON_SR)
+    if needs_registry and not options.registry.urls:
+        raise UsageError('No schema registry was named. Give .option("registry", "http://HOST:8081").')

@@ -1,0 +1,329 @@
+"""What `format("srfix")` decides on the driver: the plan, which parts there are, how far a micro-batch goes. No pyspark."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from srfix.serde.columns import half_of, print_columns
+from srfix.serde.errors import SecretError, UsageError
+from srfix.serde.formats.avro.read import ReaderSchema
+from srfix.serde.formats.table import Format
+from srfix.serde.properties import open_registry
+from srfix.serde.registry import reference_texts
+from srfix.serde.resolve import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.spark.read import ReadPlan, newest_columns, plan_read
+from srfix.serde.spark.source.files import captured_topic
+from srfix.serde.spark.source.frame import SourceFrame
+from srfix.serde.spark.source.log import TopicLog
+from srfix.serde.spark.source.names import Policy, Tombstones
+from srfix.serde.spark.source.offsets import (
+    Log,
+    StreamCheckpoint,
+    check_not_recreated,
+    is_recreated,
+    limited,
+    ranges_of,
+    split_ranges,
+    stated_offsets,
+)
+from srfix.serde.spark.source.options import SourceOptions
+from srfix.serde.spark.source.records import RecordReader
+from srfix.serde.spark.source.task import Part, ReadTask, needed_names, part_of, useful_names
+from srfix.serde.subjects import FixedSubject, TopicSubject
+
+if TYPE_CHECKING:
+    from srfix.serde.registry import RegistryClient
+    from srfix.serde.subjects import SubjectStrategy
+
+
+def registry_of(options: SourceOptions) -> RegistryClient | None:
+    """The client; None if no registry was named.
+
+    :raises SecretError: if an option holds the registry's password in clear: Spark logs the options of a view in SQL, and
+        sends them to the workers. It is refused before it is sent anywhere else.
+    """
+    if not options.registry.urls:
+        return None
+    client = open_registry(options.registry, options.registry.urls, kafka=options.kafka)
+    try:
+        pickle.dumps(client)
+    except SecretError as error:
+        raise SecretError(
+            f"{error.message} As an option: registry.basic.auth.user.info=USER:env:NAME, or "
+            "registry.bearer.auth.token=file:PATH; the workers read it for themselves."
+        ) from None
+    return client
+
+
+def with_columns(options: SourceOptions) -> SourceOptions:
+    """The options with columns: those that were given, or the newest schema's, as `read.planning.NEWEST`.
+
+    :raises SecretError: if an option holds the registry's password in clear.
+    :raises UsageError: if the subject has no schema; if the columns do not say whether a body has a single one in a record.
+    :raises RegistryError: if the registry could not be asked.
+    """
+    registry = registry_of(options)  # first: it refuses a literal password
+    if options.columns is not None or options.format in (None, Format.JSON):
+        return options
+    assert registry is not None  # source_options looked
+    half, newest, reader = newest_columns(
+        registry,
+        options.required_topic(),
+        role=options.role,
+        format=options.format,
+        case_rule=options.case_rule,
+        wrap=options.wrap,
+        policy=_policy(options, registry),
+    )
+    # What reads is given the frame's columns alone, and takes ksqlDB's default.
+    if options.wrap is None and half_of(half.columns, options.role, None).wrapped != half.wrapped:
+        raise UsageError(
+            f"The newest schema for the {options.role.value}s of topic {options.topic!r} has one column, "
+            f'{half.columns[0].name}. Say .option("wrap", "{"true" if half.wrapped else "false"}").'
+        )
+    counts = {} if reader is None or options.reader_schema is not None else {options.required_topic(): newest}
+    return replace(
+        options,
+        columns=print_columns(half.columns),
+        newest={topic: (found.subject, found.schema_id) for topic, found in counts.items()},
+    )
+
+
+def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
+    """How the payloads become rows; None for raw records.
+
+    :raises RegistryError: if the registry could not be asked.
+    :raises ColumnError: if the columns cannot be used.
+    """
+    if options.format is None:
+        return None
+    registry = None if options.format is Format.JSON else registry_of(options)
+    return plan_read(
+        registry,
+        options.required_topic(),
+        frame.columns,
+        role=options.role,
+        format=options.format,
+        case_rule=options.case_rule,
+        wrap=options.wrap if frame.wrap is None else frame.wrap,
+        policy=None if registry is None else _policy(options, registry),
+        reader_schema=_reader(options, frame, registry),
+        missing_columns=options.missing_columns,
+        strict=options.strict,
+    )
+
+
+def _reader(options: SourceOptions, frame: SourceFrame, registry: RegistryClient | None) -> str | ReaderSchema | None:
+    """The schema whose aliases and defaults count."""
+    if (
+        options.reader_schema is not None
+        or registry is None
+        or options.topic is None
+        or options.topic not in frame.newest
+    ):
+        return options.reader_schema
+    subject, schema_id = frame.newest[options.topic]
+    found = registry.schema_by_id(schema_id, subject=subject).schema
+    return ReaderSchema(text=found.text, references=reference_texts(registry, found, subject=subject))
+
+
+def _policy(options: SourceOptions, registry: RegistryClient) -> Resolver:
+    match options.policy:
+        case Policy.BY_ID:
+            return ById(registry)
+        case Policy.ONE_SUBJECT:
+            return UnderOneSubject(registry, fixed_subject(options))
+        case Policy.DUAL_SUBJECT:
+            first, second = options.subjects
+            return DualSubject(
+                registry, first=FixedSubject(key=first, value=first), second=FixedSubject(key=second, value=second)
+            )
+
+
+def fixed_subject(options: SourceOptions) -> SubjectStrategy:
+    """The subject that the options name, or the topic's."""
+    if not options.subjects:
+        return TopicSubject()
+    (subject,) = options.subjects
+    return FixedSubject(key=subject, value=subject)
+
+
+def _task(options: SourceOptions, frame: SourceFrame, names: tuple[str, ...], *, with_records: bool) -> bytes:
+    """The pickled `ReadTask`.
+
+    :raises SecretError: if it would have to carry a registry's password in clear.
+    """
+    plan = plan_of(options, frame)
+    pickled = None if plan is None else pickle.dumps(plan)
+    records = RecordReader(
+        topic=options.topic or "",
+        kafka=dict(options.kafka),
+        isolation=options.isolation,
+        fail_on_data_loss=options.fail_on_data_loss,
+        poll_timeout_s=options.poll_timeout_s,
+    )
+    return pickle.dumps(
+        ReadTask(
+            frame=frame,
+            plan=pickled,
+            role=options.role,
+            names=names,
+            topic=options.topic,
+            records=records if with_records else None,
+            on_error=options.on_error,
+            drops_tombstones=options.tombstones is Tombstones.DROP,
+            at_a_time=options.max_records_per_batch,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRead:
+    """One read: what all tasks are given, and the part that each of them reads."""
+
+    task: bytes
+    """The pickled `ReadTask`."""
+    parts: tuple[Part, ...]
+    """What each task reads. Never empty: Spark makes a task of nothing otherwise."""
+
+    @classmethod
+    def planned(cls, options: SourceOptions, frame: SourceFrame) -> BatchRead:
+        """Asks the registry, and the cluster or the file system.
+
+        :raises RegistryError: if the registry could not be asked.
+        :raises ClusterError: if the cluster could not be asked, or has no such topic.
+        :raises DataLossError: if records that were asked for are gone.
+        :raises UsageError: if the offsets or the path make no sense.
+        """
+        needed, useful = needed_names(frame, options.role), useful_names(frame)
+        if options.path is not None:
+            captured = captured_topic(options.path, needed)
+            names = tuple(dict.fromkeys((*needed, *(name for name in useful if name in captured.names))))
+            parts: tuple[Part, ...] = captured.parts
+        else:
+            names = tuple(dict.fromkeys((*needed, *useful)))
+            parts = _parts(options)
+        task = _task(options, frame, names, with_records=options.path is None)
+        return cls(task=task, parts=parts or (None,))
+
+
+def _parts(options: SourceOptions) -> tuple[Part, ...]:
+    log = _topic_log(options).now()
+    starts = stated_offsets("startingOffsets", options.starting_offsets or "earliest", log)
+    ends = stated_offsets("endingOffsets", options.ending_offsets or "latest", log)
+    if options.starting_offsets == "latest" or options.ending_offsets == "earliest":
+        raise UsageError("A batch read does not start at latest, nor end at earliest: there would be nothing in it.")
+    return _split(options, log, starts, ends)
+
+
+def _split(options: SourceOptions, log: Log, starts: Mapping[int, int], ends: Mapping[int, int]) -> tuple[Part, ...]:
+    ranges = ranges_of(log, starts, ends, fail_on_data_loss=options.fail_on_data_loss)
+    split = split_ranges(ranges, at_least=options.min_partitions, longest=options.max_records_per_partition)
+    return tuple(part_of(range_) for range_ in split)
+
+
+def _topic_log(options: SourceOptions) -> TopicLog:
+    return TopicLog(options.kafka, options.required_topic(), options.isolation, only=options.partitions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class There:
+    """The records of a topic that a micro-batch may read."""
+
+    log: Log
+    """The topic."""
+    begun: Mapping[int, int]
+    """Partition → its next offset, as the checkpoint has it."""
+    starts: Mapping[int, int]
+    """Partition → where to begin, for every partition of `ends`."""
+    ends: Mapping[int, int]
+    """Partition → where its records end."""
+
+    def until(self, ends: Mapping[int, int]) -> dict[str, object]:
+        """What a checkpoint keeps of a micro-batch that ends there."""
+        return StreamCheckpoint.of(self.log, {**self.begun, **ends}).to_json()
+
+
+class StreamRead:
+    """A stream's offsets, on the driver. Offsets are the JSON of a `StreamCheckpoint`; nothing is committed anywhere else."""
+
+    def __init__(self, options: SourceOptions, frame: SourceFrame) -> None:
+        """:raises RegistryError: if the registry could not be asked."""
+        names = tuple(dict.fromkeys((*needed_names(frame, options.role), *useful_names(frame))))
+        self._options = options
+        self._log = _topic_log(options)
+        self._until: Mapping[int, int] | None = None
+        self._seen: Log | None = None
+        self.task = _task(options, frame, names, with_records=True)
+
+    def initial(self) -> dict[str, object]:
+        """Where a new stream begins."""
+        log = self._log.now()
+        starts = stated_offsets("startingOffsets", self._options.starting_offsets or "latest", log)
+        return StreamCheckpoint.of(log, starts).to_json()
+
+    def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
+        """Where the next micro-batch ends: no more than `limit` offsets behind `start`.
+
+        :raises DataLossError: if the topic was deleted or truncated since `start`, and that is to be an error.
+        """
+        if start is None:
+            self._seen = log = self._log.now()
+            return StreamCheckpoint.of(log, log.ends).to_json()
+        there = self.there(start)
+        ends = there.ends if limit is None else limited(there.starts, there.ends, limit)
+        return there.until(ends)
+
+    def there(self, start: Mapping[str, object]) -> There:
+        """What may be read from `start` on.
+
+        :raises DataLossError: if the topic was deleted or truncated since `start`, and that is to be an error.
+        """
+        self._seen = log = self._log.now()
+        begun = self._begun(start, log, log.ends)
+        # Partitions that appeared since `until_now` are for the next run.
+        ends = {
+            partition: end if self._until is None else min(end, self._until[partition])
+            for partition, end in log.ends.items()
+            if self._until is None or partition in self._until
+        }
+        # A partition that is new begins at its first record.
+        starts = {partition: begun.get(partition, log.starts[partition]) for partition in ends}
+        ends = {partition: max(end, starts[partition]) for partition, end in ends.items()}
+        return There(log=log, begun=begun, starts=starts, ends=ends)
+
+    def beginning(self) -> dict[str, object]:
+        """Where the topic's records begin now."""
+        log = self._log.now()
+        return StreamCheckpoint.of(log, log.starts).to_json()
+
+    def until_now(self) -> None:
+        """Stops the stream at the records that are there now."""
+        self._until = self._log.now().ends
+
+    def behind(self) -> dict[str, object]:
+        """Where the topic ended when it was last looked at, whatever was read."""
+        log = self._seen or self._log.now()
+        return StreamCheckpoint.of(log, log.ends).to_json()
+
+    def parts(self, start: Mapping[str, object], end: Mapping[str, object]) -> Sequence[Part]:
+        """What the tasks of a micro-batch read.
+
+        :raises DataLossError: if records of it are gone and that is to be an error.
+        """
+        log = self._log.now()
+        ends = StreamCheckpoint.from_json(end, log.topic).offsets
+        return _split(self._options, log, self._begun(start, log, ends), ends)
+
+    def _begun(self, start: Mapping[str, object], log: Log, ends: Mapping[int, int]) -> Mapping[int, int]:
+        """Where the partitions that are still there go on; one that went back begins anew, if that is no error."""
+        begun = StreamCheckpoint.from_json(start, log.topic)
+        if self._options.fail_on_data_loss:
+            check_not_recreated(begun, log)
+            return begun.offsets
+        if is_recreated(begun, log):
+            return {}
+        return {partition: offset for partition, offset in begun.offsets.items() if offset <= ends.get(partition, -1)}

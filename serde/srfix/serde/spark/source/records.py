@@ -1,0 +1,203 @@
+"""Ranges of offsets → records, some at a time, as columns. Runs in Spark's workers."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from srfix.serde.arrow import pyarrow
+from srfix.serde.errors import DataLossError, UsageError
+from srfix.serde.properties import Isolation, ReadOnlyClient
+from srfix.serde.spark.source.log import kafka_config
+from srfix.serde.spark.source.offsets import OffsetRange
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from confluent_kafka import Consumer, Message
+
+_PREFETCH: Final = {"queued.max.messages.kbytes": "4096", "fetch.queue.backoff.ms": "20"}
+"""librdkafka's defaults fetch 64 MiB ahead and then look again after a second. The user's settings go before."""
+_AT_A_TIME: Final = 500
+"""Where `consume` costs least per record."""
+_POLL_S: Final = 0.1
+_MOST_BYTES: Final = 2**25
+"""A batch is not made longer from this many bytes of values on."""
+_Headers: TypeAlias = "list[tuple[str, bytes | None]]"
+
+
+def record_type(name: str) -> pa.DataType:
+    """The Arrow type of a record's column, as Spark's Kafka source has it."""
+    pa = pyarrow()
+    return {
+        "key": pa.binary(),
+        "value": pa.binary(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "offset": pa.int64(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "timestampType": pa.int32(),
+        "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+    }[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordReader:
+    """Reads ranges of one topic, each with a consumer of its own: assigned, never subscribed, nothing committed."""
+
+    topic: str
+    """The topic."""
+    kafka: Mapping[str, str] = field(repr=False)
+    """Client properties, librdkafka's names; values may be `env:NAME` or `file:PATH`."""
+    isolation: Isolation
+    """Whether records of open and aborted transactions are read."""
+    fail_on_data_loss: bool
+    """Whether records that are gone are an error."""
+    poll_timeout_s: float
+    """How long no record may come, in seconds."""
+
+    def read(self, range_: OffsetRange, names: Collection[str], at_a_time: int) -> Iterator[pa.RecordBatch]:
+        """The records of a range, in order: batches with the columns of these names.
+
+        A range ends by position, so markers of transactions and compacted records at its end are not waited for.
+
+        :raises DataLossError: if records are gone and that is to be an error.
+        :raises ClusterError: if no record comes for `poll_timeout_s`, or the cluster refuses.
+        :raises SecretError: if a reference among the properties cannot be read.
+        :raises UsageError: if librdkafka refuses the properties, or confluent-kafka is not installed.
+        """
+        client = ReadOnlyClient({**_PREFETCH, **kafka_config(self.kafka)})
+        consumer = self._open(client, range_)
+        waiting: list[Message] = []
+        bytes_ = 0
+        try:
+            for some in self._consumed(client, consumer, range_, min(_AT_A_TIME, at_a_time)):
+                if (waiting and len(waiting) + len(some) > at_a_time) or bytes_ >= _MOST_BYTES:
+                    yield _batch(self.topic, range_.partition, waiting, names)
+                    waiting, bytes_ = [], 0
+                waiting += some
+                bytes_ += sum(map(len, some))
+            if waiting:
+                yield _batch(self.topic, range_.partition, waiting, names)
+        finally:
+            consumer.close()
+
+    def _open(self, client: ReadOnlyClient, range_: OffsetRange) -> Consumer:
+        try:
+            from confluent_kafka import Consumer, KafkaException, TopicPartition
+        except ImportError as error:
+            raise UsageError(
+                f"Reading a topic needs confluent-kafka on the workers, which cannot be imported ({error}). Install it "
+                "there, or read the topic by Spark's own Kafka source."
+            ) from error
+        try:
+            consumer = Consumer(
+                client.config(
+                    isolation_level=self.isolation.value,
+                    enable_partition_eof="true",
+                    auto_offset_reset="error" if self.fail_on_data_loss else "earliest",
+                    check_crcs="true",
+                )
+            )
+        except (KafkaException, TypeError, ValueError) as error:
+            raise client.refused_config(error) from None
+        consumer.assign([TopicPartition(self.topic, range_.partition, range_.start)])
+        return consumer
+
+    def _consumed(
+        self, client: ReadOnlyClient, consumer: Consumer, range_: OffsetRange, at_a_time: int
+    ) -> Iterator[list[Message]]:
+        position = range_.start
+        silent_s = 0.0
+        while position < range_.end:
+            began = time.monotonic()
+            some = consumer.consume(min(at_a_time, range_.end - position), _POLL_S)
+            silent_s = 0.0 if some else silent_s + min(time.monotonic() - began, _POLL_S)
+            if silent_s >= self.poll_timeout_s:
+                raise client.failed(
+                    f"reading {self.topic}[{range_.partition}]",
+                    f"no record for {self.poll_timeout_s:g} s at offset {position} of {range_.end} "
+                    "(kafkaConsumer.pollTimeoutMs)",
+                )
+            events = [message for message in some if message.error() is not None] if any(map(_error, some)) else []
+            records = [message for message in some if message.error() is None] if events else some
+            if records:
+                position = _offset(records[-1]) + 1
+                if position > range_.end:
+                    records = records[: bisect_left(records, range_.end, key=_offset)]
+                yield records
+            for event in events:
+                if position < range_.end:
+                    position = max(position, self._heeded(client, event, position, range_))
+
+    def _heeded(self, client: ReadOnlyClient, event: Message, position: int, range_: OffsetRange) -> int:
+        """Where the read stands after what is not a record."""
+        from confluent_kafka import KafkaError
+
+        error = event.error()
+        assert error is not None
+        where = f"{self.topic}[{range_.partition}]"
+        if error.code() == KafkaError._PARTITION_EOF:
+            end = _offset(event)
+            if end >= range_.end or not self.fail_on_data_loss:
+                return max(end, range_.end)
+            raise self._lost(f"{where} ends at offset {end} now; it was to be read up to {range_.end}", range_)
+        if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            raise self._lost(f"the offset {position} of {where} is gone", range_)
+        if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED or error.retriable():
+            return position  # a group is named to please librdkafka only
+        raise client.failed(f"reading {where} at offset {position}", error, acl=f"Read on topic {self.topic!r}")
+
+    def _lost(self, what: str, range_: OffsetRange) -> DataLossError:
+        return DataLossError(
+            f"Records were lost before they were read: {what}. Read again from what is there, or go on without them by "
+            "failOnDataLoss=false.",
+            topic=self.topic,
+            partition=range_.partition,
+        )
+
+
+# Functions of the class: columns are made by `map`, since a loop in Python costs as much as the read. What every record has
+# and only an event lacks, the types do not tell apart.
+_error = cast("Callable[[Message], object]", methodcaller("error"))
+_offset = cast("Callable[[Message], int]", methodcaller("offset"))
+
+
+def _batch(topic: str, partition: int, messages: Sequence[Message], names: Collection[str]) -> pa.RecordBatch:
+    pa = pyarrow()
+    found: dict[str, Sequence[object]] = {}
+    constant: dict[str, Any] = {}
+    for name in names:
+        match name:
+            case "topic":
+                constant[name] = pa.repeat(topic, len(messages))
+            case "partition":
+                constant[name] = pa.repeat(pa.scalar(partition, record_type(name)), len(messages))
+            case "timestamp" | "timestampType" if name not in found:
+                found |= zip(("timestampType", "timestamp"), _timestamps(messages), strict=True)
+            case "headers":
+                found[name] = _headers(messages)
+            case "key" | "value" | "offset":
+                found[name] = list(map(methodcaller(name), messages))
+    arrays = [constant[name] if name in constant else pa.array(found[name], record_type(name)) for name in names]
+    fields = [pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _timestamps(messages: Sequence[Message]) -> tuple[list[int], list[int]]:
+    """Types and times in microseconds."""
+    kinds, milliseconds = zip(*map(methodcaller("timestamp"), messages), strict=True)
+    # librdkafka counts types from 0 for none, Kafka and Spark from -1. Without a timestamp both say -1 ms.
+    times = [time_ms * 1000 if kind else -1000 for kind, time_ms in zip(kinds, milliseconds, strict=True)]
+    return [kind - 1 for kind in kinds], times
+
+
+def _headers(messages: Sequence[Message]) -> list[list[dict[str, object]] | None]:
+    """None where there are none, as Spark's source has it."""
+    headers = list(map(cast("Callable[[Message], _Headers | None]", methodcaller("headers")), messages))
+    if not any(headers):
+        return [None] * len(messages)
+    return [[{"key": name, "value": value} for name, value in pairs] if pairs else None for pairs in headers]

@@ -1,0 +1,194 @@
+"""What a task of `format("srfix")` does: records, decoded under a plan, as batches of the frame. Runs in Spark's workers."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from srfix.serde.arrow import pyarrow, pyarrow_compute
+from srfix.serde.batches import Reason
+from srfix.serde.errors import BadRowError
+from srfix.serde.spark.errors import BAD_ROW_END
+from srfix.serde.spark.interface import OnBadRow
+from srfix.serde.spark.source.files import read_part
+from srfix.serde.spark.source.frame import FieldKind, SourceFrame
+from srfix.serde.spark.source.offsets import OffsetRange
+from srfix.serde.spark.source.records import RecordReader, record_type
+from srfix.serde.spark.worker import plan_decoder, spark_type
+from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Part: TypeAlias = "tuple[int, int, int] | bytes | tuple[int, Part] | None"
+"""What one task reads: partition, start and end; a part of a file; the number of a topic and a part of it; or nothing. It
+unpickles without srfix."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTask:
+    """What a task reads, and how. Picklable."""
+
+    frame: SourceFrame
+    """What the batches have."""
+    plan: bytes | None
+    """The pickled `ReadPlan`; None for raw records."""
+    role: Role
+    """What is decoded."""
+    names: tuple[str, ...]
+    """The record's columns that are read."""
+    topic: str | None
+    """The topic; None for files of whatever topics."""
+    records: RecordReader | None
+    """What reads the topic; None for files."""
+    on_error: OnBadRow
+    """What a bad row does."""
+    drops_tombstones: bool
+    """Whether tombstones are left out."""
+    at_a_time: int
+    """Records of a batch."""
+
+    def read(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """The batches of one part, each exactly of the frame's Arrow schema.
+
+        :raises BadRowError: if a row cannot be read and that is to be an error.
+        :raises RegistryError: if the registry could not be asked.
+        :raises DataLossError: if records are gone and that is to be an error.
+        """
+        schema = _arrow_schema(self.frame)
+        for records in self._records(part):
+            batch = self._framed(records)
+            # Spark takes nothing but this very schema.
+            yield batch.cast(schema)
+
+    def _records(self, part: Part) -> Iterator[pa.RecordBatch]:
+        if part is None:
+            return iter(())
+        if isinstance(part, bytes):
+            return read_part(part, self.names, self.at_a_time, self.topic)
+        assert self.records is not None
+        partition, start, end = cast("tuple[int, int, int]", part)
+        return self.records.read(OffsetRange(partition=partition, start=start, end=end), self.names, self.at_a_time)
+
+    def _framed(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        pa = pyarrow()
+        if self.plan is None:
+            return pa.RecordBatch.from_arrays(
+                [records.column(field.source) for field in self.frame.fields],
+                names=[field.name for field in self.frame.fields],
+            )
+        payloads = records.column(self.role.value)
+        headers = records.column("headers") if "headers" in records.schema.names else None
+        decoded = plan_decoder(self.plan)(payloads, headers)
+        reasons = decoded.field("reason")
+        if self.on_error == "fail":
+            _fail_of_first(reasons, decoded.field("message"), records, self.topic, self.role)
+        if self.drops_tombstones:
+            compute = pyarrow_compute()
+            kept = compute.fill_null(compute.not_equal(reasons, Reason.TOMBSTONE.value), True)
+            records, decoded = records.filter(kept), decoded.filter(kept)
+        return self._table(records, decoded)
+
+    def _table(self, records: pa.RecordBatch, decoded: pa.StructArray) -> pa.RecordBatch:
+        pa, compute = pyarrow(), pyarrow_compute()
+        row, reasons = decoded.field("row"), decoded.field("reason")
+        # flatten, unlike field, lets the null of a struct be the null of its fields
+        columns = dict(zip((column.name for column in self.frame.columns), row.flatten(), strict=True))
+        arrays = []
+        for field in self.frame.fields:
+            match field.kind:
+                case FieldKind.ROW:
+                    array = columns[field.source]
+                case FieldKind.METADATA:
+                    array = records.column(field.source)
+                case FieldKind.REASON:
+                    array = reasons
+                case FieldKind.MESSAGE:
+                    array = decoded.field("message")
+                case FieldKind.PAYLOAD:
+                    payloads = records.column(self.role.value)
+                    array = compute.if_else(reasons.is_valid(), payloads, pa.scalar(None, payloads.type))
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, names=[field.name for field in self.frame.fields])
+
+
+def needed_names(frame: SourceFrame, role: Role) -> tuple[str, ...]:
+    """The record's columns that the frame cannot do without."""
+    shown = tuple(dict.fromkeys(field.source for field in frame.fields if field.kind is FieldKind.METADATA))
+    return tuple(dict.fromkeys((role.value, *shown))) if frame.columns else shown
+
+
+def useful_names(frame: SourceFrame) -> tuple[str, ...]:
+    """The record's columns that help if they are there: to say where a bad row is, and which schema a header names."""
+    return ("partition", "offset", "headers") if frame.columns else ()
+
+
+def _fail_of_first(
+    reasons: pa.Array, messages: pa.Array, records: pa.RecordBatch, topic: str | None, role: Role
+) -> None:
+    for position, reason in enumerate(reasons.to_pylist() if reasons.null_count < len(reasons) else ()):
+        if reason is None or not Reason(reason).is_error:
+            continue
+        place: Mapping[str, int | None] = {
+            name: records.column(name)[position].as_py() if name in records.schema.names else None
+            for name in ("partition", "offset")
+        }
+        where = "".join(f", {name} {number}" for name, number in place.items() if number is not None)
+        raise BadRowError(
+            f"srfix: the {role.value} of topic {topic!r}{where} cannot be read. {reason}: {messages[position].as_py()}"
+            f"{BAD_ROW_END}",
+            topic=topic,
+            partition=place["partition"],
+            offset=place["offset"],
+            reason=Reason(reason),
+        )
+
+
+@lru_cache(maxsize=64)
+def _arrow_schema(frame: SourceFrame) -> pa.Schema:
+    pa = pyarrow()
+    rows = {field.name: field.type for field in spark_type(frame.columns)} if frame.columns else {}
+    types = {FieldKind.REASON: pa.string(), FieldKind.MESSAGE: pa.string(), FieldKind.PAYLOAD: pa.binary()}
+    return pa.schema(
+        [
+            pa.field(
+                field.name,
+                rows[field.source]
+                if field.kind is FieldKind.ROW
+                else record_type(field.source)
+                if field.kind is FieldKind.METADATA
+                else types[field.kind],
+            )
+            for field in frame.fields
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTasks:
+    """The tasks of several topics. Picklable."""
+
+    by_topic: tuple[ReadTask, ...]
+    """One for each."""
+
+    def read(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """The batches of one part of one topic; otherwise as `ReadTask.read`."""
+        if part is None:
+            return iter(())
+        number, inner = cast("tuple[int, Part]", part)
+        return self.by_topic[number].read(inner)
+
+
+def part_of(range_: OffsetRange) -> Part:
+    """A range, as it travels."""
+    return range_.partition, range_.start, range_.end
+
+
+@lru_cache(maxsize=16)
+def task_reader(pickled: bytes) -> Callable[[Part], Iterator[pa.RecordBatch]]:
+    """Reads the parts of a pickled `ReadTask` or `ReadTasks`."""
+    task: ReadTask | ReadTasks = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
+    return task.read

@@ -1,0 +1,204 @@
+"""Several topics in one read of `format("srfix")`: each has its plan, its task and its offsets. No pyspark.
+
+What a stream's checkpoint keeps is `{"topics": {"users": …, "orders": …}}`, for each topic what the checkpoint of a
+stream of that topic alone keeps. A checkpoint of one topic is taken too, so that a query may be given more topics.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, cast
+
+from srfix.serde.errors import ClusterError, DataLossError, UsageError
+from srfix.serde.spark.read import is_topic_of
+from srfix.serde.spark.source.frame import SourceFrame
+from srfix.serde.spark.source.log import topic_names
+from srfix.serde.spark.source.offsets import ENDS, json_or_none, limited
+from srfix.serde.spark.source.options import SourceOptions
+from srfix.serde.spark.source.reads import BatchRead, StreamRead, There, with_columns
+from srfix.serde.spark.source.task import Part, ReadTask, ReadTasks
+
+_TOPICS: Final = "topics"
+
+
+def each_topic(options: SourceOptions) -> dict[str, SourceOptions]:
+    """Topic → the options of a read of it alone, by name.
+
+    :raises ClusterError: if the topics of a pattern cannot be listed.
+    :raises UsageError: if there is none, or offsets leave one out.
+    """
+    places = dict(options.topics)
+    if options.pattern is not None:
+        places = dict.fromkeys(_matching(options))
+        if not places:
+            raise UsageError(
+                f"No topic matches subscribePattern={options.pattern!r}, or this user may not see it. The whole name counts, "
+                "and its letter case."
+            )
+    starts = _shared("startingOffsets", options.starting_offsets, places)
+    ends = _shared("endingOffsets", options.ending_offsets, places)
+    return {
+        topic: replace(
+            options,
+            topic=topic,
+            partitions=places[topic],
+            topics={},
+            pattern=None,
+            starting_offsets=starts[topic],
+            ending_offsets=ends[topic],
+            min_partitions=-(-options.min_partitions // len(places)),
+        )
+        for topic in sorted(places)
+    }
+
+
+def columns_of_topics(options: SourceOptions) -> SourceOptions:
+    """As `with_columns`; the newest schemas of several topics must have the same columns.
+
+    :raises UsageError: if they have not; and as `with_columns`.
+    """
+    if not options.is_several or options.columns is not None:
+        return with_columns(options)
+    found = {topic: with_columns(one) for topic, one in each_topic(options).items()}
+    first, *others = found
+    for topic in others:
+        if found[topic].columns != found[first].columns:
+            raise UsageError(
+                f"The newest schemas of the topics {first!r} and {topic!r} have other columns: {found[first].columns}, "
+                f"and {found[topic].columns}. Name those that are to be read (columns; missing.columns=null, if a topic "
+                "lacks one), or read the topics one by one."
+            )
+    newest = {topic: place for one in found.values() for topic, place in one.newest.items()}
+    return replace(options, columns=found[first].columns, newest=newest)
+
+
+def batch_read(options: SourceOptions, frame: SourceFrame) -> BatchRead:
+    """What is read once, of one topic or several; errors as `BatchRead.planned`."""
+    if not options.is_several:
+        return BatchRead.planned(options, frame)
+    reads = [BatchRead.planned(one, frame) for one in each_topic(options).values()]
+    parts: tuple[Part, ...] = tuple(
+        (number, part) for number, read in enumerate(reads) for part in read.parts if part is not None
+    )
+    return BatchRead(task=_together([read.task for read in reads]), parts=parts or (None,))
+
+
+def stream_read(options: SourceOptions, frame: SourceFrame) -> StreamRead | StreamReads:
+    """What is read on and on, of one topic or several."""
+    return StreamReads(options, frame) if options.is_several else StreamRead(options, frame)
+
+
+class StreamReads:
+    """The offsets of several topics, on the driver; as `StreamRead` of one."""
+
+    def __init__(self, options: SourceOptions, frame: SourceFrame) -> None:
+        """:raises RegistryError: if the registry could not be asked."""
+        self._options = options
+        self._reads = {topic: StreamRead(one, frame) for topic, one in each_topic(options).items()}
+        self._is_until_now = False
+        self.task = _together([read.task for read in self._reads.values()])
+
+    def initial(self) -> dict[str, object]:
+        """Where a new stream begins."""
+        return {_TOPICS: {topic: read.initial() for topic, read in self._reads.items()}}
+
+    def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
+        """Where the next micro-batch ends: no more than `limit` offsets behind `start`, of all topics.
+
+        :raises DataLossError: as of one topic; or if one is in the checkpoint that is read no more.
+        :raises ClusterError: if a topic has been born since that the pattern matches.
+        """
+        self._check_born()
+        if start is None:
+            return {_TOPICS: {topic: read.latest() for topic, read in self._reads.items()}}
+        begun = self._begun(start)
+        there: dict[str, There] = {topic: read.there(begun[topic]) for topic, read in self._reads.items()}
+        ends = {(topic, one): end for topic, found in there.items() for one, end in found.ends.items()}
+        if limit is not None:
+            starts = {(topic, one): at for topic, found in there.items() for one, at in found.starts.items()}
+            ends = limited(starts, ends, limit)
+        return {
+            _TOPICS: {
+                topic: found.until({one: ends[topic, one] for one in found.ends}) for topic, found in there.items()
+            }
+        }
+
+    def until_now(self) -> None:
+        """Stops the stream at the records that are there now; topics that are born later are for the next run."""
+        self._is_until_now = True
+        for read in self._reads.values():
+            read.until_now()
+
+    def behind(self) -> dict[str, object]:
+        """Where the topics ended when they were last looked at, whatever was read."""
+        return {_TOPICS: {topic: read.behind() for topic, read in self._reads.items()}}
+
+    def parts(self, start: Mapping[str, object], end: Mapping[str, object]) -> Sequence[Part]:
+        """What the tasks of a micro-batch read.
+
+        :raises DataLossError: if records of it are gone and that is to be an error.
+        """
+        begun, ends = self._begun(start), _by_topic(end)
+        return [
+            (number, part)
+            for number, (topic, read) in enumerate(self._reads.items())
+            if topic in ends
+            for part in read.parts(begun[topic], ends[topic])
+        ]
+
+    def _begun(self, start: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
+        found = dict(_by_topic(start))
+        gone = sorted(found.keys() - self._reads.keys())
+        if gone and self._options.fail_on_data_loss:
+            raise DataLossError(
+                f"The checkpoint has the topic {gone[0]!r}, which is read no more: it is not asked for, or is gone. Ask for "
+                "it, start with a new checkpoint location, or go on without it by failOnDataLoss=false.",
+                topic=gone[0],
+                partition=None,
+            )
+        return found | {topic: read.beginning() for topic, read in self._reads.items() if topic not in found}
+
+    def _check_born(self) -> None:
+        if self._options.pattern is None or self._is_until_now:
+            return
+        if born := [topic for topic in _matching(self._options) if topic not in self._reads]:
+            raise ClusterError(
+                f"The topic {born[0]!r} matches subscribePattern={self._options.pattern!r}, and was born since the query "
+                "began: there is no plan for it. Start the query again, with its checkpoint: it plans the topic, and reads it "
+                "from its beginning."
+            )
+
+
+def _matching(options: SourceOptions) -> list[str]:
+    assert options.pattern is not None
+    return sorted(topic for topic in topic_names(options.kafka) if is_topic_of(options.pattern, topic))
+
+
+def _together(tasks: Sequence[bytes]) -> bytes:
+    by_topic: list[ReadTask] = [pickle.loads(task) for task in tasks]  # noqa: S301 - pickled a moment ago
+    return pickle.dumps(ReadTasks(by_topic=tuple(by_topic)))
+
+
+def _by_topic(document: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
+    topics = document.get(_TOPICS)
+    if isinstance(topics, Mapping):
+        return topics
+    if isinstance(document.get("topic"), str) and "offsets" in document:  # of a stream of one topic
+        return {cast("str", document["topic"]): document}
+    raise UsageError("The checkpoint was not written by this source. Give the query a checkpoint location of its own.")
+
+
+def _shared(option: str, text: str | None, topics: Mapping[str, object]) -> dict[str, str | None]:
+    """Topic → what an option says of it alone."""
+    if text is None or text in ENDS:
+        return dict.fromkeys(topics, text)
+    document = json_or_none(text)
+    if not isinstance(document, dict) or document.keys() != topics.keys():
+        raise UsageError(
+            f"The option {option} is earliest, latest, or JSON of the offsets of every topic that is read: "
+            f"{', '.join(sorted(topics))}."
+        )
+    return {topic: json.dumps({topic: document[topic]}) for topic in topics}

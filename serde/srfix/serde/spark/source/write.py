@@ -1,0 +1,330 @@
+"""Rows → a topic: what `format("srfix")` decides before it writes, and what its tasks do then. No pyspark here.
+
+A record is written at least once: a task that fails half-way is run again from its start.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from srfix.serde.arrow import pyarrow, pyarrow_compute, reason_fields
+from srfix.serde.batches import Reason
+from srfix.serde.column_sources import columns_from_spark, given_columns
+from srfix.serde.errors import ClusterError, EncodeError, UsageError
+from srfix.serde.properties import ReadOnlyClient
+from srfix.serde.spark.frame_types import FrameField, FrameType, fields_of, struct_of
+from srfix.serde.spark.interface import reason_columns
+from srfix.serde.spark.source.log import TopicLog, kafka_config
+from srfix.serde.spark.source.names import Tombstones
+from srfix.serde.spark.source.options import SourceOptions
+from srfix.serde.spark.source.reads import fixed_subject, registry_of
+from srfix.serde.spark.worker import PlanEncoder, plan_encoder
+from srfix.serde.spark.write import WritePlan, plan_write
+from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from confluent_kafka import KafkaError, Message, Producer
+
+_WRITABLE: Final = ("key", "value", "partition", "timestamp", "headers")
+_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
+    "key": ("binary", "string"),
+    "value": ("binary", "string"),
+    "partition": ("integer",),
+    "timestamp": ("timestamp",),
+}
+_FORCED: Final[Mapping[str, str | bool]] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "allow.auto.create.topics": False,
+    "log_level": "0",
+}
+_DEFAULTS: Final[Mapping[str, str]] = {"partitioner": "murmur2_random", "linger.ms": "50"}
+"""Java's partitioner, so that records go where those of other writers of the same keys are. The user's go before."""
+_SHOWN_FAILURES: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteTask:
+    """What a task writes, and how. Picklable."""
+
+    topic: str
+    """The topic."""
+    kafka: Mapping[str, str] = field(repr=False)
+    """Client properties, librdkafka's names; values may be `env:NAME` or `file:PATH`."""
+    plan: bytes | None
+    """The pickled `WritePlan`; None for raw records."""
+    role: Role
+    """What the rows become."""
+    rows: tuple[str, ...]
+    """The frame's columns that make a row."""
+    metadata: Mapping[str, str]
+    """The record's column → the frame's."""
+    reason: str | None
+    """The frame's column that says why there is no row; None if it has none."""
+    mark: str | None
+    """The frame's column that is true for a tombstone; None if it has none."""
+    writes_tombstones: bool
+    """Whether a row that is a tombstone deletes its key."""
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> int:
+        """Writes all rows of a task and waits until each is acknowledged; how many there were.
+
+        :raises EncodeError: if a row cannot be written, or is null where that was not asked for.
+        :raises ClusterError: if a record was not taken.
+        """
+        delivery = _Delivery(self.topic, self.kafka)
+        try:
+            for batch in batches:
+                delivery.send(self._records(batch))
+        finally:
+            # What was sent before an error stays sent; nothing is left in flight either way.
+            delivery.flush()
+        return delivery.done()
+
+    def _records(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        found = {name: self._metadata(batch, name, column) for name, column in self.metadata.items()}
+        if self.plan is not None:
+            found[self.role.value] = self._payloads(batch, plan_encoder(self.plan)).to_pylist()
+        if (self.plan is None or self.role is Role.KEY) and not self.writes_tombstones and None in found["value"]:
+            position = found["value"].index(None)
+            raise EncodeError(f"Row {position} of the batch: the value is NULL. {_TO_DELETE}")
+        names = list(found)
+        for values in zip(*found.values(), strict=True):
+            yield dict(zip(names, values, strict=True))
+
+    def _metadata(self, batch: pa.RecordBatch, name: str, column: str) -> list[object]:
+        pa, array = pyarrow(), batch.column(column)
+        if name in ("key", "value"):
+            return array.cast(pa.binary()).to_pylist()  # type: ignore[no-any-return]
+        if name == "timestamp":
+            milliseconds = array.cast(pa.timestamp("ms", tz="UTC"), safe=False).cast(pa.int64())
+            return [0 if value is None else value for value in milliseconds.to_pylist()]
+        if name == "partition":
+            return [-1 if value is None else value for value in array.to_pylist()]
+        return [[(pair["key"], pair["value"]) for pair in pairs or ()] for pairs in array.to_pylist()]
+
+    def _payloads(self, batch: pa.RecordBatch, encoder: PlanEncoder) -> pa.Array:
+        rows = batch.select(list(self.rows))
+        nothing = self._tombstones(batch, _is_nothing(rows))
+        if not self.writes_tombstones and any(nothing):
+            position = nothing.index(True)
+            is_said = self.reason is not None and batch.column(self.reason)[position].is_valid
+            said = f"{self.reason} says TOMBSTONE" if is_said else f"{self.mark} is true"
+            raise EncodeError(f"Row {position} of the batch: {said}. {_TO_DELETE}")
+        return encoder.payloads(rows, nothing)
+
+    def _tombstones(self, batch: pa.RecordBatch, empty: list[bool]) -> list[bool]:
+        """Which rows are tombstones: those that are marked as such, and are null in every column.
+
+        :raises EncodeError: if a row could not be read, or is null in every column and nothing says whether it is a row.
+        """
+        words = [None] * len(empty) if self.reason is None else batch.column(self.reason).to_pylist()
+        marks = [None] * len(empty) if self.mark is None else batch.column(self.mark).to_pylist()
+        for position, word in enumerate(words):
+            if word is not None and word != Reason.TOMBSTONE.value:
+                raise EncodeError(
+                    f"Row {position} of the batch could not be read ({self.reason} says {word}), so there is nothing to "
+                    "write. Leave such rows out."
+                )
+        if self.reason is None and self.mark is None and any(empty):
+            raise EncodeError(
+                f"Row {empty.index(True)} of the batch: every column is NULL. It may have been a tombstone, a row that could "
+                "not be read or a row of nulls: keep the column _srfix_reason of the frame that was read, or add a column "
+                "_srfix_reason STRING (TOMBSTONE for a tombstone, NULL for a row of nulls)."
+            )
+        return [
+            is_empty and (word is not None or bool(mark))
+            for is_empty, word, mark in zip(empty, words, marks, strict=True)
+        ]
+
+
+_TO_DELETE: Final = "Written, it would delete its key: leave it out, or give tombstones=write."
+
+
+def _is_nothing(rows: pa.RecordBatch) -> list[bool]:
+    compute = pyarrow_compute()
+    nothing = rows.column(0).is_null()
+    for column in rows.columns[1:]:
+        nothing = compute.and_(nothing, column.is_null())
+    found: list[bool] = nothing.to_pylist()
+    return found
+
+
+class _Delivery:
+    """A producer, and how many of its records were sent and failed."""
+
+    def __init__(self, topic: str, properties: Mapping[str, str]) -> None:
+        try:
+            from confluent_kafka import KafkaException, Producer
+        except ImportError as error:
+            raise UsageError(
+                f"Writing a topic needs confluent-kafka on the workers, which cannot be imported ({error}). Install it "
+                "there, or write by Spark's own Kafka sink."
+            ) from error
+        self._topic = topic
+        self._sent = 0
+        self._failed = 0
+        self._failures: dict[str, None] = {}
+        given = kafka_config(properties)
+        try:
+            self._producer: Producer = Producer({**_DEFAULTS, **given, **_FORCED, "error_cb": _ignored})
+        except (KafkaException, TypeError, ValueError) as error:
+            raise ReadOnlyClient(given).refused_config(error) from None  # it hides secrets
+
+    def send(self, records: Iterator[dict[str, Any]]) -> None:
+        """Hands records over. Errors show at once, or in `done`."""
+        for record in records:
+            while True:
+                try:
+                    self._producer.produce(self._topic, on_delivery=self._delivered, **record)
+                    break
+                except BufferError:
+                    self._producer.poll(0.1)
+            self._sent += 1
+        self._producer.poll(0)
+        if self._failed:
+            self.done()
+
+    def flush(self) -> None:
+        """Waits until every record is acknowledged or given up (`message.timeout.ms`)."""
+        self._producer.flush()
+
+    def done(self) -> int:
+        """How many were written.
+
+        :raises ClusterError: if any was not.
+        """
+        if self._failed:
+            raise ClusterError(
+                f"{self._failed} of {self._sent} records were not written to the topic {self._topic!r}: "
+                f"{'; '.join(self._failures)}. The others may have been: written again, they are there twice."
+            )
+        return self._sent
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failed += 1
+            if len(self._failures) < _SHOWN_FAILURES:
+                self._failures[f"partition {message.partition()}: {error.str()}"] = None
+
+
+def _ignored(error: KafkaError) -> None:
+    """Ignored: a client-level error shows up as failed deliveries."""
+
+
+def planned_write(options: SourceOptions, schema: Mapping[str, object], *, overwrite: bool) -> bytes:
+    """The pickled `WriteTask`, the schema registered: when this returns, the subject holds it and the topic is there.
+
+    :param schema: the frame's, in Spark's JSON form.
+    :raises UsageError: if the frame and the options do not go together, or the topic is to be overwritten.
+    :raises ColumnError: if a column cannot be written.
+    :raises RegistryError: if the registry could not be asked, or did not take the schema.
+    :raises ClusterError: if there is no such topic, or no broker answers.
+    """
+    if overwrite:
+        raise UsageError('A topic is not overwritten, only added to. Give .mode("append").')
+    fields = {field.name: field for field in fields_of(schema)}
+    metadata = _raw_metadata(fields) if options.is_raw else _metadata(options, fields)
+    for name, column in metadata.items():
+        _check_type(name, column, fields[column].type)
+    abouts = () if options.is_raw else _abouts(fields)
+    mark = None if options.is_raw else _mark(options, fields)
+    rows = () if options.is_raw else tuple(name for name in fields if name not in {*metadata.values(), *abouts, mark})
+    if not options.is_raw and not rows:
+        raise UsageError("The frame has no column of a row. Write format=raw, which encodes nothing.")
+    topic = options.required_topic()
+    TopicLog(options.kafka, topic, options.isolation).partitions()
+    task = WriteTask(
+        topic=topic,
+        kafka=dict(options.kafka),
+        plan=None if options.is_raw else pickle.dumps(_plan(options, [fields[name] for name in rows])),
+        role=options.role,
+        rows=rows,
+        metadata=metadata,
+        reason=abouts[0] if abouts else None,
+        mark=mark,
+        writes_tombstones=options.tombstones is Tombstones.WRITE,
+    )
+    return pickle.dumps(task)
+
+
+def _plan(options: SourceOptions, fields: Sequence[FrameField]) -> WritePlan:
+    assert options.format is not None
+    columns = (
+        columns_from_spark(struct_of(fields), names="keep")
+        if options.columns is None
+        else given_columns(options.columns)
+    )
+    return plan_write(
+        registry_of(options),
+        options.required_topic(),
+        columns,
+        role=options.role,
+        format=options.format,
+        subjects=fixed_subject(options),
+        case_rule=options.case_rule,
+        wrap=options.wrap,
+        register=options.register,
+    )
+
+
+def _raw_metadata(fields: Mapping[str, FrameField]) -> dict[str, str]:
+    others = [name for name in fields if name not in _WRITABLE]
+    if others or "value" not in fields:
+        problem = f"has {', '.join(others)} besides" if others else "lacks value"
+        raise UsageError(
+            f"A raw record is written of the columns {', '.join(_WRITABLE)}, of which value must be there; the frame "
+            f"{problem}. Drop or rename what is not to be written."
+        )
+    return {name: name for name in _WRITABLE if name in fields}
+
+
+def _metadata(options: SourceOptions, fields: Mapping[str, FrameField]) -> dict[str, str]:
+    wanted = tuple(name for name in options.metadata or () if name != options.role.value)
+    other = Role.KEY.value if options.role is Role.VALUE else Role.VALUE.value
+    writable = (other, *(name for name in _WRITABLE if name not in ("key", "value")))
+    found = {name: f"{options.metadata_prefix}{name}" for name in wanted}
+    for name, column in found.items():
+        if name not in writable:
+            raise UsageError(
+                f"A record's {name} is not written; of metadata, {', '.join(sorted(writable))} are. Drop the column "
+                f"{column!r} and leave it out of metadata."
+            )
+        if column not in fields:
+            raise UsageError(f"The frame has no column {column!r}, which metadata says. It has {', '.join(fields)}.")
+    if options.role is Role.KEY and "value" not in found:
+        raise UsageError("Written by its key alone, a record would be a tombstone. Name value in metadata.")
+    return found
+
+
+def _abouts(fields: Mapping[str, object]) -> tuple[str, ...]:
+    """The columns about bad rows that the frame has, if it has that of reasons: as this source gave them."""
+    names = reason_fields(())
+    if names.reason not in fields:
+        return ()
+    return tuple(name for name in (names.reason, names.message, names.payload) if name in fields)
+
+
+def _mark(options: SourceOptions, fields: Mapping[str, FrameField]) -> str | None:
+    """The column by which `from_registry` marks tombstones, if the frame has it."""
+    name = reason_columns(options.role).tombstone
+    return name if name in fields and fields[name].type == "boolean" else None
+
+
+def _check_type(name: str, column: str, type_: FrameType) -> None:
+    if name in _TYPES and type_ not in _TYPES[name]:
+        raise UsageError(
+            f"The column {column!r} must be {' or '.join(_TYPES[name])}, to be the record's {name}. Cast it."
+        )
+
+
+@lru_cache(maxsize=16)
+def task_writer(pickled: bytes) -> Callable[[Iterable[pa.RecordBatch]], int]:
+    """Writes the batches of a task under a pickled `WriteTask`."""
+    task: WriteTask = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
+    return task.write

@@ -1,0 +1,185 @@
+"""What runs in Spark's Python workers: payloads → rows, reasons and messages, an Arrow batch at a time. No pyspark here.
+
+A worker's process keeps what it has made of a plan, across batches, tasks and jobs. So the registry is asked once for an
+id that the plan does not hold, and never again once it is known. That an id is refused is remembered for half a minute
+only: a schema that is born while a stream runs is read, and garbage does not become a storm of questions. A registry that
+cannot be asked is an error, always: the task fails, and Spark runs it again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from srfix.serde.arrow import BatchEngine, ValueWise, arrow_schema, pyarrow
+from srfix.serde.batches import Reason, without_frames
+from srfix.serde.bounds import bound_payloads
+from srfix.serde.columns import Columns
+from srfix.serde.errors import NoSubjectError, ResolveError, SrfixError
+from srfix.serde.interface import SerdeContext
+from srfix.serde.resolve import ResolvedSchema, Resolver
+from srfix.serde.spark.read import ReadPlan
+from srfix.serde.spark.worker.parts import contexts_with, words_of
+from srfix.serde.subjects import Role
+from srfix.serde.wire import given_schema_id
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ENGINE: Final[BatchEngine] = ValueWise
+"""What decodes batches. A compiled kernel takes this place."""
+FORGET_REFUSALS_AFTER_S: Final = 30.0
+"""For how long an id that was refused is not asked for again, in seconds."""
+_MOST_PLANS: Final = 16
+
+
+class RememberedRefusals:
+    """A policy, and what it refused a moment ago. What it accepted it remembers itself."""
+
+    def __init__(
+        self,
+        policy: Resolver,
+        *,
+        forget_after_s: float = FORGET_REFUSALS_AFTER_S,
+        most: int = 10_000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """:param most: how many refusals are remembered."""
+        self._policy = policy
+        self._forget_after_s = forget_after_s
+        self._most = most
+        self._clock = clock
+        self._refused: dict[Hashable, tuple[float, SrfixError]] = {}
+
+    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        identity = given_schema_id(schema_id)
+        question = (identity, topic, role)
+        return self._ask(question, lambda: self._policy.resolve(identity, topic=topic, role=role))
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        question = (guid, topic, role)
+        return self._ask(question, lambda: self._policy.resolve_guid(guid, topic=topic, role=role))
+
+    def _ask(self, question: Hashable, ask: Callable[[], ResolvedSchema]) -> ResolvedSchema:
+        until, error = self._refused.get(question, (0.0, None))
+        if error is not None and self._clock() < until:
+            raise error
+        try:
+            return ask()
+        except (ResolveError, NoSubjectError) as refusal:
+            self._refused.pop(question, None)
+            if len(self._refused) >= self._most:
+                del self._refused[next(iter(self._refused))]  # the oldest
+            without_frames(refusal)
+            self._refused[question] = (self._clock() + self._forget_after_s, refusal)
+            raise
+
+
+class PlanDecoder:
+    """What decodes the batches of one plan."""
+
+    def __init__(self, plan: ReadPlan, *, engine: BatchEngine = BATCH_ENGINE) -> None:
+        """:raises ColumnError: if Spark's Arrow cannot hold a column."""
+        pa = pyarrow()
+        bound_payloads(plan.bounds)  # of the process: its deserializers are made with them, as they meet schemas
+        patient = plan if plan.policy is None else replace(plan, policy=RememberedRefusals(plan.policy))
+        self._decode = engine(patient.deserializer(), plan.columns, plan.role)
+        self._topic, self._role = plan.topic, plan.role
+        self._context = SerdeContext(plan.topic, plan.role)
+        self._row = spark_type(plan.columns)
+        self._result = [
+            pa.field("row", self._row),
+            pa.field("reason", pa.string()),
+            pa.field("message", pa.string()),
+        ]
+
+    @property
+    def type(self) -> pa.StructType:
+        """`struct<row, reason, message>`."""
+        return pyarrow().struct(self._result)
+
+    def __call__(self, payloads: pa.Array, headers: pa.Array | None = None) -> pa.Array:
+        """`struct<row, reason, message>`, as long as the payloads: the row is null where there is a reason, a
+        `batches.Reason`'s word (TOMBSTONE too), and only there; the message is null for a tombstone.
+
+        :param payloads: of any binary type; a null is a tombstone.
+        :param headers: each record's headers: lists of structs of key and value.
+        :raises RegistryError: if the registry could not be asked.
+        """
+        pa = pyarrow()
+        context = self._context if headers is None else contexts_with(headers, self._topic, self._role)
+        decoded = self._decode(payloads, context)
+        reasons: list[str | None] = [None] * len(payloads)
+        messages: list[str | None] = [None] * len(payloads)
+        for position in decoded.tombstones:
+            reasons[position] = Reason.TOMBSTONE.value
+        for bad in decoded.bad:
+            reasons[bad.position] = bad.reason.value
+            messages[bad.position] = words_of(bad)
+        reason = pa.array(reasons, pa.string())
+        has_no_row = reason.is_valid() if decoded.tombstones or decoded.bad else None
+        columns = [
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(decoded.rows.columns, self._row, strict=True)
+        ]
+        row = pa.StructArray.from_arrays(columns, fields=list(self._row), mask=has_no_row)
+        return pa.StructArray.from_arrays([row, reason, pa.array(messages, pa.string())], fields=self._result)
+
+
+class FallbackDecoder:
+    """What decodes the rows that another engine leaves: nulls are rows that it has read, and cost nothing."""
+
+    def __init__(self, decode: PlanDecoder) -> None:
+        self._decode = decode
+        self._nothing: pa.Array | None = None
+
+    def __call__(self, payloads: pa.Array) -> pa.Array:
+        """As `PlanDecoder`, but null for null: no row, reason or message.
+
+        :raises RegistryError: if the registry could not be asked.
+        """
+        size = len(payloads)
+        if payloads.null_count == size:
+            return self._nulls(size)
+        if payloads.null_count == 0:
+            return self._decode(payloads)
+        pa = pyarrow()
+        decoded = self._decode(payloads.drop_null())
+        given = payloads.is_valid().to_pylist()
+        number = iter(range(len(decoded)))
+        return decoded.take(pa.array([next(number) if one else None for one in given], pa.int64()))
+
+    def _nulls(self, size: int) -> pa.Array:
+        """Batches are of one size, but for the last: the array is made once."""
+        if self._nothing is None or len(self._nothing) < size:
+            self._nothing = pyarrow().nulls(size, self._decode.type)
+        return self._nothing[:size] if len(self._nothing) > size else self._nothing
+
+
+@lru_cache(maxsize=_MOST_PLANS)
+def fallback_decoder(pickled: bytes) -> FallbackDecoder:
+    """What decodes under a pickled `ReadPlan` where another engine leaves rows: one for each plan and process.
+
+    :raises ColumnError: if Spark's Arrow cannot hold a column.
+    """
+    return FallbackDecoder(plan_decoder(pickled))
+
+
+@lru_cache(maxsize=_MOST_PLANS)
+def plan_decoder(pickled: bytes) -> PlanDecoder:
+    """What decodes under a pickled `ReadPlan`: one for each plan and process.
+
+    :raises ColumnError: if Spark's Arrow cannot hold a column.
+    """
+    plan: ReadPlan = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
+    return PlanDecoder(plan)
+
+
+def spark_type(columns: Columns) -> pa.StructType:
+    """Rows of the columns as Spark takes them from Python: as `arrow_schema` has them."""
+    return pyarrow().struct(list(arrow_schema(columns)))

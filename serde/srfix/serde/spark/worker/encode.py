@@ -1,0 +1,62 @@
+"""What runs in Spark's Python workers: rows → payloads, an Arrow batch at a time. No pyspark here, and no registry: the
+plan has been under its subject since before the job."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde.arrow import from_arrow, pyarrow, pyarrow_compute
+from srfix.serde.spark.worker.parts import words_of
+from srfix.serde.spark.write import WritePlan
+from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MOST_PLANS: Final = 16
+
+
+class PlanEncoder:
+    """What encodes the batches of one plan."""
+
+    def __init__(self, plan: WritePlan) -> None:
+        self._serializer = plan.serializer()
+        self._context = plan.context()
+        self._is_bare_value = not plan.wrapped and plan.role is Role.VALUE
+
+    def __call__(self, rows: pa.StructArray) -> pa.StructArray:
+        """`struct<payload: binary, message: string>`, as long as the rows: of each row one is null, of a null row both.
+
+        :raises ColumnError: if a field's type is one that no column has.
+        """
+        pa, compute = pyarrow(), pyarrow_compute()
+        is_null = compute.is_null(rows)
+        if self._is_bare_value and rows.type.num_fields == 1:
+            is_null = compute.or_(is_null, compute.is_null(compute.struct_field(rows, 0)))
+        encoded = from_arrow(
+            rows, self._serializer, self._context, tombstones=is_null, on_error="quarantine", time_unit="us"
+        )
+        payloads = encoded.payloads
+        messages: list[str | None] = [None] * len(rows)
+        if encoded.bad:
+            places: list[int | None] = [None] * len(rows)
+            for place, position in enumerate(encoded.positions.to_pylist()):
+                places[position] = place
+            payloads = payloads.take(pa.array(places, pa.int64()))
+            for bad in encoded.bad:
+                messages[bad.position] = words_of(bad)
+        return pa.StructArray.from_arrays([payloads, pa.array(messages, pa.string())], ["payload", "message"])
+
+    def payloads(self, rows: pa.RecordBatch, tombstones: Sequence[bool]) -> pa.Array:
+        """The payloads of all rows; errors as `from_arrow`."""
+        return from_arrow(rows, self._serializer, self._context, tombstones=tombstones)
+
+
+@lru_cache(maxsize=_MOST_PLANS)
+def plan_encoder(pickled: bytes) -> PlanEncoder:
+    """What encodes under a pickled `WritePlan`: one for each plan and process."""
+    plan: WritePlan = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
+    return PlanEncoder(plan)

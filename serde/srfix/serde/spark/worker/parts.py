@@ -1,0 +1,39 @@
+"""What the workers' halves of reading, judging and writing share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypedDict, cast
+
+from srfix.serde.batches import BadRow, Contexts
+from srfix.serde.interface import Context, SerdeContext
+from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class _Header(TypedDict):
+    key: str
+    value: bytes | None
+
+
+def contexts_with(headers: pa.Array, topic: str, role: Role) -> Contexts:
+    """The contexts that a deserializer is called with: one context for all records if none has headers.
+
+    :param headers: each record's headers: lists of structs of key and value.
+    """
+    plain = SerdeContext(topic, role)
+    if not len(headers.flatten()):
+        return plain
+    given = cast("list[Sequence[_Header] | None]", headers.to_pylist())
+    return [_with(each, topic, role) if each else plain for each in given]
+
+
+def _with(headers: Sequence[_Header], topic: str, role: Role) -> Context:
+    return SerdeContext(topic, role, headers=[(header["key"], header["value"]) for header in headers])
+
+
+def words_of(bad: BadRow) -> str:
+    """The error's words. An error may quote half of a surrogate pair, which no Arrow string holds."""
+    return bad.error.message.encode(errors="backslashreplace").decode()

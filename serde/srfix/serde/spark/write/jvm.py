@@ -1,0 +1,298 @@
+"""What Spark's own Avro has to be told so that it writes a plan's bytes, or why it cannot. Needs no pyspark.
+
+Avro's bytes hold no names, no logical types and no references, only the values in the schema's order and the branches'
+numbers. So `to_avro` is given a schema of our making with the same bytes: fields `f0`, `f1`, …; a DATE as the int that it
+is; a map, Avro's own too, as an array of entries, which keeps their order (Spark's writer puts maps through a HashMap).
+What is matched, cast or refused is decided here, and neither `spark.sql.caseSensitive` nor the rebase modes matter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, cast
+
+from srfix.serde.casing import are_distinct, match_fields
+from srfix.serde.columns import only_column, struct_of
+from srfix.serde.errors import ColumnError, EngineRefusedError
+from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, load
+from srfix.serde.formats.avro.write import written
+from srfix.serde.formats.table import Format
+from srfix.serde.projection import Entries, Free, Items, WriteFields, Written
+from srfix.serde.spark.frame_types import FrameField, FrameType, ddl, fields_of, quoted, sql_text, word_of
+from srfix.serde.spark.interface import Feed
+from srfix.serde.spark.releases import arrow_or
+from srfix.serde.spark.write.frame_row import FrameRow, bad_row_words
+from srfix.serde.spark.write.jvm_leaves import JvmRefusal, Piece, SchemaJson, missing, scalar
+
+if TYPE_CHECKING:
+    from srfix.serde.spark.write.plan import WritePlan
+
+_LEGAL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NOTHING: Final = Piece(schema="null", sql="NULL")
+"""Stands for a refused value: the walk goes on, to name every refusal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JvmWrite:
+    """What `to_avro` is given."""
+
+    schema: str
+    """The Avro schema."""
+    row: str
+    """The row, in Spark's SQL: over the frame's columns."""
+    is_null: str | None
+    """Whether the row is null, in Spark's SQL; None if it never is."""
+    skipped: int = 0
+    """How many bytes of what `to_avro` gives are not the body's: the length, where the whole body is a number's bytes."""
+    is_raw: bool = False
+    """True if the row is the body, and `to_avro` is not needed."""
+
+
+def jvm_write(plan: WritePlan, row: FrameRow) -> JvmWrite:
+    """What Spark is told for rows of a frame.
+
+    :raises ColumnError: if no engine can write such rows: a column is missing or to spare, or has another type.
+    :raises CasingError: if letter case leaves the match between them and the plan's columns undecided.
+    :raises EngineRefusedError: if Spark cannot write them exactly, with every reason.
+    """
+    writer, made = _walked(plan, row)
+    wrong = [refusal.why for refusal in writer.refusals if refusal.is_final]
+    if wrong:
+        raise ColumnError(
+            f"The frame's rows cannot be written as {plan.role.value}s of topic {plan.topic!r}: {'; '.join(wrong)}. "
+            "Cast, rename, add or drop columns first."
+        )
+    if writer.refusals:
+        raise _refused(plan, [refusal.why for refusal in writer.refusals])
+    return made
+
+
+def write_feeds(plan: WritePlan, row: FrameRow) -> tuple[Feed, ...]:
+    """Which of the frame's columns and fields feed which of the plan's, whether Spark can write them or not.
+
+    :raises CasingError: if letter case leaves that undecided.
+    :raises EngineRefusedError: if Spark could not write such a schema at all.
+    """
+    return tuple(_walked(plan, row)[0].feeds)
+
+
+def _walked(plan: WritePlan, row: FrameRow) -> tuple[_Writer, JvmWrite]:
+    if plan.format is not Format.AVRO or plan.settled is None:
+        raise _refused(plan, [f"bodies are {plan.format.name}, and Spark writes Avro"])
+    if plan.is_given:
+        raise _refused(plan, ["columns are written under a schema that was not made of them, by Connect's rules"])
+    root = load(plan.settled.schema.text, plan.settled.references)
+    if analyse(root).is_recursive:
+        raise _refused(plan, ["the schema is recursive"])
+    writer, columns = _Writer(plan, row), plan.columns
+    if plan.wrapped:
+        return writer, writer.row(written(root, None if columns is None else struct_of(columns)))
+    assert columns is not None
+    column = only_column(columns)
+    return writer, writer.bare(written(root, column.type), column.name)
+
+
+def _refused(plan: WritePlan, reasons: list[str]) -> EngineRefusedError:
+    return EngineRefusedError(
+        f"Spark's own Avro cannot write the {plan.role.value}s of topic {plan.topic!r} exactly: {'; '.join(reasons)}. "
+        + arrow_or("Cast the columns first.", advice="Cast the columns first, or use the engine 'arrow'."),
+        reasons=tuple(reasons),
+    )
+
+
+class _Writer:
+    def __init__(self, plan: WritePlan, row: FrameRow) -> None:
+        self._plan = plan
+        self._row = row
+        self._numbers = 0
+        self.refusals: list[JvmRefusal] = []
+        self.feeds: list[Feed] = []
+
+    def row(self, root: Written[AvroType]) -> JvmWrite:
+        """Rows that are records."""
+        struct = self._row.struct
+        fields = root.how
+        if root.writer.node.kind != "record" or not isinstance(fields, WriteFields):
+            self._refuse("", f"is written as a {describe(root.writer.node)}, not as a record")
+            fields = WriteFields()
+        piece = self._struct(fields, self._row.fields, None if struct is None else quoted(struct), "")
+        is_null = None if struct is None else f"{quoted(struct)} IS NULL"
+        return JvmWrite(schema=json.dumps(piece.schema), row=piece.sql, is_null=is_null)
+
+    def bare(self, root: Written[AvroType], name: str) -> JvmWrite:
+        """Rows of one column, of which the value is written."""
+        struct, node = self._row.struct, root.writer.node
+        field = self._matched((name,), self._row.fields, "").get(name)
+        if field is None:
+            self._refuse(f"->{name}", "is missing, and it is the only column", is_final=True)
+            field = FrameField(name=name, type="void")
+        self._feed(name, field.name, ddl(field.type))
+        sql = quoted(field.name) if struct is None else f"{quoted(struct)}.{quoted(field.name)}"
+        piece = self._value(root, field.type, sql, f"->{name}")
+        is_null = f"{sql} IS NULL"
+        if node.kind == "bytes" and node.logical != "decimal":
+            return JvmWrite(schema='"bytes"', row=piece.sql, is_null=is_null, is_raw=True)
+        # A record has no bytes of its own.
+        record: SchemaJson = {"type": "record", "name": "bare", "fields": [{"name": "f0", "type": piece.schema}]}
+        return JvmWrite(
+            schema=json.dumps(record),
+            row=f"named_struct('f0', {piece.sql})",
+            is_null=is_null,
+            # A root of bytes has no length in front; that of 16, which 38 digits have at most, takes one byte.
+            skipped=1 if node.kind == "bytes" else 0,
+        )
+
+    def _any(self, value: Written[AvroType], given: FrameType, sql: str, path: str) -> Piece:
+        """A value, and null beside it."""
+        writer = value.writer
+        piece = self._value(value, given, sql, path)
+        if writer.node.kind != "union":
+            error = self._error(f"{path} is null, and the schema does not allow that.")
+            return Piece(schema=piece.schema, sql=f"coalesce({piece.sql}, {error})")
+        if isinstance(value.how, Free):
+            return piece
+        is_first = writer.node.branches[0].kind == "null"
+        schema: SchemaJson = ["null", piece.schema] if is_first else [piece.schema, "null"]
+        return Piece(schema=schema, sql=piece.sql, is_as_it_is=piece.is_as_it_is)
+
+    def _value(self, value: Written[AvroType], given: FrameType, sql: str, path: str) -> Piece:
+        """A value that may be null, though the type does not say so."""
+        word, how, writer = word_of(given), value.how, value.writer
+        if isinstance(how, Free) or (writer.node.kind == "union" and not writer.is_nullable):
+            return self._refuse(path, f"is written as a {describe(writer.node)}, of which Spark cannot choose a branch")
+        match how:
+            case WriteFields():
+                if word == "struct":
+                    return self._struct(how, fields_of(given), sql, path)
+                return self._refuse(path, f"is {ddl(given)}, not a struct", is_final=True)
+            case Entries() if word == "map":
+                return self._map(writer.value, how, cast("Mapping[str, FrameType]", given), sql, path)
+            case Entries() if word != "array" or writer.value.kind == "map":
+                return self._refuse(path, f"is {ddl(given)}, not a map", is_final=True)
+            case Entries():
+                return self._array(written(writer.items().node, None), given, sql, path)
+            case Items(items):
+                if word == "array":
+                    return self._array(items, given, sql, path)
+                return self._refuse(path, f"is {ddl(given)}, not an array", is_final=True)
+        piece = scalar(
+            writer.value,
+            given,
+            sql,
+            lambda *why: self._error(f"{path} {why[0]}", *why[1:]),
+            cut_times=self._plan.cut_times,
+        )
+        return self._made(piece, path)
+
+    def _array(self, items: Written[AvroType], given: FrameType, sql: str, path: str) -> Piece:
+        item = cast("Mapping[str, FrameType]", given)["elementType"]
+        name = self._name("x")
+        piece = self._any(items, item, name, f"{path}->ARRAY")
+        schema: SchemaJson = {"type": "array", "items": piece.schema}
+        if piece.is_as_it_is:
+            return Piece(schema=schema, sql=sql, is_as_it_is=True)
+        return Piece(schema=schema, sql=f"transform({sql}, {name} -> {piece.sql})")
+
+    def _map(
+        self, node: AvroNode, of: Entries[Written[AvroType]], given: Mapping[str, FrameType], sql: str, path: str
+    ) -> Piece:
+        assert node.items is not None
+        name = self._name("x")
+        if word_of(given["keyType"]) != "string":
+            return self._refuse(path, f"is {ddl(given)}, and the keys of a map must be string", is_final=True)
+        key = self._any(of.keys, given["keyType"], f"{name}.`key`", f"{path}->MAP_KEY")
+        value = self._any(of.values, given["valueType"], f"{name}.`value`", f"{path}->MAP_VAL")
+        parts = {"key": key.schema, "value": value.schema}
+        order = ["key", "value"] if node.kind == "map" else [field.name for field in node.items.fields]
+        schema: SchemaJson = {
+            "type": "array",
+            "items": {
+                "type": "record",
+                "name": self._name("r"),
+                "fields": [{"name": part, "type": parts[part]} for part in order],
+            },
+        }
+        entries = f"map_entries({sql})"
+        if value.is_as_it_is:  # a key is never null
+            return Piece(schema=schema, sql=entries)
+        made = f"named_struct('key', {name}.`key`, 'value', {value.sql})"
+        return Piece(schema=schema, sql=f"transform({entries}, {name} -> {made})")
+
+    def _struct(self, of: WriteFields[AvroType], fields: tuple[FrameField, ...], sql: str | None, path: str) -> Piece:
+        """A record. `sql` is the struct; None if the fields are the frame's columns."""
+        names = [part.key for part in of.fields]
+        matched = self._matched(names, fields, path)
+        # Spark finds a field by its name, and ignores case if it is told to: a cast goes by position.
+        is_clear = sql is None or are_distinct([field.name for field in fields])
+        inner = sql if is_clear else f"CAST({sql} AS {_by_position(fields)})"
+        pieces: list[Piece] = []
+        for part in of.fields:
+            where, field = f"{path}->{part.key}", matched.get(part.key)
+            if field is None or part.value is None:
+                pieces.append(self._made(missing(part), where))
+                default = None if part.missing is None else part.missing.json
+                self._feed(where, None, f"not in the frame: {json.dumps(default)}")
+                continue
+            spelt = quoted(field.name) if is_clear else f"c{fields.index(field)}"
+            self._feed(where, field.name, ddl(field.type))
+            pieces.append(self._any(part.value, field.type, spelt if inner is None else f"{inner}.{spelt}", where))
+        given = [matched[name].name if name in matched else "" for name in names]
+        # Columns, or a struct with other names than its record's, are put together; a struct may be right as it is.
+        is_as_it_is = (
+            sql is not None
+            and is_clear
+            and all(piece.is_as_it_is for piece in pieces)
+            and all(_LEGAL.fullmatch(name) for name in given)
+        )
+        labels = given if is_as_it_is else [f"f{number}" for number in range(len(pieces))]
+        schema: SchemaJson = {
+            "type": "record",
+            "name": self._name("r"),
+            "fields": [{"name": label, "type": piece.schema} for label, piece in zip(labels, pieces, strict=True)],
+        }
+        if is_as_it_is and sql is not None:
+            return Piece(schema=schema, sql=sql, is_as_it_is=True)
+        made = ", ".join(f"'{label}', {piece.sql}" for label, piece in zip(labels, pieces, strict=True))
+        struct = f"named_struct({made})"
+        return Piece(schema=schema, sql=struct if sql is None else f"IF({sql} IS NULL, NULL, {struct})")
+
+    def _matched(self, names: Sequence[str], fields: tuple[FrameField, ...], path: str) -> dict[str, FrameField]:
+        given = [field.name for field in fields]
+        matched = match_fields(names, given, self._plan.case_rule, where=path or "the frame")
+        used = set(matched.values())
+        for name in given:
+            if name not in used:
+                self._refuse(f"{path}->{name}", "has no column or field to go to", is_final=True)
+        by_name = {field.name: field for field in fields}
+        return {name: by_name[field] for name, field in matched.items()}
+
+    def _made(self, piece: Piece | JvmRefusal, path: str) -> Piece:
+        if isinstance(piece, JvmRefusal):
+            return self._refuse(path, piece.why, is_final=piece.is_final)
+        if isinstance(piece.schema, dict) and piece.schema.get("name") == "":
+            return replace(piece, schema=piece.schema | {"name": self._name("n")})
+        return piece
+
+    def _refuse(self, path: str, why: str, *, is_final: bool = False) -> Piece:
+        self.refusals.append(JvmRefusal(why=f"{path or 'the row'} {why}", is_final=is_final))
+        return _NOTHING
+
+    def _error(self, why: str, *more: str) -> str:
+        """What fails the job, in Spark's SQL; so is `more`."""
+        before, behind = bad_row_words(self._plan, self._row.place)
+        words = [before, sql_text(why), *more, sql_text("."), behind] if more else [before, sql_text(why), behind]
+        return f"raise_error(concat({', '.join(words)}))"
+
+    def _feed(self, where: str, field: str | None, detail: str) -> None:
+        self.feeds.append(Feed(column=where.removeprefix("->"), field=field, detail=detail))
+
+    def _name(self, letter: str) -> str:
+        self._numbers += 1
+        return f"{letter}{self._numbers}"
+
+
+def _by_position(fields: tuple[FrameField, ...]) -> str:
+    return f"struct<{', '.join(f'c{number}: {ddl(field.type)}' for number, field in enumerate(fields))}>"

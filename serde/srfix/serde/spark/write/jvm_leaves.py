@@ -1,0 +1,209 @@
+"""How Spark's Avro is given values without parts: by exact casts only, none of which loses anything.
+
+| Avro | of Spark's | otherwise |
+|---|---|---|
+| boolean, string, bytes | the same | |
+| int, long | byte, short, int; bigint as long only | bigint as int: the arrow engine looks at each value |
+| float | byte, short, float | int, bigint, double likewise |
+| double | byte, short, int, float, double | bigint likewise |
+| int date | date | |
+| long timestamp-millis, -micros | timestamp; finer than its unit it fails the job, or is cut if asked for | |
+| decimal | a decimal with no more digits on either side | others likewise |
+| enum, fixed | string, binary, each value looked at | |
+| times | | the arrow engine |
+
+No engine takes any other pair.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
+
+from srfix.serde.connect import NO_PRECISION
+from srfix.serde.formats.avro import AvroNode, AvroType, describe
+from srfix.serde.formats.avro.write import WHOLE_MILLISECONDS
+from srfix.serde.projection import WriteField
+from srfix.serde.spark.frame_types import FrameType, ddl, sql_text, word_of
+
+SchemaJson: TypeAlias = "str | int | list[SchemaJson] | dict[str, SchemaJson]"
+"""An Avro schema."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A value on its way to `to_avro`."""
+
+    schema: SchemaJson
+    """A schema with the same bytes. An empty name is for the caller to fill: none may come twice."""
+    sql: str
+    """The value in Spark's SQL."""
+    is_as_it_is: bool = False
+    """True if `sql` names the value unchanged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JvmRefusal:
+    """Why Spark's own Avro does not write a value exactly."""
+
+    why: str
+    """The reason."""
+    is_final: bool = False
+    """True if no engine takes the value."""
+
+
+_MAX_PRECISION: Final = 38
+_DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
+_INTEGERS: Final = ("byte", "short", "integer", "long")
+_EXACT: Final = {
+    "boolean": ("boolean",),
+    "string": ("string",),
+    "bytes": ("binary",),
+    "int": ("byte", "short", "integer"),
+    "long": _INTEGERS,
+    "float": ("byte", "short", "float"),
+    "double": ("byte", "short", "integer", "float", "double"),
+}
+"""Avro → the types of which every value is exact."""
+_SOMETIMES: Final = {
+    "int": _INTEGERS,
+    "float": (*_INTEGERS, "float", "double"),
+    "double": (*_INTEGERS, "float", "double"),
+}
+"""Avro → the types of which some are: the serializers look at each."""
+_OWN: Final = {
+    "boolean": "boolean",
+    "string": "string",
+    "bytes": "binary",
+    "int": "integer",
+    "long": "long",
+    "float": "float",
+    "double": "double",
+}
+_TIMES: Final = {
+    ("int", "date"): ("date", "unix_date"),
+    ("long", "timestamp-millis"): ("timestamp", "unix_millis"),
+    ("long", "timestamp-micros"): ("timestamp", "unix_micros"),
+}
+
+
+class Failing(Protocol):
+    """Makes the SQL that fails the job."""
+
+    def __call__(self, why: str, /, *more: str) -> str:
+        """:param more: what follows the words, in Spark's SQL."""
+
+
+def scalar(
+    node: AvroNode, given: FrameType, sql: str, failing: Failing, *, cut_times: bool = False
+) -> Piece | JvmRefusal:
+    """A value, null or not, of a type without parts.
+
+    :param failing: what fails the job because of the value.
+    :param cut_times: times finer than the type are cut, and do not fail the job.
+    """
+    word = word_of(given)
+    if word == "void":
+        return _void(node)
+    kind, logical = node.kind, node.logical
+    if (kind, logical) in _TIMES:
+        own, function = _TIMES[kind, str(logical)]
+        if word != own:
+            return _never(node, given)
+        made = f"{function}({sql})"
+        if logical == "timestamp-millis" and not cut_times:
+            error = failing(f"needs {WHOLE_MILLISECONDS}, got ", f"CAST({sql} AS STRING)")
+            made = f"IF({sql} IS NULL OR unix_micros({sql}) % 1000 = 0, {made}, {error})"
+        return Piece(schema=kind, sql=made)
+    if logical in ("time-millis", "time-micros") and kind in ("int", "long"):
+        if word.startswith("time("):
+            return JvmRefusal(why=f"is {ddl(given)}: Spark has no exact way from it to {describe(node)}")
+        return _never(node, given)
+    if logical in ("local-timestamp-millis", "local-timestamp-micros") and kind == "long":
+        return _local(node, given, sql, failing, cut_times=cut_times)
+    if logical == "decimal" and kind in ("bytes", "fixed"):
+        return _decimal(node, given, sql)
+    if kind == "enum":
+        return _enum(node, sql, failing) if word == "string" else _never(node, given)
+    if kind == "fixed":
+        return _fixed(node, sql, failing) if word == "binary" else _never(node, given)
+    if word in _EXACT.get(kind, ()):
+        own = _OWN[kind]
+        return Piece(schema=kind, sql=sql if word == own else f"CAST({sql} AS {ddl(own)})", is_as_it_is=word == own)
+    if word in _SOMETIMES.get(kind, ()):
+        return JvmRefusal(why=f"is {ddl(given)}, of which not every value fits {describe(node)}")
+    return _never(node, given)
+
+
+def _local(node: AvroNode, given: FrameType, sql: str, failing: Failing, *, cut_times: bool) -> Piece | JvmRefusal:
+    """What a clock without a zone shows. Spark's functions of microseconds would ask the session's zone, its Avro does not."""
+    if word_of(given) != "timestamp_ntz":
+        return _never(node, given)
+    schema: dict[str, SchemaJson] = {"type": "long", "logicalType": str(node.logical)}
+    if node.logical == "local-timestamp-micros" or cut_times:
+        return Piece(schema=schema, sql=sql, is_as_it_is=True)
+    error = failing(f"needs {WHOLE_MILLISECONDS}, got ", f"CAST({sql} AS STRING)")
+    is_whole = f"EXTRACT(SECOND FROM {sql}) * 1000 % 1 = 0"
+    return Piece(schema=schema, sql=f"IF({sql} IS NULL OR {is_whole}, {sql}, CAST({error} AS TIMESTAMP_NTZ))")
+
+
+def missing(field: WriteField[AvroType]) -> Piece | JvmRefusal:
+    """What is written for a field that the row has not: its default, null if that is allowed."""
+    if field.missing is None:
+        return JvmRefusal(why="is missing, and the schema has no default for it", is_final=True)
+    node, default = field.field.type.node, field.missing.json
+    if default is None and field.field.type.is_nullable and node.branches:
+        # A null has no bytes but its branch's number.
+        place = [branch.kind for branch in node.branches].index("null")
+        return Piece(schema="long", sql=f"CAST({place} AS BIGINT)")
+    if node.kind == "boolean" and isinstance(default, bool):
+        return Piece(schema="boolean", sql="true" if default else "false")
+    if node.kind in ("int", "long") and isinstance(default, int) and not isinstance(default, bool):
+        return Piece(schema="long", sql=f"CAST({default} AS BIGINT)")
+    if node.kind == "string" and isinstance(default, str):
+        return Piece(schema="string", sql=sql_text(default))
+    return JvmRefusal(why=f"is missing, and its default {default!r} is one of {describe(node)}")
+
+
+def _never(node: AvroNode, given: FrameType) -> JvmRefusal:
+    return JvmRefusal(why=f"is {ddl(given)}, which is not written as {describe(node)}", is_final=True)
+
+
+def _void(node: AvroNode) -> Piece:
+    # Which type a null is of does not matter: it has no bytes.
+    if node.kind == "fixed":
+        return Piece(schema="bytes", sql="CAST(NULL AS BINARY)")
+    own = _OWN.get(node.kind, "integer")
+    return Piece(schema="int" if own == "integer" else node.kind, sql=f"CAST(NULL AS {ddl(own)})")
+
+
+def _decimal(node: AvroNode, given: FrameType, sql: str) -> Piece | JvmRefusal:
+    found = _DECIMAL.fullmatch(word_of(given))
+    if found is None:
+        return _never(node, given)
+    precision, scale = node.precision or NO_PRECISION, node.scale
+    if precision > _MAX_PRECISION:
+        return JvmRefusal(why=f"is written as {describe(node)}, and Spark's decimals have {_MAX_PRECISION} digits")
+    have_precision, have_scale = int(found[1]), int(found[2])
+    if have_scale > scale or have_precision - have_scale > precision - scale:
+        return JvmRefusal(why=f"is {ddl(given)}, of which not every value fits {describe(node)}")
+    schema: dict[str, SchemaJson] = {"logicalType": "decimal", "precision": precision, "scale": scale}
+    schema |= {"type": "fixed", "name": "", "size": node.size} if node.kind == "fixed" else {"type": "bytes"}
+    is_same = (have_precision, have_scale) == (precision, scale)
+    return Piece(
+        schema=schema, sql=sql if is_same else f"CAST({sql} AS DECIMAL({precision},{scale}))", is_as_it_is=is_same
+    )
+
+
+def _enum(node: AvroNode, sql: str, failing: Failing) -> Piece:
+    # An enum's bytes are its number. Compared as bytes: a collation could take a for A.
+    whens = " ".join(f"WHEN X'{symbol.encode().hex()}' THEN {place}" for place, symbol in enumerate(node.symbols))
+    error = failing(f"needs one of {', '.join(node.symbols)}, got ", sql)
+    return Piece(schema="int", sql=f"IF({sql} IS NULL, NULL, CASE CAST({sql} AS BINARY) {whens} ELSE {error} END)")
+
+
+def _fixed(node: AvroNode, sql: str, failing: Failing) -> Piece:
+    error = failing(f"needs {node.size} bytes, got ", f"CAST(octet_length({sql}) AS STRING)")
+    schema: SchemaJson = {"type": "fixed", "name": "", "size": node.size}
+    return Piece(schema=schema, sql=f"IF({sql} IS NULL OR octet_length({sql}) = {node.size}, {sql}, {error})")

@@ -1,0 +1,254 @@
+"""How rows become a topic's payloads: decided once, on the driver, in plain Python.
+
+A plan's schema is under its subject before any job starts: no worker ever asks the registry. It is picklable, printable
+(`explain`), and works without Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import SparkSchema, given_columns
+from srfix.serde.columns import Columns, half_of
+from srfix.serde.connect import Generation, NameRule, WrittenBy
+from srfix.serde.errors import RegistryError, UsageError
+from srfix.serde.formats.table import Format, record_name
+from srfix.serde.interface import SchemaLookup, SchemaRegistrar, SerdeContext, Serializer
+from srfix.serde.registry import Schema
+from srfix.serde.serdes import TOPIC_SUBJECT, FramedSerializer, SettledSchema
+from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
+from srfix.serde.spark.write.explain import explanation, summary
+from srfix.serde.subjects import Role, Subject, SubjectStrategy, subject_of
+from srfix.serde.wire import Framing, SchemaId, frame_guid, prefix_id_bytes, schema_id_header
+
+_Registry: TypeAlias = "SchemaRegistrar | SchemaLookup | None"
+
+_FRAMED: Final[dict[Format, type[AvroSerializer | JsonSchemaSerializer]]] = {
+    Format.AVRO: AvroSerializer,
+    Format.JSON_SR: JsonSchemaSerializer,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritePlan:
+    """How rows are written. Made by `plan_write`."""
+
+    topic: str
+    """The topic, by which the subject was named."""
+    role: Role
+    """Keys or values."""
+    format: Format
+    """What bodies are written in."""
+    columns: Columns | None
+    """What a row has: the columns of this half; None if it has what the schema has."""
+    wrapped: bool
+    """False if a body is the bare value of the only column."""
+    case_rule: CaseRule
+    """How a row's names are matched to the columns."""
+    framing: Framing = Framing.PREFIX_ID
+    """Where the schema's id or GUID stands."""
+    settled: SettledSchema | None = None
+    """The schema, as the registry knows it; None for JSON and KAFKA, which have none."""
+    subject: Subject | None = None
+    """The subject that holds it."""
+    cut_times: bool = False
+    """True if times finer than the schema's are cut; they are bad rows otherwise."""
+    is_given: bool = False
+    """True if the columns are written under a schema that was not made of them: names are exact, nothing is coerced."""
+
+    @property
+    def schema(self) -> Schema | None:
+        """What is written under; None for formats without schemas."""
+        return None if self.settled is None else self.settled.schema
+
+    @property
+    def schema_id(self) -> SchemaId | None:
+        """The schema's id; None for formats without schemas."""
+        return None if self.settled is None else self.settled.published.schema_id
+
+    @property
+    def prefix(self) -> bytes:
+        """The bytes before every body; none where the format has no framing, or a header carries the GUID."""
+        if self.settled is None or self.framing is Framing.HEADER_GUID:
+            return b""
+        published = self.settled.published
+        if self.framing is Framing.PREFIX_ID:
+            return prefix_id_bytes(published.schema_id)
+        assert published.guid is not None
+        return frame_guid(published.guid)
+
+    @property
+    def record_header(self) -> tuple[str, bytes] | None:
+        """The Kafka header that every record carries, by name and value, in the framing HEADER_GUID; None in the others."""
+        if self.settled is None or self.framing is not Framing.HEADER_GUID:
+            return None
+        assert self.settled.published.guid is not None
+        return schema_id_header(self.role), frame_guid(self.settled.published.guid)
+
+    def serializer(self) -> Serializer:
+        """What writes a row, in this process, without asking the registry. Both engines write the same bytes."""
+        if self.settled is not None:
+            return _FRAMED[self.format].settled(self.settled, self.framing)
+        if self.format is Format.KAFKA:
+            assert self.columns is not None
+            return KafkaSerializer(self.columns, case_rule=self.case_rule)
+        return JsonSerializer(self.columns, case_rule=self.case_rule, wrap=self.wrapped, cut_times=self.cut_times)
+
+    def context(self) -> SerdeContext:
+        """What the serializer is called with, beside a row."""
+        return SerdeContext(self.topic, self.role, [] if self.framing is Framing.HEADER_GUID else None)
+
+    def explain(
+        self, frame: SparkSchema | None = None, *, from_: str | Sequence[str] | None = None, extended: bool = False
+    ) -> str:
+        """The plan in words, in at most ten lines.
+
+        :param frame: a frame's schema, to be told which of its columns are called otherwise, which it has not, and which
+            engine writes it.
+        :param extended: True for all of it: the schema's text, each column, and what feeds it.
+        :param from_: as of `to_registry`.
+        :raises CasingError: if letter case leaves the match between frame and plan undecided.
+        :raises UsageError: if it is not clear which of the frame's columns make the row.
+        """
+        return explanation(self, frame, from_) if extended else summary(self, frame, from_)
+
+
+def plan_write(
+    registry: _Registry,
+    topic: str,
+    columns: Columns | SparkSchema | None = None,
+    *,
+    role: Role = Role.VALUE,
+    format: Format = Format.AVRO,  # noqa: A002 - its name everywhere
+    subjects: SubjectStrategy = TOPIC_SUBJECT,
+    case_rule: CaseRule = CaseRule.UNIQUE,
+    names: NameRule = "upper",
+    wrap: bool | None = None,
+    schema: str | Schema | None = None,
+    schema_id: int | None = None,
+    version: int | Literal["latest"] | None = None,
+    register: bool = True,
+    full_name: str | None = None,
+    generation: Generation = Generation.UP_TO_0_28,
+    written_by: WrittenBy = WrittenBy.SERIALIZER,
+    normalize: bool = False,
+    schema_id_framing: Framing = Framing.PREFIX_ID,
+    validate: bool = False,
+    cut_times: bool = False,
+) -> WritePlan:
+    """Decides what rows are written under, and registers it: when this returns, the subject holds the schema.
+
+    :param registry: None for JSON and KAFKA, which have no schemas.
+    :param columns: the columns: SQL text, parsed, or a frame's schema (a StructType). None with `schema`; with
+        `schema_id` or `version` for rows with the schema's field names.
+    :param subjects: under which subject the schema is.
+    :param case_rule: how the names in a row are matched to the columns.
+    :param names: how a frame's names become columns: in upper case, as unquoted ones in SQL, or kept.
+    :param wrap: whether a single column stands in a record; None is ksqlDB's default, by which a key's does not.
+    :param schema: a schema to write under exactly: the text, or a schema with references.
+    :param schema_id: the id of a schema to write under: it exists, and the subject holds it.
+    :param version: the version of the subject to write under.
+    :param register: False if the schema must be under the subject already; nothing is registered then.
+    :param full_name: Avro: the internal schema's record name with its namespace.
+    :param generation: which ksqlDB's internal schema is written under.
+    :param written_by: which of its two writers'.
+    :param normalize: True to let the registry normalise what it registers or looks up.
+    :param schema_id_framing: where the schema's id or GUID stands.
+    :param validate: JSON_SR: True to check every body against the schema.
+    :param cut_times: True to cut times that are finer than what they are written as (milliseconds, unless the schema says
+        otherwise); a row that holds one cannot be written otherwise.
+    :raises ColumnError: if the columns cannot be used, or the format cannot hold them: nothing is registered then.
+    :raises SchemaError: if the given text is not a schema of the format, or columns and schema do not go together.
+    :raises RegistryError: if the registry could not be asked, or did not take the schema (`IncompatibleSchemaError`).
+    :raises ResolveError: if nothing is to be registered, and the registry does not have the schema.
+    :raises UsageError: if it is not told what to write under, or told twice; or what the format has not was asked for.
+    """
+    if (validate and format is not Format.JSON_SR) or (full_name is not None and format is not Format.AVRO):
+        raise UsageError(
+            f"validate= is for JSON_SR, and full_name= for AVRO: the {role.value}s are to be written in {format.name}."
+        )
+    declared = None if columns is None else given_columns(columns, names=names)
+    half = None if declared is None else half_of(declared, role, wrap)
+    exists = schema_id is not None or version is not None
+    if format not in _FRAMED:
+        given = _schema_options(schema, schema_id, version, schema_id_framing)
+        if given:
+            raise UsageError(f"{format.name} has no schemas, so {given} cannot be used. Leave it out, or take AVRO.")
+        if format is Format.KAFKA and half is None:
+            raise UsageError("KAFKA writes a key or a value of one column: give that column.")
+        plan = WritePlan(
+            topic=topic,
+            role=role,
+            format=format,
+            columns=None if half is None else half.columns,
+            wrapped=half is None or half.wrapped,
+            case_rule=case_rule,
+            cut_times=cut_times,
+        )
+        plan.serializer()  # what the format cannot hold is said now
+        return plan
+    if registry is None:
+        raise UsageError(f"{format.name} is written under a schema of a registry: give a RegistryClient.")
+    serializer: FramedSerializer
+    kind = _FRAMED[format]
+    own: dict[str, object] = {} if full_name is None else {"full_name": full_name}
+    own |= {"validate": True} if validate else {}
+    own |= {"cut_times": True} if cut_times else {}
+    own |= {"subjects": subjects, "register": register, "normalize": normalize, "schema_id_framing": schema_id_framing}
+    if schema is not None:
+        if declared is not None or exists:
+            raise UsageError("schema= says all that is written under: give no columns, schema_id or version beside it.")
+        serializer = kind.for_schema(
+            registry,  # type: ignore[arg-type]  # what it lacks is said when it is asked
+            schema,
+            **own,  # type: ignore[arg-type]
+        )
+    else:
+        serializer = kind(
+            registry,
+            declared,
+            case_rule=case_rule,
+            wrap=wrap,
+            generation=generation,
+            written_by=written_by,
+            schema_id=schema_id,
+            version=version,
+            **own,  # type: ignore[arg-type]
+        )
+    settled = _settled(serializer, topic, role)
+    return WritePlan(
+        topic=topic,
+        role=role,
+        format=format,
+        columns=None if half is None else half.columns,
+        wrapped=half is None or half.wrapped,
+        case_rule=CaseRule.EXACT if half is None or exists else case_rule,
+        framing=schema_id_framing,
+        settled=settled,
+        subject=subject_of(subjects, topic, role, lambda: record_name(settled.schema, settled.references)),
+        cut_times=cut_times,
+        is_given=exists and half is not None,
+    )
+
+
+def _settled(serializer: FramedSerializer, topic: str, role: Role) -> SettledSchema:
+    try:
+        return serializer.settle(topic, role)
+    except RegistryError as error:
+        error.add_note(f"No job was started: nothing was written to the topic {topic!r}.")
+        raise
+
+
+def _schema_options(
+    schema: object, schema_id: int | None, version: int | Literal["latest"] | None, framing: Framing
+) -> str:
+    options = {
+        "schema=": schema is not None,
+        "schema_id=": schema_id is not None,
+        "version=": version is not None,
+        "schema_id_framing=": framing is not Framing.PREFIX_ID,
+    }
+    return ", ".join(name for name, is_given in options.items() if is_given)

@@ -1,0 +1,122 @@
+"""What topics, roles and subjects are called, and registry contexts: without any strategy.
+
+See `srfix.serde.subjects`, which exports all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NewType, TypeAlias
+
+from srfix.serde.errors import UsageError
+
+Subject = NewType("Subject", str)
+Topic = NewType("Topic", str)
+
+CHANGELOG_SUFFIX = "-changelog"
+"""What Kafka Streams puts behind a store's name (`ProcessorStateManager.storeChangelogTopic`)."""
+DEFAULT_CONTEXT = "."
+"""The context of a subject that names none."""
+EVERY_CONTEXT = "*"
+"""What a search's prefix names to mean all contexts."""
+
+
+class Role(Enum):
+    """Which half of a record a schema describes."""
+
+    KEY = "key"
+    VALUE = "value"
+
+
+SubjectStrategy: TypeAlias = Callable[[str, Role], Subject]
+
+
+def role_of(field: str | Role) -> Role:
+    """The role that a `confluent_kafka` message field (`"key"`, `"value"`) names.
+
+    :raises UsageError: if it names neither.
+    """
+    try:
+        return Role(field)
+    except ValueError:
+        raise UsageError(
+            f"A serde is called for the field {field!r}; it knows 'key' and 'value' (confluent_kafka's MessageField)."
+        ) from None
+
+
+def subject_for(topic: str, role: Role) -> Subject:
+    """The subject of a topic's keys or values: TopicNameStrategy, and ksqlDB's `KsqlConstants.getSRSubject`."""
+    return Subject(f"{topic}-{role.value}")
+
+
+def split_subject(subject: str) -> tuple[Topic, Role] | None:
+    """Topic and role of a TopicNameStrategy subject; None if the subject has another form."""
+    for role in Role:
+        suffix = f"-{role.value}"
+        if subject.endswith(suffix) and len(subject) > len(suffix):
+            return Topic(subject[: -len(suffix)]), role
+    return None
+
+
+def changelog_topic(application: str, store: str) -> Topic:
+    """The changelog topic's name, whether or not the topic exists (`ProcessorStateManager.storeChangelogTopic`)."""
+    return Topic(f"{application}-{store}{CHANGELOG_SUFFIX}")
+
+
+def split_context(subject: str) -> tuple[str, str]:
+    """Context and name of a subject: `:.ctx:a` is `(".ctx", "a")`, `a` is `(".", "a")`.
+
+    A colon alone makes no context: `:a` is a name. `:.ctx` without a second colon is the context and no name.
+    """
+    if subject.startswith(f":{DEFAULT_CONTEXT}"):
+        context, _, name = subject[1:].partition(":")
+        return context, name
+    if subject.startswith(f":{EVERY_CONTEXT}:"):
+        return EVERY_CONTEXT, subject.removeprefix(f":{EVERY_CONTEXT}:")
+    return DEFAULT_CONTEXT, subject
+
+
+def join_context(context: str, name: str) -> Subject:
+    """The subject of that name in that context; the inverse of `split_context`.
+
+    :raises UsageError: if the context has a colon, or does not begin with a dot (and is not `*`).
+    """
+    if ":" in context or not (context.startswith(DEFAULT_CONTEXT) or context == EVERY_CONTEXT):
+        raise UsageError(
+            f"{context!r} is no registry context: it begins with a dot and has no colon, as .staging does."
+        )
+    if context == DEFAULT_CONTEXT and split_context(name) == (DEFAULT_CONTEXT, name):
+        return Subject(name)
+    return Subject(f":{context}:{name}")
+
+
+def context_alone(subject: str | None) -> Subject | None:
+    """What names a subject's context and no subject, `:.ctx:`; None for the default context, which needs no naming.
+
+    This is what a request for a schema by its id may name. With a whole subject of a named context a registry answers
+    40403 unless that subject holds the id; and for one that names no context it answers from a namesake in another
+    context first (seen on Confluent 7.9.9 and 8.3.1).
+    """
+    context, _ = split_context(subject or "")
+    return None if context == DEFAULT_CONTEXT else join_context(context, "")
+
+
+def within_context_of(parent: str, subject: str) -> Subject:
+    """The subject that a schema under `parent` refers to as `subject`: one that names no context is in the parent's
+    (`QualifiedSubject.qualifySubjectWithParent`)."""
+    context, name = split_context(subject)
+    return join_context(split_context(parent)[0] if context == DEFAULT_CONTEXT else context, name)
+
+
+def same_subject(one: str, other: str) -> bool:
+    """True if both are one subject: `a` and `:.:a` are, `a` and `:.ctx:a` are not."""
+    return split_context(one) == split_context(other)
+
+
+def has_prefix(subject: str, prefix: str) -> bool:
+    """Whether a registry's search for `subjectPrefix` finds the subject: one without a context searches the default one
+    only, `:*:` searches all."""
+    context, name = split_context(subject)
+    wanted, beginning = split_context(prefix)
+    return wanted in (EVERY_CONTEXT, context) and name.startswith(beginning)

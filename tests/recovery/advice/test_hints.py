@@ -1,0 +1,176 @@
+"""Hints on the reader and the Streams version: what they rest on, and when they decide."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+
+from srfix.recovery.advice.hints import ReaderHint, _of_ksqldb, gather_hints
+from srfix.recovery.advice.streams_generation import (
+    GenerationHint,
+    decisive_version,
+    from_commit_metadata,
+    from_traces,
+    version_range,
+)
+from srfix.recovery.facts.reader import Reader, StreamsVersion
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.findings import Weight
+from srfix.recovery.state.directory import Traces
+from srfix.serde.subjects.names import Topic
+from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE, SOURCE_SUBJECT, STORE
+from tests.recovery.world import World, world_of
+
+MAGIC_1 = base64.b64encode(b"\x01" + bytes(8)).decode()
+MAGIC_2 = base64.b64encode(b"\x02" + bytes(12)).decode()
+NONE = Traces(
+    has_process_metadata=False, has_task_locks=False, has_position_files=False, has_offsets_column_families=False
+)
+
+
+def traces(**seen: bool) -> Traces:
+    return Traces(**{name: seen.get(name, False) for name in NONE.__slots__})
+
+
+class TestFromCommitMetadata:
+    @pytest.mark.parametrize(
+        ("texts", "says"),
+        [
+            ([""], "up to 2.3"),
+            ([MAGIC_1], "2.4 to 3.2"),
+            ([MAGIC_2], "3.3 or later"),
+            ([MAGIC_1, MAGIC_2, ""], "3.3 or later"),
+            (["", MAGIC_1], "2.4 to 3.2"),
+            ([MAGIC_1 + "\ufffd=x"], "2.4 to 3.2"),
+            ([MAGIC_1 + MAGIC_2], "2.4 to 3.2"),
+        ],
+    )
+    def test_the_newest_that_was_committed_counts(self, texts: list[str], says: str) -> None:
+        assert str(from_commit_metadata(texts)) == says
+
+    @pytest.mark.parametrize("texts", [[], ["hello"], ["\udc80"], ["AA=="], ["AQ=="], ["AQAA"]])
+    def test_foreign_metadata_and_none_at_all_say_nothing(self, texts: list[str]) -> None:
+        assert from_commit_metadata(texts) is None
+
+    def test_an_empty_text_alone_decides_nothing(self) -> None:
+        hint = from_commit_metadata([""])
+        assert hint is not None
+        assert hint.weight is Weight.WEAK
+        assert decisive_version([hint]) is None
+
+
+class TestDecisiveVersion:
+    def test_2_4_to_3_2_may_be_affected_or_not(self) -> None:
+        hint = from_commit_metadata([MAGIC_1])
+        assert hint is not None
+        assert decisive_version([hint]) is None
+
+    @pytest.mark.parametrize("name", ["has_position_files", "has_offsets_column_families"])
+    def test_traces_of_later_versions_decide(self, name: str) -> None:
+        version = decisive_version(from_traces(traces(**{name: True}), path="D"))
+        assert version is not None
+        assert version.asks_the_source_subject
+
+    def test_task_locks_left_over_do_not_outweigh_later_traces(self) -> None:
+        version = decisive_version(from_traces(traces(has_task_locks=True, has_position_files=True), path="D"))
+        assert version == StreamsVersion(3, 2)
+
+    def test_2_6_to_2_8_may_be_affected_or_not(self) -> None:
+        hints = list(from_traces(traces(has_task_locks=True, has_process_metadata=True), path="D"))
+        assert decisive_version(hints) is None
+
+    def test_an_upper_bound_below_the_fix_decides(self) -> None:
+        hint = GenerationHint(oldest=None, newest=StreamsVersion(2, 6), detail="d")
+        assert decisive_version([hint]) == StreamsVersion(2, 6)
+
+
+class TestVersionRange:
+    def test_weak_hints_play_no_part_and_lower_bounds_win(self) -> None:
+        weak = GenerationHint(oldest=None, newest=StreamsVersion(2, 3), detail="d", weight=Weight.WEAK)
+        old = GenerationHint(oldest=None, newest=StreamsVersion(2, 8), detail="left over")
+        new = GenerationHint(oldest=StreamsVersion(3, 2), newest=StreamsVersion(4, 2), detail="d")
+        assert version_range([weak]) == (None, None)
+        assert version_range([old]) == (None, StreamsVersion(2, 8))
+        assert version_range([old, new]) == (StreamsVersion(3, 2), None)
+        assert version_range([new]) == (StreamsVersion(3, 2), StreamsVersion(4, 2))
+
+
+class TestOfKsqldb:
+    @pytest.mark.parametrize(
+        ("version", "reader"),
+        [
+            ("0.10.1", "connect"),
+            ("0.10.2", "connect"),
+            ("0.11.0", "dual"),
+            ("0.29.0", "dual"),
+            ("5.5.1", "connect"),
+            ("6.0.1", "connect"),
+            ("6.1.0-ccs", "dual"),
+            ("v7.4.0", "dual"),
+        ],
+    )
+    def test_the_version_tells_the_reader(self, version: str, reader: str) -> None:
+        found = _of_ksqldb(version)
+        assert found is not None
+        assert found[0].value == reader
+
+    def test_no_version_tells_nothing(self) -> None:
+        assert _of_ksqldb("unknown") is None
+
+
+CONNECT_NAME = '{"type":"record","name":"User","fields":[],"connect.name":"User"}'
+WITHOUT = '{"type":"record","name":"User","fields":[]}'
+INTERNAL = '{"type":"record","name":"KsqlDataSourceSchema","fields":[],"connect.name":"User"}'
+GENERATED = (
+    '{"type":"record","name":"User","fields":[{"name":"a","type":{"type":"string","avro.java.string":"String"}}]}'
+)
+
+
+class TestTheMarksOfTheReader:
+    @pytest.fixture
+    def world(self) -> Iterator[World]:
+        with world_of({"users": 1}) as made:
+            yield made
+
+    @staticmethod
+    def hints(world: World, *, topic: Topic | None = SOURCE) -> list[tuple[Reader, Weight]]:
+        store = SuspectStore(application=APPLICATION, name=STORE)
+        found = gather_hints(store, world.survey(), topic)
+        return [(hint.reader, hint.weight) for hint in found if isinstance(hint, ReaderHint)]
+
+    def test_what_the_source_lacks_tells_the_reader(self, world: World) -> None:
+        world.registry.seed(SOURCE_SUBJECT, WITHOUT)
+        world.registry.seed(PHANTOM, CONNECT_NAME)
+        assert self.hints(world) == [(Reader.CONNECT, Weight.STRONG)]
+
+    def test_what_the_source_has_too_says_nothing(self, world: World) -> None:
+        world.registry.seed(SOURCE_SUBJECT, CONNECT_NAME)
+        world.registry.seed(PHANTOM, CONNECT_NAME)
+        assert self.hints(world) == []
+
+    @pytest.mark.parametrize("texts", [(CONNECT_NAME, WITHOUT), (WITHOUT, CONNECT_NAME)])
+    def test_any_version_of_the_source_counts(self, world: World, texts: tuple[str, str]) -> None:
+        for text in texts:
+            world.registry.seed(SOURCE_SUBJECT, text)
+        world.registry.seed(PHANTOM, CONNECT_NAME)
+        assert self.hints(world) == []
+
+    def test_another_mark_of_connect_still_tells(self, world: World) -> None:
+        world.registry.seed(SOURCE_SUBJECT, CONNECT_NAME)
+        world.registry.seed(PHANTOM, INTERNAL)
+        assert self.hints(world) == [(Reader.CONNECT, Weight.STRONG)]
+
+    def test_where_nothing_can_be_compared_the_hint_is_weak(self, world: World) -> None:
+        world.registry.seed(PHANTOM, CONNECT_NAME)
+        assert self.hints(world) == [(Reader.CONNECT, Weight.WEAK)]  # no such subject: another naming strategy
+        world.registry.seed(SOURCE_SUBJECT, WITHOUT)
+        assert self.hints(world, topic=None) == [(Reader.CONNECT, Weight.WEAK)]
+
+    def test_the_mark_of_generated_classes_is_compared_likewise(self, world: World) -> None:
+        world.registry.seed(SOURCE_SUBJECT, WITHOUT)
+        world.registry.seed(PHANTOM, GENERATED)
+        assert self.hints(world) == [(Reader.PLAIN, Weight.WEAK)]
+        world.registry.seed(SOURCE_SUBJECT, GENERATED)
+        assert self.hints(world) == []

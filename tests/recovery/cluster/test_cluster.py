@@ -1,0 +1,245 @@
+"""The read-only look at a cluster, on the embedded broker."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Producer
+
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.serde.errors import ClusterError, UsageError
+from srfix.serde.subjects.names import Topic
+
+OFFSET_COMMIT, JOIN_GROUP, SYNC_GROUP, CREATE_TOPICS, PRODUCE = 8, 11, 14, 19, 0
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(topics={"orders": 3, "empty": 1}) as broker:
+        broker.produce(
+            [
+                ProducedRecord(
+                    topic="orders",
+                    partition=1,
+                    key=b"k",
+                    value=f"v{number}".encode(),
+                    headers=(("h", b"1"), ("h", None)),
+                    timestamp_ms=1_590_000_000_000 + number,
+                )
+                for number in range(5)
+            ]
+            + [ProducedRecord(topic="orders", partition=2)]
+        )
+        broker.commit("app", {("orders", 0): 0, ("orders", 1): 3})
+        yield broker
+
+
+@pytest.fixture
+def cluster(broker: EmbeddedBroker) -> Iterator[Cluster]:
+    with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+        yield cluster
+
+
+def closed_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+class TestTopics:
+    def test_every_topic_is_listed_with_its_partitions(self, cluster: Cluster) -> None:
+        assert dict(cluster.topics()) == {"empty": 1, "orders": 3}
+
+
+class TestGroups:
+    def test_a_broker_that_lists_no_groups_is_a_problem_in_words(self, cluster: Cluster) -> None:
+        listing = cluster.groups()
+        assert listing.groups == ()
+        assert listing.problem == (
+            "the cluster does not list its groups (Local: Required feature not supported by broker)"
+        )
+
+
+class TestCommitted:
+    def test_a_committed_zero_is_not_a_missing_offset(self, cluster: Cluster) -> None:
+        answer = cluster.committed("app", [("orders", 0), ("orders", 1), ("orders", 2)])
+        assert answer == {("orders", 0): 0, ("orders", 1): 3, ("orders", 2): None}
+
+    def test_a_group_that_nobody_knows_has_none(self, cluster: Cluster) -> None:
+        assert cluster.committed("nobody", [("orders", 0), ("orders", 1)]) == {
+            ("orders", 0): None,
+            ("orders", 1): None,
+        }
+
+    def test_a_topic_that_does_not_exist_has_none(self, cluster: Cluster) -> None:
+        assert cluster.committed("app", [("nosuch", 0)]) == {("nosuch", 0): None}
+
+    def test_a_partition_named_twice_is_asked_for_once(self, cluster: Cluster) -> None:
+        assert cluster.committed("app", [("orders", 1), ("orders", 1)]) == {("orders", 1): 3}
+
+    def test_no_partitions_no_question(self, cluster: Cluster) -> None:
+        assert cluster.committed("app", []) == {}
+
+
+class TestWatermarks:
+    def test_the_start_is_inclusive_and_the_end_exclusive(self, cluster: Cluster) -> None:
+        assert cluster.watermarks("orders", range(3)) == {0: (0, 0), 1: (0, 5), 2: (0, 1)}
+
+    def test_a_topic_that_does_not_exist_is_an_error_that_says_what_to_check(self, cluster: Cluster) -> None:
+        with pytest.raises(ClusterError, match=r"^There is no topic 'nosuch' on the Kafka cluster at 127.0.0.1:\d+,"):
+            cluster.watermarks("nosuch", [0])
+
+    def test_a_partition_that_does_not_exist_is_an_error(self, cluster: Cluster) -> None:
+        with pytest.raises(ClusterError, match=r"has 3 partitions, 0 to 2; 3, 7 was asked for\."):
+            cluster.watermarks("orders", [1, 7, 3])
+
+
+class TestRecordAt:
+    def test_a_record_comes_as_the_broker_holds_it(self, cluster: Cluster) -> None:
+        record = cluster.record_at("orders", 1, 3)
+        assert record is not None
+        assert (record.partition, record.offset, record.key, record.value) == (1, 3, b"k", b"v3")
+        assert record.headers == (("h", b"1"), ("h", None))
+        assert record.timestamp == 1_590_000_000_003
+
+    def test_records_can_be_asked_for_in_any_order(self, cluster: Cluster) -> None:
+        values = [record.value for offset in (4, 0, 2) if (record := cluster.record_at("orders", 1, offset))]
+        assert values == [b"v4", b"v0", b"v2"]
+
+    def test_a_tombstone_and_a_null_key_are_none(self, cluster: Cluster) -> None:
+        record = cluster.record_at("orders", 2, 0)
+        assert record is not None
+        assert (record.key, record.value, record.headers) == (None, None, ())
+
+    @pytest.mark.parametrize(("partition", "offset"), [(1, 5), (1, 99), (0, 0)])
+    def test_an_offset_that_the_log_does_not_hold_is_none(self, cluster: Cluster, partition: int, offset: int) -> None:
+        assert cluster.record_at("orders", partition, offset) is None
+
+    def test_an_offset_that_retention_took_away_is_none(self) -> None:
+        with EmbeddedBroker(topics={"long": 1}) as broker:
+            broker.produce(ProducedRecord(topic="long", partition=0, value=b"x" * 60_000) for _ in range(120))
+            with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+                start, end = cluster.watermarks("long", [0])[0]
+                assert 0 < start < end == 120
+                assert cluster.record_at("long", 0, 0) is None
+                assert cluster.record_at("long", 0, start) is not None
+
+
+class TestReadOnly:
+    def test_looking_leaves_no_topic_no_group_and_no_offset_behind(self) -> None:
+        with EmbeddedBroker(topics={"orders": 2}) as broker:
+            broker.produce([ProducedRecord(topic="orders", partition=0, value=b"v")])
+            before = broker.requests()
+            harmful = {
+                "bootstrap.servers": broker.bootstrap_servers,
+                "group.id": "app",
+                "enable.auto.commit": "true",
+                "auto.commit.interval.ms": "1",
+                "allow.auto.create.topics": "true",
+                "enable.auto.offset.store": "true",
+                "test.mock.num.brokers": "1",
+            }
+            with Cluster(harmful) as cluster:
+                cluster.groups()
+                cluster.committed("app", [("orders", 0), ("app-store-changelog", 0)])
+                cluster.record_at("orders", 0, 0)
+                for ask in (cluster.watermarks, lambda topic, _: cluster.record_at(topic, 0, 0)):
+                    with pytest.raises(ClusterError, match=r"^There is no topic 'app-store-changelog'"):
+                        ask("app-store-changelog", [0])
+                assert dict(cluster.topics()) == {"orders": 2}
+            assert broker.topics == {"orders": 2}
+            asked = broker.requests() - before
+            assert asked[1] > 0, "it fetched"
+            assert not {OFFSET_COMMIT, JOIN_GROUP, SYNC_GROUP, CREATE_TOPICS, PRODUCE} & set(asked)
+            with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+                assert cluster.committed("app", [("orders", 0)]) == {(Topic("orders"), 0): None}
+
+    def test_the_broker_would_have_noticed(self) -> None:
+        with EmbeddedBroker(topics={"orders": 1}) as broker:
+            Producer({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}).list_topics("seen", timeout=10)
+            assert "seen" in broker.topics
+
+
+class TestFailures:
+    def test_an_unreachable_broker_fails_in_time_and_names_it_and_the_reason(
+        self, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        servers = f"127.0.0.1:{closed_port()}"
+        began = time.monotonic()
+        with (
+            Cluster({"bootstrap.servers": servers}, timeout_s=1.5) as cluster,
+            pytest.raises(
+                ClusterError,
+                match=rf"^Failed at the Kafka cluster at {servers} while listing the topics: "
+                r".*Connection refused; .*\. Check the addresses",
+            ),
+        ):
+            cluster.topics()
+        assert time.monotonic() - began < 10
+        assert capfd.readouterr() == ("", "")
+
+    @pytest.mark.parametrize("ask", ["groups", "committed", "watermarks", "record_at"])
+    def test_every_question_fails_in_time(self, ask: str) -> None:
+        with Cluster({"bootstrap.servers": f"127.0.0.1:{closed_port()}"}, timeout_s=1.0) as cluster:
+            questions: dict[str, Callable[[], object]] = {
+                "groups": cluster.groups,
+                "committed": lambda: cluster.committed("app", [("orders", 0)]),
+                "watermarks": lambda: cluster.watermarks("orders", [0]),
+                "record_at": lambda: cluster.record_at("orders", 0, 0),
+            }
+            began = time.monotonic()
+            with pytest.raises(ClusterError, match=r"Connection refused"):
+                questions[ask]()
+            assert time.monotonic() - began < 10
+
+    def test_a_broker_that_dies_while_it_is_asked_for_a_record_does_not_hang_us(self) -> None:
+        with EmbeddedBroker(topics={"orders": 1}) as broker:
+            cluster = Cluster({"bootstrap.servers": broker.bootstrap_servers}, timeout_s=1.5)
+            assert cluster.record_at("orders", 0, 0) is None
+        with cluster, pytest.raises(ClusterError, match=r"^Failed at the Kafka cluster"):
+            cluster.record_at("orders", 0, 0)
+
+    def test_a_refused_log_in_says_so_at_once_and_keeps_the_password(
+        self, broker: EmbeddedBroker, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        config = {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "alice",
+            "sasl.password": "hunter2",
+        }
+        began = time.monotonic()
+        with Cluster(config, timeout_s=30) as cluster:
+            assert "hunter2" not in repr(cluster)
+            with pytest.raises(ClusterError, match=r"^Authentication failed at .* Check security\.protocol") as caught:
+                cluster.topics()
+        assert time.monotonic() - began < 10
+        assert "hunter2" not in str(caught.value)
+        assert capfd.readouterr() == ("", "")
+
+    def test_a_configuration_without_servers_is_refused(self) -> None:
+        with pytest.raises(UsageError, match=r"^The Kafka configuration names no bootstrap\.servers; give"):
+            Cluster({})
+
+    def test_an_unknown_setting_is_refused_by_name(self) -> None:
+        with pytest.raises(UsageError, match=r"^librdkafka refuses .* no property \(not shown, as it may "):
+            Cluster({"bootstrap.servers": "x:1", "no.such.setting": "1"})
+
+    def test_a_secret_in_what_librdkafka_says_is_hidden(self) -> None:
+        with pytest.raises(UsageError, match=r"it takes no such value for security\.protocol\.") as caught:
+            Cluster({"bootstrap.servers": "x:1", "security.protocol": "hunter2", "sasl.password": "hunter2"})
+        assert "hunter2" not in str(caught.value)
+
+    def test_a_closed_cluster_says_so(self, broker: EmbeddedBroker) -> None:
+        cluster = Cluster({"bootstrap.servers": broker.bootstrap_servers})
+        cluster.close()
+        cluster.close()
+        with pytest.raises(ClusterError, match=r"^Cluster\(127\.0\.0\.1:\d+\) is closed; open a new one"):
+            cluster.topics()

@@ -1,0 +1,328 @@
+"""Evidence, census and checks put together: what is found, what is not, and what is said of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.recovery.census.interface import Census, CensusRequest
+from srfix.recovery.census.local import LocalCensus
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.diagnosis.diagnose import diagnose
+from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.supplied import GivenTopology, Supplied
+from srfix.recovery.topology import parse_topologies
+from srfix.serde.errors import AccessDeniedError, UsageError
+from srfix.serde.subjects.names import Role, Topic
+from srfix.serde.wire import frame_guid, schema_id_header
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
+from tests.recovery.world import World, value, world_of
+
+GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """`users` with one live row under W1 (id 1), a phantom subject with R (id 2), and the group."""
+    with world_of({"users": 1, "orders": 1}) as made:
+        made.registry.seed(SOURCE_SUBJECT, W1)
+        made.registry.seed(PHANTOM, R)
+        made.put("users", ("u1", value(1)))
+        made.commit("shop", users=1)
+        yield made
+
+
+class TestTheSource:
+    def test_undecided_evidence_gives_a_finding_that_asks_for_it(self, world: World) -> None:
+        world.registry.seed("orders-value", W1)
+        world.commit("shop", orders=0)
+        finding = world.findings()["SRF001"]
+        assert finding.source is None
+        assert not finding.repairable
+        assert finding.schema_ids == ()
+        assert finding.next == (
+            "Say which: `srfix diagnose --source shop/users-store=users` or `srfix diagnose --source "
+            "shop/users-store=orders`."
+        )
+        assert [(each.application, each.store, each.topic) for each in finding.considered] == [
+            ("shop", "users-store", "users"),
+            ("shop", "users-store", "orders"),
+        ]
+        assert "restores from one of orders, users" in finding.explanation
+        assert world.plan().actions == ()
+
+    def test_a_source_that_is_named_resolves_it(self, world: World) -> None:
+        world.registry.seed("orders-value", W1)
+        world.commit("shop", orders=0)
+        world.sources = {"users-store": "users"}  # type: ignore[dict-item]
+        finding = world.findings()["SRF001"]
+        assert finding.source is not None
+        assert finding.source.topic == "users"
+        assert finding.repairable
+
+    def test_a_source_that_does_not_exist_is_refused(self, world: World) -> None:
+        with pytest.raises(UsageError, match=r"^--source users-store=nowhere: there is no topic 'nowhere'"):
+            world.examine(survey=world.survey(**{"users-store": "nowhere"}))
+
+    def test_candidates_that_cannot_be_judged_are_no_clean_bill_of_health(self, world: World) -> None:
+        for topic in ("users", "orders"):
+            world.put(topic, ("u1", value(77)))
+        world.registry.seed("orders-value", W1)
+        world.registry.seed(PHANTOM, W1)
+        world.commit("shop", users=2, orders=1)
+        diagnosis = world.examine().diagnosis
+        assert diagnosis.findings == ()
+        assert diagnosis.is_inconclusive
+        assert "Say which: `srfix diagnose --source shop/users-store=users` or" in diagnosis.skipped[-1].reason
+
+    def test_candidates_that_are_all_fine_are_healthy(self, world: World) -> None:
+        world.registry.seed("orders-value", W1)
+        world.registry.seed(PHANTOM, W1)
+        world.commit("shop", orders=0)
+        diagnosis = world.examine().diagnosis
+        assert diagnosis.findings == ()
+        assert not diagnosis.is_inconclusive
+
+    def test_a_store_without_any_evidence_is_no_clean_bill_of_health(self) -> None:
+        with world_of({"orders": 1}) as world:
+            world.registry.seed("shop-users-store-changelog-value", R)
+            diagnosis = world.examine(application="shop").diagnosis
+        assert diagnosis.findings == ()
+        assert diagnosis.is_inconclusive
+        assert "Name it: `srfix diagnose --source shop/users-store=TOPIC`." in diagnosis.skipped[-1].reason
+
+
+class TestTheWholeCluster:
+    def test_an_empty_one_is_healthy(self) -> None:
+        with world_of({"users": 1}) as world:
+            diagnosis = world.examine().diagnosis
+        assert (diagnosis.findings, diagnosis.examined) == ((), ())
+        assert not diagnosis.is_inconclusive
+
+    def test_several_stores_and_applications_are_examined(self, world: World) -> None:
+        world.registry.seed("orders-value", W2)
+        world.registry.seed("tills-orders-changelog-value", R.replace("USERID", "TIER").replace("long", "string"))
+        world.put("orders", ("o1", value(3, b"\x02\x00")))
+        world.commit("tills", orders=1)
+        found = world.examine().diagnosis
+        assert [(f.application, f.store, f.code) for f in found.findings] == [
+            ("shop", "users-store", "SRF001"),
+            ("tills", "orders", "SRF001"),
+            ("shop", "users-store", "SRF012"),
+            ("tills", "orders", "SRF012"),
+        ]
+        assert found.examined == ("shop/users-store", "tills/orders")
+
+    def test_a_topic_is_counted_once_per_group(self, world: World) -> None:
+        counted: list[CensusRequest] = []
+
+        class Counting:
+            def count(self, request: CensusRequest, *, on_progress: object = None) -> Census:
+                counted.append(request)
+                return world.engine.count(request)
+
+        world.registry.seed("shop-other-changelog-value", R)
+        survey = world.survey()
+        diagnose(survey, Counting(), CheckContext(registry=survey.registry))
+        assert [(request.topic, request.committed) for request in counted] == [("users", {0: 1})]
+
+    def test_a_name_that_allows_another_application_is_said_to(self, world: World) -> None:
+        world.registry.seed("shop-eu-kept-changelog-value", W1)
+        world.consume("shop-eu", orders=0)
+        finding = world.findings()["SRF003"]
+        assert (finding.application, finding.store) == ("shop", "eu-kept")  # which alone is an application
+        assert finding.other_splits == ("shop-eu/kept",)
+
+
+class TestAnApplicationThatIsNamed:
+    def test_the_subjects_of_a_longer_application_are_not_taken_for_its_own(self, world: World) -> None:
+        world.registry.seed("shop-eu-kept-changelog-value", R.replace("USERID", "TIER").replace("long", "string"))
+        world.registry.seed("orders-value", W2.replace("userId", "orderId"))
+        world.commit("shop-eu", orders=0)
+        diagnosis = world.examine(application="shop").diagnosis
+        assert "shop/eu-kept" not in diagnosis.examined
+        (skipped,) = [s for s in diagnosis.skipped if s.what == "the subjects of shop-eu-kept-changelog"]
+        assert skipped.could_hide
+        assert "Examine them as its own: `srfix diagnose --application shop-eu`" in skipped.reason
+
+    def test_those_that_a_plain_consumer_groups_name_begins_are_its_own(self, world: World) -> None:
+        world.registry.seed("shop-users-kept-changelog-value", R)
+        world.consume("shop-users", users=0)
+        assert "shop/users-kept" in world.examine(application="shop").diagnosis.examined
+
+
+class TestATopicThatNobodyCommits:
+    """Its application commits others: then it is a global table's, unless a topology or a directory says otherwise."""
+
+    @pytest.fixture(autouse=True)
+    def _global(self, world: World) -> None:
+        world.registry.seed("tills-users-global-changelog-value", R)
+        world.commit("tills", orders=0)
+
+    def test_all_of_it_is_restored(self, world: World) -> None:
+        (finding,) = [f for f in world.examine(application="tills").diagnosis.findings if f.code == "SRF001"]
+        assert [fault.live_keys for fault in finding.schema_ids] == [1]
+
+    def test_nothing_is_where_a_topology_says_that_it_is_a_table(self, world: World) -> None:
+        text = """\
+Topologies:
+   Sub-topology: 0
+    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
+      --> KTABLE-SOURCE-0000000001
+    Processor: KTABLE-SOURCE-0000000001 (stores: [users-global])
+      --> none
+      <-- KSTREAM-SOURCE-0000000000
+
+"""
+        (topology,) = parse_topologies(text, origin="topology.txt")
+        survey = world.survey()
+        given = GivenTopology(topology=topology, origin="topology.txt", application="tills")
+        survey.supplied = Supplied(topologies=(given,))
+        found = world.examine(application="tills", survey=survey).diagnosis.findings
+        (finding,) = [f for f in found if f.code == "SRF001"]
+        assert [fault.live_keys for fault in finding.schema_ids] == [None]
+
+
+class TestASourceThatIsGone:
+    def test_beside_a_topic_that_cannot_be_compared_it_is_no_clean_bill_of_health(self) -> None:
+        """Seen by a user: `users` was deleted, the group reads an empty topic, and nothing was said to be wrong."""
+        with world_of({"other": 1}) as world:
+            world.registry.seed(SOURCE_SUBJECT, W2)
+            world.registry.seed("shop-t-changelog-value", R)
+            world.commit("shop", other=0)
+            diagnosis = world.examine().diagnosis
+        assert diagnosis.is_inconclusive
+        (reason,) = [s.reason for s in diagnosis.skipped if s.could_hide]
+        assert "users (gone)" in reason or "is gone from this cluster: users" in reason
+
+
+class TestGarbage:
+    """What does not decode is counted and said; it never hides, and is never taken for, something else."""
+
+    @pytest.mark.parametrize(
+        "body", [b'{"id":1}', b"\xff\xfe\x9c", b"", b"\x00\x00\x01"], ids=["json", "bytes", "empty", "short"]
+    )
+    def test_unframed_values_beside_the_incident_do_not_hide_it(self, world: World, body: bytes) -> None:
+        world.put("users", ("u2", body))
+        world.commit("shop", users=2)
+        diagnosis = world.examine().diagnosis
+        assert {f.code for f in diagnosis.findings} == {"SRF001", "SRF012", "SRF013"}
+        assert [s.what for s in diagnosis.skipped if s.could_hide] == []
+
+    def test_unframed_values_alone_are_no_clean_bill_of_health(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.put("users", ("u2", b'{"id":1}'))
+        world.commit("shop", users=2)
+        diagnosis = world.examine().diagnosis
+        assert [f.code for f in diagnosis.findings] == ["SRF013", "SRF003"]
+        assert diagnosis.has_findings
+
+    def test_they_are_none_for_a_store_without_a_phantom_subject_either(self, world: World) -> None:
+        world.put("orders", ("o1", b'{"id":1}'))
+        world.commit("tills", orders=1)
+        diagnosis = world.examine(application="tills", store="orders-store").diagnosis
+        assert diagnosis.findings == ()
+        assert diagnosis.is_inconclusive
+
+    @pytest.mark.parametrize("where", ["payload", "header"])
+    def test_values_that_name_their_schema_by_guid_are_no_clean_bill_of_health(self, world: World, where: str) -> None:
+        framed = frame_guid(GUID, b"\x02")
+        in_header = where == "header"
+        world.broker.produce(
+            [
+                ProducedRecord(
+                    topic="orders",
+                    partition=0,
+                    key=b"o1",
+                    value=b"\x02" if in_header else framed,
+                    headers=((schema_id_header(Role.VALUE), frame_guid(GUID)),) if in_header else (),
+                )
+            ]
+        )
+        world.commit("tills", orders=1)
+        diagnosis = world.examine(application="tills", store="orders-store").diagnosis
+        assert diagnosis.findings == ()
+        assert diagnosis.is_inconclusive
+        assert "1 value(s) of topic orders, partition 0" in [s.what for s in diagnosis.skipped]
+
+    @pytest.mark.parametrize("body", [b"", b"\x02\x02\x02\x02"], ids=["truncated", "over-long"])
+    def test_bodies_that_do_not_decode_are_counted_by_their_id(self, world: World, body: bytes) -> None:
+        world.put("users", ("u2", value(1, body)))
+        world.commit("shop", users=2)
+        (fault,) = world.findings()["SRF001"].schema_ids
+        assert (fault.schema_id, fault.live_keys) == (1, 2)
+
+    def test_a_partition_that_was_not_read_to_its_end_is_no_clean_bill_of_health(self, world: World) -> None:
+        class Stopping:
+            def count(self, request: CensusRequest, *, on_progress: object = None) -> Census:
+                census = world.engine.count(request)
+                stopped = [replace(p, stopped_early="an open transaction") for p in census.partitions]
+                return replace(census, partitions=tuple(stopped))
+
+        world.registry.seed(PHANTOM, W1)
+        survey = world.survey()
+        diagnosis = diagnose(survey, Stopping(), CheckContext(registry=survey.registry)).diagnosis
+        assert [f.code for f in diagnosis.findings] == ["SRF003"]
+        assert diagnosis.is_inconclusive
+
+
+class TestWhatMayNotBeAsked:
+    """On a real broker with ACLs: tests/stack/test_denied_by_acls.py."""
+
+    @pytest.fixture(autouse=True)
+    def _another_application(self, world: World) -> None:
+        world.registry.seed("desk-store-changelog-value", R)
+        world.registry.seed("orders-value", W1)
+        world.put("orders", ("o1", value(1)))
+        world.commit("desk", orders=1)
+
+    def test_a_group_leaves_its_own_stores_unexamined(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        ask = Cluster.committed_by
+
+        def committed_by(cluster: Cluster, groups: Iterable[str], partitions: Iterable[tuple[str, int]]) -> object:
+            refused = AccessDeniedError("Ask for Describe on group 'desk'.", acl="Describe on group 'desk'")
+            return {**ask(cluster, groups, partitions), "desk": refused}
+
+        monkeypatch.setattr(Cluster, "committed_by", committed_by)
+        world.listing("desk", "shop")
+        diagnosis = world.examine().diagnosis
+        assert [finding.application for finding in diagnosis.findings if finding.code == "SRF001"] == ["shop"]
+        (skipped,) = [skipped for skipped in diagnosis.skipped if skipped.could_hide]
+        assert skipped.what == "store store of application desk"
+        assert skipped.reason.startswith("Ask for Describe on group 'desk'.")
+        assert world.examine(application="desk").diagnosis.is_inconclusive
+
+    @pytest.mark.parametrize("sources", [{}, {"store": Topic("orders")}], ids=["undecided", "decided"])
+    def test_a_topic_leaves_the_stores_on_it_unexamined(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, sources: dict[str, Topic]
+    ) -> None:
+        world.sources = sources
+        world.commit("desk", users=0)  # so that nothing decides but a name
+        world.listing("desk", "shop")
+        count = LocalCensus.count
+
+        def denied(engine: LocalCensus, request: CensusRequest, **how: object) -> Census:
+            if request.topic == "orders":
+                raise AccessDeniedError("Ask for Read on topic 'orders'.", acl="Read on topic 'orders'")
+            return count(engine, request, **how)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(LocalCensus, "count", denied)
+        diagnosis = world.examine().diagnosis
+        assert "shop" in [finding.application for finding in diagnosis.findings if finding.code == "SRF001"]
+        reasons = [skipped.reason for skipped in diagnosis.skipped if skipped.could_hide]
+        assert any(reason.startswith("Ask for Read on topic 'orders'.") for reason in reasons)
+
+
+class TestWhatTheRegistryIsAsked:
+    def test_of_a_subject_that_is_not_listed_and_that_no_finding_needs_nothing(self, world: World) -> None:
+        world.put("users", (value(1), value(1)))  # the keys carry an id, the key serde asks no registry
+        world.commit("shop", users=2)
+        world.registry.forget_requests()
+        assert "SRF001" in world.findings()
+        asked = [seen.path for seen in world.registry.requests]
+        assert not any(PHANTOM.removesuffix("value") + "key" in path for path in asked)
+        assert any(PHANTOM in path for path in asked)

@@ -1,0 +1,60 @@
+"""Which stores of a printed topology are tables of a topic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from srfix.recovery.facts.table_sources import table_sources
+from srfix.recovery.findings import Weight
+from srfix.recovery.topology import parse_topologies
+
+DATA = Path(__file__).parents[1] / "state/data"
+
+
+def found(text: str) -> dict[str, tuple[str, Weight]]:
+    (topology,) = parse_topologies(text, origin="p")
+    return {table.store: (table.topic, table.weight) for table in table_sources(topology)}
+
+
+def graph(source: str, processor: str, topics: str = "users", stores: str = "s") -> str:
+    return (
+        f"Topologies:\n   Sub-topology: 0\n    Source: {source} (topics: [{topics}])\n      --> {processor}\n"
+        f"    Processor: {processor} (stores: [{stores}])\n      --> none\n      <-- {source}\n"
+    )
+
+
+class TestTableSources:
+    @pytest.mark.parametrize("version", ["2.6.3", "3.9.2"])
+    def test_tables_and_global_tables_of_a_real_topology_and_nothing_else(self, version: str) -> None:
+        tables = found((DATA / version / "topology.txt").read_text())
+        wanted = {"plain", "ts", "glob", "fka", "fkb"} | ({"ver"} if version == "3.9.2" else set())
+        assert set(tables) == wanted
+        assert {weight for _topic, weight in tables.values()} == {Weight.CONCLUSIVE}
+        assert all(topic.endswith(f"-{store}") for store, (topic, _weight) in tables.items())
+
+    def test_an_aggregate_directly_behind_its_source_is_no_table(self) -> None:
+        assert found(graph("KSTREAM-SOURCE-0000000000", "KSTREAM-AGGREGATE-0000000001")) == {}
+
+    def test_a_source_of_two_topics_makes_no_table(self) -> None:
+        assert found(graph("KSTREAM-SOURCE-0000000000", "KTABLE-SOURCE-0000000001", topics="a, b")) == {}
+
+    def test_a_store_behind_an_identity_step_is_not_the_table(self) -> None:
+        text = graph("KSTREAM-SOURCE-0000000000", "KTABLE-SOURCE-0000000001", stores="").replace(
+            "--> none", "--> KTABLE-TRANSFORMVALUES-0000000002"
+        )
+        text += "    Processor: KTABLE-TRANSFORMVALUES-0000000002 (stores: [s])\n      --> none\n"
+        assert found(text) == {}
+
+    def test_a_named_table_is_known_by_its_sources_name(self) -> None:
+        assert found(graph("users-table-source", "users-table")) == {"s": ("users", Weight.STRONG)}
+
+    def test_a_named_processor_may_be_anything(self) -> None:
+        assert found(graph("in", "process")) == {"s": ("users", Weight.WEAK)}
+
+    def test_a_named_processor_behind_a_generated_source_is_no_table(self) -> None:
+        assert found(graph("KSTREAM-SOURCE-0000000000", "oj-this-windowed")) == {}
+
+    def test_behind_a_joins_own_topic_stands_no_table(self) -> None:
+        assert found(graph("in", "receive", topics="fkj-subscription-registration-topic")) == {}

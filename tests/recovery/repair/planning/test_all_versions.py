@@ -1,0 +1,87 @@
+"""A plan without a census: every version of the source's subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from srfix.recovery.actions.actions import Register
+from srfix.recovery.census.uncounted import NoCensus
+from srfix.recovery.checks.interface import Width
+from srfix.recovery.repair.plan_file import Plan
+from srfix.serde.subjects.names import Role, Topic, subject_for
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
+from tests.recovery.world import World, value, world_of
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """W1 (id 1) and W2 (id 2) under the source, R (id 3) under the phantom; only W1 is in the records."""
+    with world_of({"users": 3, "orders": 1}) as made:
+        made.registry.seed(SOURCE_SUBJECT, W1)
+        made.registry.seed(SOURCE_SUBJECT, W2)
+        made.registry.seed(PHANTOM, R)
+        made.put("users", ("a", value(1)))
+        made.commit("shop", users=1)
+        yield made
+
+
+def quick(world: World, *, application: str | None = None, store: str | None = None) -> Plan:
+    return world.plan(width=Width.ALL_VERSIONS, engine=NoCensus(), application=application, store=store)
+
+
+def registered(plan: Plan) -> list[int]:
+    return [int(action.schema_id) for action in plan.actions if isinstance(action, Register)]
+
+
+class TestAllVersions:
+    def test_it_is_carried_out_verified_and_undone(self, world: World, tmp_path: Path) -> None:
+        before = world.registry.dump()
+        plan = quick(world)
+        assert registered(plan) == [1, 2]
+        world.apply(plan, tmp_path / "journal")
+        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
+        assert not world.examine().diagnosis.has_findings
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before
+
+    def test_soft_deleted_versions_are_taken_too(self, world: World) -> None:
+        world.client().delete_version(SOURCE_SUBJECT, 1)
+        assert registered(quick(world)) == [1, 2]
+
+    def test_what_is_registered_already_is_not(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        assert registered(quick(world)) == [2]
+
+    def test_a_store_whose_phantom_subject_does_not_exist_gets_one(self, world: World) -> None:
+        world.commit("tills", users=1)
+        world.sources = {f"tills/{STORE}": Topic("users")}
+        plan = quick(world, application="tills", store=STORE)
+        assert registered(plan) == [1, 2]
+        assert [(f.application, f.subject) for f in plan.findings] == [("tills", "tills-users-store-changelog-value")]
+
+    def test_keys_are_left_alone_where_no_key_schema_was_registered(self, world: World) -> None:
+        world.registry.seed(subject_for(Topic("users"), Role.KEY), '"long"')
+        assert {finding.role for finding in quick(world).findings} == {Role.VALUE}
+
+    def test_keys_are_repaired_where_one_was(self, world: World) -> None:
+        world.registry.seed(subject_for(Topic("users"), Role.KEY), '"long"')
+        world.registry.seed("shop-users-store-changelog-key", '"string"')
+        assert {finding.role for finding in quick(world).findings} == {Role.KEY, Role.VALUE}
+
+    def test_the_price_says_that_nothing_was_counted(self, world: World) -> None:
+        assert any(line.startswith("No census was made of users: every version") for line in quick(world).price)
+
+    def test_no_record_is_read(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        def read(*_args: object, **_kwargs: object) -> None:
+            raise AssertionError("the topic was read")
+
+        monkeypatch.setattr("srfix.recovery.census.local.LocalCensus.count", read)
+        assert registered(quick(world)) == [1, 2]
+
+    def test_without_a_census_nothing_is_called_healthy(self, world: World) -> None:
+        world.registry.seed(PHANTOM, W1)
+        world.registry.seed(PHANTOM, W2)
+        assert world.examine(engine=NoCensus()).diagnosis.is_inconclusive

@@ -1,0 +1,234 @@
+"""Where a registration by text would give another id: foreseen, said, and sent along through IMPORT if wished."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from srfix.recovery.actions.actions import Register, SetMode
+from srfix.recovery.errors import AppliedInPartError, PlanError
+from srfix.recovery.repair.plan_file import Plan, plan_document, plan_from
+from srfix.recovery.repair.planning.repairs import Keep
+from srfix.recovery.repair.rollback import Left
+from srfix.recovery.repair.shell_script import shell_script
+from srfix.serde.registry.errors import OperationNotPermittedError
+from srfix.serde.registry.models import Json, Schema
+from srfix.serde.subjects.names import Topic
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R, killed_at
+from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
+
+METADATA: dict[str, Json] = {"properties": {"owner": "shop"}}
+KINDS = ["set-mode", "register", "register", "restore-mode", "soft-delete", "soft-delete"]
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """W1 (id 1), W2 (id 2); the phantom subject's only version carries metadata, which plain text inherits."""
+    with world_of({"users": 1}) as made:
+        made.registry.seed(SOURCE_SUBJECT, W1)
+        made.registry.seed(SOURCE_SUBJECT, W2)
+        made.client().register(PHANTOM, Schema(text=R), metadata=METADATA)
+        made.put("users", ("a", value(1)), ("b", value(2, ONE_LONG_AND_NULL)))
+        made.commit("shop", users=2)
+        yield made
+
+
+def kinds(plan: Plan) -> list[str]:
+    return [action.kind for action in plan.actions]
+
+
+class TestInheritedMetadata:
+    def test_a_plain_registration_does_get_another_id(self, world: World) -> None:
+        client = world.client()
+        client.set_config(PHANTOM, {"compatibility": "NONE"})
+        assert client.register(PHANTOM, Schema(text=W1)) not in (1, 2)
+
+    def test_no_plan_is_made_and_exact_ids_are_offered(self, world: World) -> None:
+        with pytest.raises(
+            PlanError,
+            match=r"^No plan: Schema id 1 under shop-users-store-changelog-value: registered by its text it would get "
+            r"another id, for version 1, its latest, carries metadata, which a new version inherits\. Plan with --exact-ids ",
+        ):
+            world.plan()
+
+    @pytest.mark.parametrize("keep", list(Keep))
+    def test_with_exact_ids_it_is_carried_out_and_undone(self, world: World, tmp_path: Path, keep: Keep) -> None:
+        before = world.registry.dump()
+        plan = world.plan(exact_ids=True, keep=keep)
+        assert kinds(plan) == (KINDS[:4] if keep is Keep.LIVE else KINDS)
+        world.apply(plan, tmp_path / "journal")
+        assert world.client().mode(PHANTOM) is None
+        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
+        assert not world.examine().diagnosis.has_findings
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before
+
+    def test_the_price_says_what_import_means(self, world: World) -> None:
+        assert any("mode IMPORT" in line and "42205" in line for line in world.plan(exact_ids=True).price)
+
+    def test_the_plan_survives_its_file(self, world: World) -> None:
+        plan = world.plan(exact_ids=True)
+        assert plan_from(plan_document(plan), where="the plan") == plan
+
+    def test_a_mode_of_its_own_is_put_back(self, world: World, tmp_path: Path) -> None:
+        world.client().set_mode(PHANTOM, "READWRITE")
+        before = world.registry.dump()
+        world.apply(world.plan(exact_ids=True), tmp_path / "journal")
+        assert world.client().mode(PHANTOM) == "READWRITE"
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before
+
+    def test_as_shell_it_leaves_the_registry_as_apply_leaves_it(self, world: World, tmp_path: Path) -> None:
+        plan = world.plan(exact_ids=True)
+        script = tmp_path / "repair.sh"
+        script.write_text(shell_script(plan))
+        before = world.registry.dump()
+        ran = subprocess.run(["sh", str(script)], capture_output=True, text=True, timeout=60, check=False)
+        assert ran.returncode == 0, ran.stderr
+        by_shell = world.registry.dump()
+        assert by_shell != before
+        for version in (3, 2):
+            world.client().delete_version(PHANTOM, version, permanent=True)
+        assert world.registry.dump() == before
+        world.apply(plan, tmp_path / "journal")
+        assert world.registry.dump() == by_shell
+
+    def test_metadata_from_the_global_configuration_counts_too(self) -> None:
+        with world_of({"users": 1}) as world:
+            world.registry.seed(SOURCE_SUBJECT, W1)
+            world.registry.seed(PHANTOM, R)
+            world.client().set_config(PHANTOM, {"defaultMetadata": METADATA})
+            world.put("users", ("a", value(1)))
+            world.commit("shop", users=1)
+            with pytest.raises(PlanError, match="its own configuration gives every new version metadata"):
+                world.plan()
+
+    def test_without_need_nothing_goes_through_import(self) -> None:
+        with world_of({"users": 1}) as world:
+            world.registry.seed(SOURCE_SUBJECT, W1)
+            world.registry.seed(PHANTOM, R)
+            world.put("users", ("a", value(1)))
+            world.commit("shop", users=1)
+            assert not any(isinstance(action, SetMode) for action in world.plan(exact_ids=True).actions)
+
+
+class TestWhereItWouldLoseSomething:
+    def test_soft_deleted_versions_forbid_it(self, world: World) -> None:
+        client = world.client()
+        client.register(PHANTOM, Schema(text=R.replace("USERID", "BADGE")), metadata=METADATA)
+        client.delete_version(PHANTOM, 1)
+        before = world.registry.dump()
+        world.sources = {STORE: Topic("users")}
+        with pytest.raises(
+            PlanError, match=r"has soft-deleted versions \(1\), which a registry deletes for good when it"
+        ):
+            world.plan(exact_ids=True)
+        assert world.registry.dump() == before
+
+    def test_soft_deleted_since_the_plan_stops_apply_before_it_writes(self, world: World, tmp_path: Path) -> None:
+        plan = world.plan(exact_ids=True)
+        world.client().delete_version(PHANTOM, 1)
+        before = world.registry.dump()
+        with pytest.raises(PlanError, match="The world has changed since the plan was made"):
+            world.apply(plan, tmp_path / "journal")
+        assert world.registry.dump() == before
+
+    def test_an_id_that_carries_metadata_itself_is_left_out_and_the_rest_planned(self, tmp_path: Path) -> None:
+        with world_of({"users": 1}) as world:
+            world.registry.seed(SOURCE_SUBJECT, W1)
+            world.client().register(SOURCE_SUBJECT, Schema(text=W2), metadata=METADATA)
+            world.registry.seed(PHANTOM, R)
+            world.put("users", ("a", value(1)), ("b", value(2, ONE_LONG_AND_NULL)))
+            world.commit("shop", users=2)
+            plan = world.plan()
+            assert [int(a.schema_id) for a in plan.actions if isinstance(a, Register)] == [1]
+            assert len(plan.left_out) == 1
+            assert "schema id 2 carries metadata" in plan.left_out[0]
+            world.apply(plan, tmp_path / "journal")
+
+
+class TestOneContentWithTwoIds:
+    @pytest.fixture
+    def twins(self) -> Iterator[World]:
+        """W1 is id 1 under the source and id 900 elsewhere; the records carry 1, a registration gives 900."""
+        with world_of({"users": 1}) as world:
+            client = world.client()
+            world.registry.seed(SOURCE_SUBJECT, W1)
+            world.registry.seed(PHANTOM, R)
+            client.set_mode("elsewhere-value", "IMPORT")
+            client.register_with_id("elsewhere-value", Schema(text=W1), 900)
+            client.delete_mode("elsewhere-value")
+            world.put("users", ("a", value(1)))
+            world.commit("shop", users=1)
+            yield world
+
+    def test_the_id_that_the_registry_gives_out_is_planned_and_said(self, twins: World, tmp_path: Path) -> None:
+        before = twins.registry.dump()
+        plan = twins.plan()
+        assert [int(a.schema_id) for a in plan.actions if isinstance(a, Register)] == [900]
+        assert any(
+            "Records carry schema id 1; the registry gives the same content out as id 900" in p for p in plan.price
+        )
+        twins.apply(plan, tmp_path / "journal")
+        assert all(type(event).__name__ == "Confirmed" for event in twins.verify(plan))
+        twins.roll_back(tmp_path / "journal")
+        assert twins.registry.dump() == before
+
+
+class TestKilled:
+    @pytest.mark.parametrize(
+        ("moment", "number"),
+        [
+            *((moment, number) for moment in ("before line", "within line", "after line") for number in range(1, 15)),
+            *((moment, number) for moment in ("before write", "after write") for number in range(1, 7)),
+        ],
+    )
+    def test_it_is_taken_up_again_wherever_it_died(
+        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, number: int
+    ) -> None:
+        before = world.registry.dump()
+        plan = world.plan(exact_ids=True)
+        with killed_at(monkeypatch, moment, number):
+            world.apply(plan, tmp_path / "journal")
+        world.apply(plan, tmp_path / "journal")
+        assert not world.examine().diagnosis.has_findings
+        assert world.client().mode(PHANTOM) is None
+        assert not [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Left)]
+        assert world.registry.dump() == before
+
+    @pytest.mark.parametrize("number", range(1, 7))
+    def test_it_is_undone_wherever_it_died(
+        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    ) -> None:
+        before = world.registry.dump()
+        with killed_at(monkeypatch, "after write", number):
+            world.apply(world.plan(exact_ids=True), tmp_path / "journal")
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before
+
+    def test_a_registry_whose_modes_cannot_be_changed_is_left_as_it_was(self, world: World, tmp_path: Path) -> None:
+        plan = world.plan(exact_ids=True)
+        before = world.registry.dump()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("srfix.serde.registry.RegistryClient.set_mode", _immutable)
+            with pytest.raises(OperationNotPermittedError):
+                world.apply(plan, tmp_path / "journal")
+        assert world.registry.dump() == before
+
+    def test_others_that_change_the_mode_meanwhile_are_noticed(self, world: World, tmp_path: Path) -> None:
+        plan = world.plan(exact_ids=True)
+        with pytest.MonkeyPatch.context() as patch, killed_at(patch, "after write", 1):
+            world.apply(plan, tmp_path / "journal")
+        world.client().set_mode(PHANTOM, "READONLY")
+        with pytest.raises((PlanError, AppliedInPartError), match="READONLY"):
+            world.apply(plan, tmp_path / "journal")
+        assert world.client().mode(PHANTOM) == "READONLY"
+
+
+def _immutable(*_args: object, **_kwargs: object) -> None:
+    raise OperationNotPermittedError(
+        status=422, error_code=42205, registry_message="Mode changes are not allowed", url="http://registry"
+    )

@@ -1,0 +1,355 @@
+"""`--keep auto`, over any evolution of the source and of the application: the next internal schema is always accepted."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.facts.stores import RoleFacts, StoreFacts, SuspectStore
+from srfix.recovery.facts.subject_state import read_subject_state
+from srfix.recovery.facts.survey import Survey
+from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, Severity, Source
+from srfix.recovery.repair.apply import apply_plan
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.planning.own_schemas import every_successor_passes
+from srfix.recovery.repair.planning.plan import make_plan
+from srfix.serde.compatibility import incompatibilities
+from srfix.serde.errors import SchemaError
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.models import Json, Schema
+from srfix.serde.subjects.names import Role
+from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE, SOURCE_SUBJECT, STORE, clock
+
+NAMES = ("a", "b", "c")
+NUMBERS = ("int", "long", "double")
+
+
+@st.composite
+def schemas(draw: st.DrawFn, name: str | None = None) -> str:
+    """A small record; of the source's and of the application's alike, so that some pass against each other."""
+    fields: list[Json] = []
+    for field in draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True)):
+        number = draw(st.sampled_from(NUMBERS))
+        match draw(st.sampled_from(("bare", "default", "nullable", "null"))):
+            case "bare":
+                fields.append({"name": field, "type": number})
+            case "default":
+                fields.append({"name": field, "type": number, "default": 0})
+            case "nullable":
+                fields.append({"name": field, "type": ["null", number], "default": None})
+            case _:
+                fields.append({"name": field, "type": ["null", number]})
+    named = name or draw(st.sampled_from(("User", "KsqlDataSourceSchema")))
+    return json.dumps({"type": "record", "name": named, "fields": fields})
+
+
+CHANGES = ("drop a default", "add", "widen", "remove", "make nullable")
+
+
+def changed(own: str, change: str, at: int) -> str:
+    """A schema that follows another one, as an application's next internal schema does; not always BACKWARD compatible."""
+    document = json.loads(own)
+    fields: list[dict[str, Json]] = document["fields"]
+    field = fields[at % len(fields)]
+    match change:
+        case "drop a default":
+            field.pop("default", None)
+        case "add":
+            taken = {each["name"] for each in fields}
+            free = next(name for number in range(len(fields) + 1) if (name := f"n{number}") not in taken)
+            fields.append({"name": free, "type": ["null", "long"], "default": None})
+        case "widen":
+            field["type"] = json.loads(json.dumps(field["type"]).replace("long", "double").replace("int", "long"))
+        case "remove" if len(fields) > 1:
+            fields.remove(field)
+        case _ if isinstance(field["type"], str):
+            field.update(type=[field["type"], "null"])
+    return json.dumps(document)
+
+
+def follows(new: str, existing: list[str]) -> bool:
+    return not incompatibilities(new=new, existing=existing, level="BACKWARD_TRANSITIVE")
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry() as running:
+        yield running
+
+
+def repair(client: RegistryClient) -> Plan:
+    """Plans with `auto` and carries out what is missing now, with nothing remembered from before."""
+    survey = Survey(cluster=cast(Cluster, None), registry=client)
+    ids = [client.version(SOURCE_SUBJECT, number).schema_id for number in client.versions(SOURCE_SUBJECT)]
+    store = SuspectStore(application=APPLICATION, name=STORE)
+    source = Source(topic=SOURCE, subject=SOURCE_SUBJECT)
+    memberships = {schema_id: survey.membership(PHANTOM, schema_id) for schema_id in ids[-1:]}
+    role = RoleFacts(
+        role=Role.VALUE, subject=PHANTOM, state=read_subject_state(client, PHANTOM), memberships=memberships
+    )
+    at_fault = tuple(schema_id for schema_id, membership in memberships.items() if membership.is_missing)
+    finding = Finding(
+        code="SRF001",
+        severity=Severity.BROKEN,
+        application=APPLICATION,
+        store=STORE,
+        role=Role.VALUE,
+        subject=PHANTOM,
+        source=source,
+        schema_ids=tuple(IdAtFault(schema_id=i, live_keys=1, records=1, partitions=()) for i in at_fault),
+        explanation="",
+        next="",
+        repairable=True,
+    )
+    facts = StoreFacts(store=store, source=source, evidence=(), census=None, roles={Role.VALUE: role})
+    diagnosis = Diagnosis(findings=(finding,) if at_fault else (), skipped=(), examined=(str(store),))
+    plan = make_plan(Examination(diagnosis=diagnosis, facts=(facts,)), survey, clock=clock)
+    with tempfile.TemporaryDirectory() as folder:
+        list(apply_plan(plan, client, Path(folder) / "journal", clock=clock))
+    return plan
+
+
+class TestAfterAnyNumberOfRepairs:
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(
+        own=schemas("KsqlDataSourceSchema"),
+        level=st.sampled_from(("BACKWARD", "BACKWARD_TRANSITIVE")),
+        rounds=st.lists(
+            st.tuples(st.sampled_from(CHANGES) | schemas(), st.sampled_from(CHANGES), st.integers(0, 2)),
+            min_size=1,
+            max_size=3,
+        ),
+    )
+    def test_the_applications_next_internal_schema_is_accepted(
+        self, shared: FixtureRegistry, own: str, level: str, rounds: list[tuple[str, str, int]]
+    ) -> None:
+        shared.clear()
+        shared.seed(PHANTOM, own)
+        owned = [own]
+        with RegistryClient(shared.url) as client:
+            client.set_config(PHANTOM, {"compatibility": level})
+            for writer, change, at in rounds:
+                # A source that looks like the application's schema is where a version may stay live.
+                shared.seed(SOURCE_SUBJECT, changed(owned[-1], writer, at) if writer in CHANGES else writer)
+                plan = repair(client)
+                kinds = [action.kind for action in plan.actions]
+                event(
+                    "left live" if kinds.count("register") > kinds.count("soft-delete") else "soft-deleted or nothing"
+                )
+                for membership in client.versions(SOURCE_SUBJECT):
+                    written = client.version(SOURCE_SUBJECT, membership).schema
+                    assert client.lookup(PHANTOM, written, deleted=True).subject == PHANTOM
+                assert client.register(PHANTOM, Schema(text=owned[-1])) > 0
+                successor = changed(owned[-1], change, at)
+                if follows(successor, owned):
+                    event("a new internal schema")
+                    assert client.register(PHANTOM, Schema(text=successor)) > 0
+                    owned.append(successor)
+
+
+NO_MORE: dict[str, Json] = {}
+A_DEFAULT: dict[str, Json] = {"default": "A"}
+A_SPACE: dict[str, Json] = {"namespace": "shop"}
+enum_defaults = st.sampled_from((NO_MORE, A_DEFAULT))
+spaces = st.sampled_from((NO_MORE, NO_MORE, A_SPACE))
+
+
+@st.composite
+def nested(draw: st.DrawFn) -> dict[str, Json]:
+    """A record with named types, unions and aliases inside, each defined once."""
+    left = ["P", "Q", "E", "F"]
+
+    def a_type(depth: int) -> Json:
+        kinds = ["number", "string", "bytes", "union", "array"] + (left if depth else [])
+        match draw(st.sampled_from(kinds)):
+            case "number":
+                return draw(st.sampled_from(NUMBERS))
+            case "union":
+                return [
+                    *draw(st.sampled_from((("null", "int"), ("null", "long"), ("int", "string"), ("null", "string"))))
+                ]
+            case "array":
+                return {"type": "array", "items": draw(st.sampled_from(NUMBERS))}
+            case "E":
+                left.remove("E")
+                symbols: list[Json] = [*draw(st.sampled_from(("AB", "ABC", "A")))]
+                enum: dict[str, Json] = {"type": "enum", "name": "E", "symbols": symbols}
+                return enum | draw(enum_defaults)
+            case "F":
+                left.remove("F")
+                return {"type": "fixed", "name": "F", "size": draw(st.sampled_from((2, 3)))}
+            case ("P" | "Q") as name:
+                left.remove(name)
+                record: dict[str, Json] = {"type": "record", "name": name, "fields": a_list(depth - 1)}
+                record |= draw(spaces)
+                return ["null", record] if draw(st.booleans()) else record
+            case other:
+                return other
+
+    def a_list(depth: int) -> list[Json]:
+        names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True))
+        fields: list[Json] = []
+        for name in names:
+            field: dict[str, Json] = {"name": name, "type": a_type(depth)}
+            if draw(st.booleans()):
+                field["aliases"] = [draw(st.sampled_from(NAMES))]
+            fields.append(field)
+        return fields
+
+    whole: dict[str, Json] = {"type": "record", "name": "User", "fields": a_list(2)}
+    return whole | draw(spaces)
+
+
+@st.composite
+def grown(draw: st.DrawFn, own: dict[str, Json]) -> dict[str, Json]:
+    """A schema a few edits away from another one, at any depth."""
+    document: dict[str, Json] = json.loads(json.dumps(own))
+    for _ in range(draw(st.integers(0, 3))):
+        edit(draw, draw(st.sampled_from(list(definitions(document)))))
+    return document
+
+
+def definitions(document: Json) -> Iterator[dict[str, Json]]:
+    match document:
+        case dict():
+            if "name" in document:
+                yield document
+            for each in document.values():
+                yield from definitions(each)
+        case list():
+            for each in document:
+                yield from definitions(each)
+
+
+def edit(draw: st.DrawFn, at: dict[str, Json]) -> None:
+    match at:
+        case {"fields": list(fields)}:
+            names = {str(field["name"]) for field in fields if isinstance(field, dict)}
+            free = [name for name in (*NAMES, "d") if name not in names]
+            match draw(st.sampled_from(("add", "remove", "rename", "space"))):
+                case "add" if free:
+                    added: dict[str, Json] = {"name": draw(st.sampled_from(free))}
+                    added |= draw(
+                        st.sampled_from(
+                            ({"type": "string", "default": ""}, {"type": ["null", "long"], "default": None})
+                        )
+                    )
+                    added["aliases"] = [draw(st.sampled_from(NAMES))]
+                    fields.append(added)
+                case "remove" if len(fields) > 1:
+                    fields.pop(draw(st.integers(0, len(fields) - 1)))
+                case "rename":
+                    space = f"{at['namespace']}." if "namespace" in at else ""
+                    at.update(name="Renamed" + str(at["name"]), aliases=[f"{space}{at['name']}"])
+                case _:
+                    at["namespace"] = draw(st.sampled_from(("shop", "till")))
+        case {"symbols": list(symbols)}:
+            if len(symbols) > 1 and draw(st.booleans()):
+                symbols.pop()
+            else:
+                symbols.append(f"N{len(symbols)}")
+        case {"type": type_, **rest} if "size" not in rest:
+            match draw(st.sampled_from(("widen", "narrow", "nullable", "bare"))):
+                case "widen":
+                    at["type"] = WIDER.get(type_, type_) if isinstance(type_, str) else type_
+                case "narrow":
+                    at["type"] = NARROWER.get(type_, type_) if isinstance(type_, str) else type_
+                case "nullable" if not isinstance(type_, list):
+                    at.update(type=[type_, "null"])
+                    at.pop("default", None)
+                case _:
+                    at.pop("default", None)
+                    at.pop("aliases", None)
+
+
+WIDER = {"int": "long", "long": "double", "bytes": "string", "string": "bytes"}
+NARROWER = {"double": "long", "long": "int", "string": "bytes", "bytes": "string"}
+
+
+def told(new: Json, existing: Json) -> bool:
+    """True if one reads the other; False too where one is no schema."""
+    try:
+        return follows(json.dumps(new), [json.dumps(existing)])
+    except SchemaError:
+        return False
+
+
+class TestEverySuccessorPasses:
+    @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(data=st.data())
+    def test_it_holds_for_every_successor_at_any_depth(self, data: st.DataObject) -> None:
+        own = data.draw(nested())
+        registered, successor = data.draw(grown(own)), data.draw(grown(own))
+        texts = (Schema(text=json.dumps(own)), Schema(text=json.dumps(registered)))
+        if every_successor_passes(*texts) and told(successor, own):
+            event("a successor of a schema that differs" if own != registered else "a successor of the same")
+            assert told(successor, registered)
+
+    @pytest.mark.parametrize(
+        "added",
+        ['{"name":"b","type":"string","default":""}', '{"name":"n","type":"string","default":"","aliases":["b"]}'],
+    )
+    def test_a_field_that_the_own_schema_lacks_may_clash_with_one_that_is_added(self, added: str) -> None:
+        own, registered, successor = (
+            f'{{"type":"record","name":"User","fields":[{{"name":"a","type":"long"}}{fields}]}}'
+            for fields in ("", ',{"name":"b","type":"int"}', f",{added}")
+        )
+        assert follows(successor, [own])
+        assert not follows(successor, [registered])
+        assert not every_successor_passes(Schema(text=own), Schema(text=registered))
+
+    def test_two_types_of_one_simple_name_may_have_changed_places(self) -> None:
+        def outer(one: str, other: str) -> Schema:
+            fields = ",".join(
+                f'{{"name":"{name}","type":{{"type":"fixed","name":"A","namespace":"{space}","size":2}}}}'
+                for name, space in (("x", one), ("y", other))
+            )
+            return Schema(text=f'{{"type":"record","name":"User","fields":[{fields}]}}')
+
+        assert not every_successor_passes(outer("shop", "till"), outer("till", "shop"))
+
+    @settings(max_examples=300, deadline=None)
+    @given(own=schemas("User"), registered=schemas("User"), successor=schemas("User"))
+    def test_it_holds_for_every_successor(self, own: str, registered: str, successor: str) -> None:
+        if every_successor_passes(Schema(text=own), Schema(text=registered)) and follows(successor, [own]):
+            event("a successor")
+            assert follows(successor, [registered])
+
+    @pytest.mark.parametrize(
+        ("own", "registered", "expected"),
+        [
+            ('{"name":"a","type":"long"}', '{"name":"a","type":"int"}', True),
+            ('{"name":"a","type":"long","default":1}', '{"name":"b","type":"int"}', False),
+            ('{"name":"a","type":"long","aliases":["b"]}', '{"name":"b","type":"long"}', False),
+        ],
+        ids=["a narrower number", "only by a default", "only by an alias"],
+    )
+    def test_what_is_read_by_a_default_or_an_alias_alone_does_not_count(
+        self, own: str, registered: str, *, expected: bool
+    ) -> None:
+        one, other = (
+            Schema(text=f'{{"type":"record","name":"User","fields":[{fields}]}}') for fields in (own, registered)
+        )
+        assert not incompatibilities(new=one.text, existing=[other.text], level="BACKWARD")
+        assert every_successor_passes(one, other) is expected
+
+    def test_another_namespace_does_not_count_for_an_alias_may_name_the_own_one(self) -> None:
+        fields = '"fields":[{"name":"a","type":"long"}]'
+        one = Schema(text=f'{{"type":"record","name":"User","namespace":"shop",{fields}}}')
+        other = Schema(text=f'{{"type":"record","name":"User","namespace":"till",{fields}}}')
+        assert not incompatibilities(new=one.text, existing=[other.text], level="BACKWARD")
+        assert not every_successor_passes(one, other)
+
+    @pytest.mark.parametrize("schema_type", ["JSON", "PROTOBUF"])
+    def test_what_is_no_avro_cannot_be_told(self, schema_type: str) -> None:
+        assert not every_successor_passes(Schema(text="x", schema_type=schema_type), Schema(text="x"))

@@ -1,0 +1,260 @@
+"""Asked again as the failing reader asks: what is confirmed, what is a problem, what could not be looked at."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.intercept import Answer, Fault
+from srfix.recovery.advice.playbook import Verified, upon_verification
+from srfix.recovery.census.local import LocalCensus
+from srfix.recovery.cluster.answers import GroupState
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.facts.supplied import Supplied
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.verify.events import Confirmed, NotLookedAt, Problem
+from srfix.recovery.repair.verify.verify import circumstances_now, outcome_of, verify
+from srfix.serde.registry.errors import RegistryAnswerError
+from srfix.serde.subjects.names import Role, Subject, Topic
+from srfix.serde.wire import SchemaId, frame_id
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
+from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
+
+V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """Two partitions: W1 is live in both, W2 in the second."""
+    with world_of({"users": 2}) as made:
+        made.registry.seed(SOURCE_SUBJECT, W1)
+        made.registry.seed(SOURCE_SUBJECT, W2)
+        made.registry.seed(PHANTOM, R)
+        made.put("users", ("a", V1), ("b", V1), partition=0)
+        made.put("users", ("c", V1), ("d", V2), partition=1)
+        made.broker.commit("shop", {("users", 0): 2, ("users", 1): 2})
+        yield made
+
+
+@pytest.fixture
+def repaired(world: World, tmp_path: Path) -> Plan:
+    plan = world.plan()
+    world.apply(plan, tmp_path / "journal")
+    world.registry.forget_requests()
+    return plan
+
+
+def problems(world: World, plan: Plan) -> list[str]:
+    return [event.what for event in world.verify(plan) if isinstance(event, Problem)]
+
+
+class TestVerify:
+    def test_a_repair_is_confirmed_id_by_id_row_by_row(self, world: World, repaired: Plan) -> None:
+        events = world.verify(repaired)
+        assert all(isinstance(event, Confirmed) and event.subject == PHANTOM for event in events)
+        assert [event.what for event in events] == [
+            "schema id 1 is registered here",
+            "schema id 2 is registered here",
+            "2 live row(s) with schema id 1, one per partition, read under this subject alone",
+            "1 live row(s) with schema id 2, one per partition, read under this subject alone",
+            "its configuration is what it was before the repair",
+        ]
+        assert world.registry.writes == 0
+
+    def test_before_the_repair_each_id_and_row_is_a_problem(self, world: World) -> None:
+        found = problems(world, world.plan())
+        assert found[:3] == [
+            "nothing that the plan registers is registered here: it was not applied, or it was rolled back, or this is another "
+            "registry than the plan's",
+            *(
+                f"schema id {schema_id} is not registered here (40403); apply the plan, or, if it was applied, plan and apply "
+                "again"
+                for schema_id in (1, 2)
+            ),
+        ]
+        assert [line.partition(" cannot be read: ")[0] for line in found[3:]] == [
+            "users partition 0 offset 1",
+            "users partition 1 offset 0",
+            "users partition 1 offset 1",
+        ]
+
+    def test_an_id_that_is_missing_again_is_a_problem(self, world: World, repaired: Plan) -> None:
+        world.client().delete_version(PHANTOM, 2, permanent=True)
+        assert problems(world, repaired)[0] == (
+            "schema id 1 is not registered here (40403); apply the plan, or, if it was applied, plan and apply again"
+        )
+
+    def test_a_new_schema_of_the_source_is_a_problem(self, world: World, repaired: Plan) -> None:
+        newest = world.registry.seed(SOURCE_SUBJECT, W2.replace("tier", "badge"))
+        world.put("users", ("e", value(newest, ONE_LONG_AND_NULL)))
+        assert problems(world, repaired) == [f"schema id {newest} is not registered here (40403); plan and apply again"]
+
+    def test_an_id_that_the_registry_does_not_know_is_a_problem(self, world: World, repaired: Plan) -> None:
+        world.put("users", ("e", value(99)))
+        assert problems(world, repaired) == [
+            "schema id 99, which live records carry, is unknown to the registry (`srfix explain SRF011`)"
+        ]
+
+    def test_a_level_that_was_left_at_none_is_a_problem(self, world: World, repaired: Plan) -> None:
+        world.client().set_config(PHANTOM, {"compatibility": "NONE"})
+        (problem,) = problems(world, repaired)
+        assert problem.startswith("its configuration is ")
+        assert "NONE" in problem
+        assert "finish it with srfix apply, or put it back by hand" in problem
+
+    def test_a_mode_that_was_left_is_a_problem(self, world: World, repaired: Plan) -> None:
+        world.client().set_mode(PHANTOM, "READONLY")
+        assert problems(world, repaired) == [
+            "its mode is READONLY where none of its own stood before the repair; finish it with srfix apply, or put it back "
+            "by hand"
+        ]
+
+    def test_a_look_up_that_an_alias_answers_is_confirmed_as_that(self, world: World, repaired: Plan) -> None:
+        world.client().set_config(PHANTOM, {"alias": SOURCE_SUBJECT})
+        said = [event.what for event in world.verify(repaired) if isinstance(event, Confirmed)]
+        assert said[0] == (
+            f"schema id 1 is not registered here, but its look-up is satisfied through an alias of {SOURCE_SUBJECT}; that ends "
+            "when the alias is removed (its configuration)"
+        )
+
+    def test_a_source_topic_that_is_gone_is_a_problem(self, world: World, repaired: Plan) -> None:
+        with EmbeddedBroker(topics={"elsewhere": 1}) as broker:
+            config = {"bootstrap.servers": broker.bootstrap_servers}
+            with Cluster(config) as cluster:
+                event, *others = verify(repaired, cluster, LocalCensus(config), world.client())
+            assert isinstance(event, Problem)
+            assert [type(each) for each in others] == [Confirmed] * 3
+            assert event.what.startswith("topic users, from which the store restores, is gone from this cluster")
+            assert list(broker.topics) == ["elsewhere"]
+
+    def test_content_that_is_registered_under_another_id_satisfies_the_reader_and_is_told(
+        self, world: World, repaired: Plan
+    ) -> None:
+        """One content with two ids, as IMPORT mode makes them: the reader asks by content, so it is satisfied."""
+
+        def send(method: str, path: str, body: dict[str, object] | None) -> None:
+            request = urllib.request.Request(
+                world.registry.url + path,
+                data=None if body is None else json.dumps(body).encode(),
+                method=method,
+                headers={"Content-Type": "application/json"},
+            )
+            with urllib.request.urlopen(request) as answer:
+                assert answer.status == 200
+
+        world.client().delete_version(PHANTOM, 2, permanent=True)
+        send("PUT", f"/mode/{PHANTOM}?force=true", {"mode": "IMPORT"})
+        send("POST", f"/subjects/{PHANTOM}/versions", {"schema": W1, "id": 900})
+        send("DELETE", f"/mode/{PHANTOM}", None)
+        events = world.verify(repaired)
+        assert events[0] == Confirmed(
+            subject=PHANTOM,
+            what="schema id 1 is registered here by content, as id 900: readers accept it",
+            schema_id=SchemaId(1),
+        )
+        assert not any(isinstance(event, Problem) for event in events)
+
+    @pytest.mark.parametrize("body", [b"", b"\x02\x02\x02\x02"], ids=["truncated", "over-long"])
+    def test_a_row_that_cannot_be_decoded_is_a_problem(self, world: World, repaired: Plan, body: bytes) -> None:
+        world.put("users", ("b", value(1, body)))
+        world.broker.commit("shop", {("users", 0): 3})
+        (problem,) = problems(world, repaired)
+        assert problem.startswith("users partition 0 offset 2 cannot be read: A value of topic 'users', schema id 1: ")
+
+    def test_keys_are_read_as_keys(self, tmp_path: Path) -> None:
+        with world_of({"users": 1}) as world:
+            key_id = world.registry.seed("users-key", W1)
+            world.registry.seed(PHANTOM.removesuffix("-value") + "-key", R)
+            world.put("users", (frame_id(key_id, b"\x02"), b"plain"), (frame_id(key_id, b"\x04"), b"plain"))
+            world.commit("shop", users=2)
+            world.sources = {"users-store": Topic("users")}
+            plan = world.plan()
+            assert [finding.role for finding in plan.findings] == [Role.KEY]
+            world.apply(plan, tmp_path / "journal")
+            *events, keys_miss = world.verify(plan)
+            assert [type(event) for event in events] == [Confirmed, Confirmed, Confirmed]
+            assert isinstance(keys_miss, Problem)
+            assert keys_miss.keys_miss
+            assert outcome_of("shop", plan, events) is Verified.HOLDS
+            assert outcome_of("shop", plan, [*events, keys_miss]) is Verified.KEYS_MISS
+            unseen = NotLookedAt(subject=keys_miss.subject, what="w")
+            assert outcome_of("shop", plan, [keys_miss, unseen]) is Verified.NOT_SEEN
+
+    def test_a_text_that_the_registry_does_not_take_any_more_is_a_problem(self, world: World, repaired: Plan) -> None:
+        body = json.dumps({"error_code": 42201, "message": "no such reference"})
+        with world.registry.intercept(
+            Fault(method="POST", path=f"^/subjects/{PHANTOM}[?]", action=Answer(status=422, body=body))
+        ):
+            found = problems(world, repaired)
+        assert found[0] == (
+            "schema id 1: the registry does not take its text for a schema (42201: no such reference), so that the reader's "
+            "look-up fails; srfix diagnose says what stands in the way"
+        )
+
+    def test_an_outage_is_no_verdict(self, world: World, repaired: Plan) -> None:
+        body = json.dumps({"error_code": 50001, "message": "Error in the backend data store"})
+        with (
+            world.registry.intercept(Fault(method="POST", action=Answer(status=500, body=body))),
+            pytest.raises(RegistryAnswerError),
+        ):
+            world.verify(repaired)
+
+    def test_the_topic_that_is_verified_is_the_plans(self, world: World, repaired: Plan) -> None:
+        (finding,) = repaired.findings
+        elsewhere = replace(repaired, findings=(replace(finding, source_topic=Topic("nowhere")),))
+        assert problems(world, elsewhere)[0].startswith("topic nowhere, from which")
+        assert "nowhere" not in world.broker.topics
+
+
+class LivingCluster(Cluster):
+    """A cluster that tells of groups, as a real one does and the embedded one cannot."""
+
+    members: int = 0
+
+    def group_state(self, group: str, *, timeout_s: float = 5.0) -> GroupState:
+        return GroupState(group=group, state="Stable" if self.members else "Empty", members=self.members, problem=None)
+
+
+class TestCircumstancesNow:
+    def test_the_group_is_asked_anew(self, world: World, repaired: Plan) -> None:
+        (planned,) = repaired.circumstances
+        assert (planned.application, planned.members) == ("shop", None)
+        assert [(store.name, store.topic) for store in planned.stores] == [("users-store", "users")]
+        with LivingCluster({"bootstrap.servers": world.broker.bootstrap_servers}) as cluster:
+            said = []
+            for cluster.members in (0, 2):
+                (now,) = circumstances_now(repaired, cluster, Supplied())
+                assert now == replace(planned, members=cluster.members, state=now.state, problem=None)
+                said.append(next(iter(upon_verification(now, Verified.HOLDS))))
+        assert "the group of shop has no members now (Empty)" in said[0]
+        assert "the group of shop has 2 members now (Stable)" in said[1]
+
+    def test_a_diagnosis_knows_the_group_and_the_plan_keeps_it(self, world: World) -> None:
+        cluster = LivingCluster({"bootstrap.servers": world.broker.bootstrap_servers})
+        cluster.members = 3
+        world.cluster = world.stack.enter_context(cluster)
+        (told,) = world.examine().diagnosis.applications
+        assert any("the group of shop has 3 members now (Stable)" in line for line in told.advice)
+        assert ("group-state", "Stable") in {(seen.kind, seen.says) for seen in told.observations}
+        plan = world.plan()
+        assert [(known.members, known.state) for known in plan.applications] == [(3, "Stable")]
+        assert any("has 3 members when the repair was planned (Stable)" in line for line in plan.playbook)
+
+
+class TestOutcomeOf:
+    def test_each_application_has_its_own(self, repaired: Plan) -> None:
+        (finding,) = repaired.findings
+        other = replace(finding, application="tills", subject=Subject("tills-users-store-changelog-value"))
+        both = replace(repaired, findings=(finding, other))
+        holds = Confirmed(subject=finding.subject, what="w")
+        unseen = NotLookedAt(subject=finding.subject, what="w")
+        problem = Problem(subject=other.subject, what="w")
+        assert outcome_of("shop", both, [holds, problem]) is Verified.HOLDS
+        assert outcome_of("tills", both, [holds, problem]) is Verified.PROBLEMS
+        assert outcome_of("shop", both, [holds, unseen, problem]) is Verified.NOT_SEEN

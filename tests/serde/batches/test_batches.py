@@ -1,0 +1,268 @@
+"""Many payloads at a time."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Sequence
+from typing import cast
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.serde import errors
+from srfix.serde.batches import batches
+from srfix.serde.batches import rows as _batch_rows
+from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import BadRow, Contexts, Reason, error_at, reason_of
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.errors import (
+    RegistryError,
+    ResolveError,
+    SrfixError,
+    TruncatedBodyError,
+    UsageError,
+)
+from srfix.serde.interface import ABOUT_A_PAYLOAD, ABOUT_A_ROW, Context, SerdeContext, Value
+from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.registry.models import Schema
+from srfix.serde.resolve.policies import ById, UnderOneSubject
+from srfix.serde.subjects.names import Role
+from srfix.serde.wire import frame_guid, frame_id, parse
+from tests.serde.fakes import MemoryRegistry
+
+TEXT = json.dumps(
+    {"type": "record", "name": "R", "fields": [{"name": "id", "type": "int"}, {"name": "Name", "type": "string"}]}
+)
+DATES = json.dumps(
+    {"type": "record", "name": "D", "fields": [{"name": "at", "type": {"type": "int", "logicalType": "date"}}]}
+)
+TWINS = json.dumps(
+    {"type": "record", "name": "T", "fields": [{"name": "id", "type": "int"}, {"name": "Id", "type": "int"}]}
+)
+VALUE = SerdeContext("orders")
+GOOD = frame_id(1, b"\x0e\x06tea")
+ROW = {"id": 7, "Name": "tea"}
+
+
+@pytest.fixture
+def registry() -> MemoryRegistry:
+    registry = MemoryRegistry()
+    registry.seed("orders-value", TEXT)
+    registry.seed("other-value", DATES)
+    registry.seed("orders-value", TWINS)
+    registry.schemas[4] = Schema(text="{}", schema_type="PROTOBUF")
+    return registry
+
+
+def read(
+    registry: MemoryRegistry, payloads: Sequence[bytes | None], ctx: Contexts = VALUE
+) -> list[tuple[int, Reason] | Value]:
+    """The rows; of bad ones the position and the reason."""
+    rows = deserialize_many(payloads, ctx, AvroDeserializer(ById(registry)), on_error="quarantine")
+    return [(row.position, row.reason) if isinstance(row, BadRow) else row for row in rows]
+
+
+class TestReasons:
+    def test_every_reason_of_an_error_is_that_of_some_class_and_is_written_down(self) -> None:
+        given = {reason for _, reason in _batch_rows._REASONS}
+        assert given == set(Reason) - {Reason.TOMBSTONE, Reason.NO_PLAN}
+        assert [reason for reason in Reason if f"`{reason.value}`" not in (batches.__doc__ or "")] == []
+        assert [reason for reason in Reason if not reason.is_error] == [Reason.TOMBSTONE]
+
+    def test_whatever_is_about_one_record_has_a_reason(self) -> None:
+        kinds: set[type[SrfixError]] = {*ABOUT_A_PAYLOAD, *ABOUT_A_ROW}
+        assert [kind for kind in kinds if reason_of(kind("what, where, what next")) is None] == []
+
+    def test_a_child_is_asked_for_before_its_parent(self) -> None:
+        kinds = [kind for kind, _ in _batch_rows._REASONS]
+        assert [
+            (early, late)
+            for number, early in enumerate(kinds)
+            for late in kinds[number + 1 :]
+            if issubclass(late, early)
+        ] == []
+
+    @pytest.mark.parametrize(
+        ("kind", "reason"),
+        [
+            ("PayloadTooShortError", "TOO_SHORT"),
+            ("UnknownMagicByteError", "BAD_MAGIC"),
+            ("ImpossibleSchemaIdError", "BAD_ID"),
+            ("MalformedHeaderError", "BAD_FRAMING"),
+            ("WireError", "BAD_FRAMING"),
+            ("ResolveError", "UNKNOWN_ID"),
+            ("SubjectVersionError", "NOT_UNDER_SUBJECT"),
+            ("DualSubjectError", "NOT_UNDER_SUBJECT"),
+            ("SchemaError", "BAD_SCHEMA"),
+            ("AmbiguousFieldError", "AMBIGUOUS_CASE"),
+            ("TruncatedBodyError", "TRUNCATED"),
+            ("TrailingBytesError", "TRAILING_BYTES"),
+            ("IncompatibleTypeError", "TYPE_MISMATCH"),
+            ("CoercionError", "BAD_VALUE"),
+            ("OutOfRangeError", "OVERFLOW"),
+            ("DecodeError", "DECODE_FAILED"),
+            ("EncodeError", "ENCODE_FAILED"),
+            ("RegistryError", None),
+            ("SecretError", None),
+            ("UsageError", None),
+            ("SrfixError", None),
+        ],
+    )
+    def test_the_class_of_an_error_says_the_reason(self, kind: str, reason: str | None) -> None:
+        found = reason_of(cast("type[SrfixError]", getattr(errors, kind))("what, where, what next"))
+        assert found == (None if reason is None else Reason(reason))
+
+
+class TestDeserializeMany:
+    def test_rows_come_in_order_with_none_for_tombstones(self, registry: MemoryRegistry) -> None:
+        assert read(registry, [GOOD, None, GOOD]) == [ROW, None, ROW]
+        assert read(registry, []) == []
+
+    @pytest.mark.parametrize(
+        ("payload", "reason"),
+        [
+            (b"", "TOO_SHORT"),
+            (b"\x00\x00", "TOO_SHORT"),
+            (b"\x01abc", "TOO_SHORT"),
+            (b'{"id": 7}', "BAD_MAGIC"),
+            (frame_id(99, b"\x0e\x06tea"), "UNKNOWN_ID"),
+            (GOOD[:-1], "TRUNCATED"),
+            (GOOD + b"!", "TRAILING_BYTES"),
+            (frame_id(1, b"\x0e\x06\xff\xff\xff"), "DECODE_FAILED"),
+            (frame_id(2, b"\xfe\xff\xff\xff\x0f"), "OVERFLOW"),
+            (frame_id(4, b""), "BAD_SCHEMA"),
+        ],
+    )
+    def test_a_bad_row_is_a_value_with_its_reason_and_disturbs_no_other(
+        self, registry: MemoryRegistry, payload: bytes, reason: str
+    ) -> None:
+        rows = [GOOD, payload, None, payload, GOOD]
+        assert read(registry, rows) == [ROW, (1, Reason(reason)), None, (3, Reason(reason)), ROW]
+
+    def test_a_bad_row_has_the_error_and_the_bytes_and_no_frames(self, registry: MemoryRegistry) -> None:
+        (row,) = deserialize_many([GOOD[:-1]], VALUE, AvroDeserializer(ById(registry)), on_error="quarantine")
+        assert isinstance(row, BadRow)
+        assert (row.payload, type(row.error)) == (GOOD[:-1], TruncatedBodyError)
+        error: BaseException | None = row.error
+        while error is not None:
+            assert error.__traceback__ is None
+            error = error.__cause__ or error.__context__
+        copied = pickle.loads(pickle.dumps(row))
+        assert (copied.position, copied.reason, str(copied.error)) == (0, Reason.TRUNCATED, str(row.error))
+
+    def test_letter_case_and_types_have_their_own_reasons(self, registry: MemoryRegistry) -> None:
+        deserializer = AvroDeserializer(ById(registry), columns=parse_columns("ID INT, NAME INT"))
+        rows = list(deserialize_many([GOOD, frame_id(3, b"\x02\x04")], VALUE, deserializer, on_error="quarantine"))
+        reasons = [row.reason for row in rows if isinstance(row, BadRow)]
+        assert reasons == [Reason.TYPE_MISMATCH, Reason.AMBIGUOUS_CASE]
+
+    def test_the_incident_is_named(self, registry: MemoryRegistry) -> None:
+        deserializer = AvroDeserializer(UnderOneSubject(registry))
+        (row,) = deserialize_many([GOOD], SerdeContext("phantom"), deserializer, on_error="quarantine")
+        assert isinstance(row, BadRow)
+        assert row.reason is Reason.NOT_UNDER_SUBJECT
+
+    def test_an_outage_is_raised_in_quarantine_too(self, registry: MemoryRegistry) -> None:
+        registry.failures["schema_by_id"] = RegistryUnreachableError([("http://registry.test", "refused")])
+        with pytest.raises(RegistryError):
+            read(registry, [GOOD])
+
+    def test_what_is_no_error_of_ours_is_raised(self) -> None:
+        def fail(payload: bytes | None, ctx: Context) -> Value:
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            list(deserialize_many([b""], VALUE, fail, on_error="quarantine"))
+
+    def test_without_quarantine_the_error_says_the_position_behind_the_rows_before_it(
+        self, registry: MemoryRegistry
+    ) -> None:
+        rows = deserialize_many([GOOD, None, GOOD[:-1], GOOD], VALUE, AvroDeserializer(ById(registry)))
+        assert [next(rows), next(rows)] == [ROW, None]
+        with pytest.raises(TruncatedBodyError, match=r"^Row 2 of the batch: A value of topic 'orders', ") as caught:
+            next(rows)
+        assert vars(caught.value)["position"] == 2
+        assert vars(caught.value)["schema_id"] == 1
+
+    def test_an_id_that_was_refused_is_asked_for_once(self, registry: MemoryRegistry) -> None:
+        payloads = [frame_id(99, b"x"), frame_id(98, b"x"), GOOD, frame_id(99, b"y"), frame_id(98, b""), GOOD] * 700
+        rows = read(registry, payloads)
+        assert rows[3] == (3, Reason.UNKNOWN_ID)
+        assert rows[4199] == ROW
+        assert rows[4198] == (4198, Reason.UNKNOWN_ID)
+        assert registry.count("schema_by_id") == 3
+        assert read(registry, payloads[:1]) == [(0, Reason.UNKNOWN_ID)], "the next batch asks again"
+        assert registry.count("schema_by_id") == 4
+
+    def test_what_was_refused_of_one_topic_is_asked_for_another(self, registry: MemoryRegistry) -> None:
+        deserializer = AvroDeserializer(UnderOneSubject(registry))
+        contexts = [SerdeContext("phantom"), VALUE, SerdeContext("phantom"), SerdeContext("orders", Role.KEY)]
+        rows = list(deserialize_many([GOOD] * 4, contexts, deserializer, on_error="quarantine"))
+        assert [isinstance(row, BadRow) for row in rows] == [True, False, True, True]
+
+    def test_of_two_guids_that_begin_alike_one_may_be_refused(self) -> None:
+        refused, known = UUID(int=1), UUID(int=2)
+
+        def answer(payload: bytes | None, ctx: Context) -> Value:
+            frame = parse(payload)
+            assert frame is not None
+            if frame.guid == refused:
+                raise ResolveError("no such schema")
+            return {}
+
+        payloads = [frame_guid(refused), frame_guid(known), frame_guid(refused, b"more")]
+        rows = list(deserialize_many(payloads, VALUE, answer, on_error="quarantine"))
+        assert [isinstance(row, BadRow) for row in rows] == [True, False, True]
+
+    def test_headers_that_name_the_schema_are_asked_for_each_time(self) -> None:
+        asked: list[Context] = []
+
+        def answer(payload: bytes | None, ctx: Context) -> Value:
+            asked.append(ctx)
+            raise ResolveError("no such schema")
+
+        contexts = [SerdeContext("orders", headers={"other": b"x"}) for _ in range(3)]
+        assert len(list(deserialize_many([GOOD] * 3, contexts, answer, on_error="quarantine"))) == len(asked) == 3
+
+    def test_an_error_that_is_about_the_body_says_nothing_about_the_next(self, registry: MemoryRegistry) -> None:
+        assert read(registry, [GOOD[:-1], GOOD]) == [(0, Reason.TRUNCATED), ROW]
+
+    def test_as_many_contexts_as_payloads_or_one(self, registry: MemoryRegistry) -> None:
+        with pytest.raises(UsageError, match=r"^There are 2 contexts for 3 rows\. Pass one for all of them, or one "):
+            read(registry, [GOOD] * 3, [VALUE] * 2)
+
+    @pytest.mark.parametrize("count", [999, 1000, 1001, 2500])
+    def test_positions_go_on_from_one_thousand_to_the_next(self, registry: MemoryRegistry, count: int) -> None:
+        rows = read(registry, [*[GOOD] * (count - 1), b""])
+        assert rows == [*[ROW] * (count - 1), (count - 1, Reason.TOO_SHORT)]
+
+    @given(st.lists(st.sampled_from([GOOD, None, b"", frame_id(99, b"")]) | st.binary(max_size=12), max_size=20))
+    def test_it_gives_what_one_call_for_each_gives(self, payloads: list[bytes | None]) -> None:
+        registry = MemoryRegistry()
+        registry.seed("orders-value", TEXT)
+        one = AvroDeserializer(ById(registry), case_rule=CaseRule.EXACT)
+
+        def alone(payload: bytes | None) -> Value | Reason | None:
+            try:
+                return one(payload, VALUE)
+            except SrfixError as error:
+                return reason_of(error)
+
+        rows = deserialize_many(payloads, VALUE, one, on_error="quarantine")
+        assert [row.reason if isinstance(row, BadRow) else row for row in rows] == [alone(each) for each in payloads]
+
+
+class TestErrorAt:
+    @pytest.mark.parametrize("make", [lambda: ResolveError("what", schema_id=7), lambda: TruncatedBodyError("what")])
+    def test_class_and_attributes_stay(self, make: Callable[[], SrfixError]) -> None:
+        error = make()
+        located = error_at(error, 12)
+        assert type(located) is type(error)
+        assert located.message == "Row 12 of the batch: what"
+        assert vars(located) == vars(error) | {"position": 12}
+        assert str(error) == "what"

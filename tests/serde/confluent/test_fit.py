@@ -1,0 +1,193 @@
+"""Our serdes in confluent_kafka's SerializingProducer and DeserializingConsumer, on a broker and a registry."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+import pytest
+from confluent_kafka import DeserializingConsumer, Message, Producer, SerializingProducer
+from confluent_kafka.error import ValueDeserializationError, ValueSerializationError
+from confluent_kafka.schema_registry import (
+    SchemaRegistryClient,
+    header_schema_id_serializer,
+    prefix_schema_id_serializer,
+    topic_subject_name_strategy,
+)
+from confluent_kafka.schema_registry.avro import AvroDeserializer as ConfluentAvroDeserializer
+from confluent_kafka.schema_registry.avro import AvroSerializer as ConfluentAvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
+
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.errors import EncodeError, SubjectVersionError
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.resolve.policies import ById, UnderOneSubject
+from srfix.serde.serializer import AvroSerializer
+from srfix.serde.subjects.strategies import ChangelogSubject
+from srfix.serde.wire import Framing
+
+COLUMNS = parse_columns("ID BIGINT, TAGS MAP<STRING, INT>")
+KEY = '"string"'
+DEADLINE_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    # librdkafka's mock cluster lives as long as the client that carries it.
+    carrier = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused"})
+    brokers = carrier.list_topics(timeout=DEADLINE_S).brokers.values()
+    yield ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+    carrier.flush(DEADLINE_S)
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryClient]:
+    with FixtureRegistry() as server, RegistryClient(server.url) as client:
+        yield client
+
+
+def _produce(bootstrap: str, registry: RegistryClient, topic: str, *records: tuple[object, object]) -> None:
+    producer = SerializingProducer(
+        {
+            "bootstrap.servers": bootstrap,
+            "key.serializer": AvroSerializer.for_schema(registry, KEY),
+            "value.serializer": AvroSerializer(registry, COLUMNS),
+        }
+    )
+    for key, value in records:
+        producer.produce(topic, key=key, value=value, headers=[("trace", b"1")])
+    assert producer.flush(DEADLINE_S) == 0
+
+
+def _consumer(bootstrap: str, topic: str, key: object, value: object) -> DeserializingConsumer:
+    consumer = DeserializingConsumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": f"group-of-{topic}",
+            "auto.offset.reset": "earliest",
+            "key.deserializer": key,
+            "value.deserializer": value,
+        }
+    )
+    consumer.subscribe([topic])
+    return consumer
+
+
+def _poll(consumer: DeserializingConsumer) -> Message:
+    deadline = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline:
+        message = consumer.poll(0.2)
+        if message is not None:
+            assert message.error() is None
+            return message
+    raise AssertionError("no record came in time")
+
+
+def test_rows_and_tombstones_make_the_round_trip(bootstrap: str, registry: RegistryClient) -> None:
+    row = {"ID": 7, "TAGS": {"a": 1, "b": None}}
+    _produce(bootstrap, registry, "round-trip", ("k1", row), ("k2", None))
+    read_value = AvroDeserializer(UnderOneSubject(registry), columns=COLUMNS)
+    consumer = _consumer(bootstrap, "round-trip", AvroDeserializer(ById(registry)), read_value)
+    try:
+        messages = [_poll(consumer), _poll(consumer)]
+    finally:
+        consumer.close()
+    assert sorted((str(message.key()), message.value()) for message in messages) == [("k1", row), ("k2", None)]
+    assert registry.subjects() == ("round-trip-key", "round-trip-value")
+
+
+def test_a_row_that_does_not_fit_is_a_serialization_error_with_ours_as_its_cause(
+    bootstrap: str, registry: RegistryClient
+) -> None:
+    with pytest.raises(ValueSerializationError, match=r"->ID needs an integer") as caught:
+        _produce(bootstrap, registry, "bad-row", ("k", {"ID": "x"}))
+    assert isinstance(caught.value.__context__, EncodeError)
+
+
+def test_the_incident_is_a_deserialization_error_with_the_historical_words(
+    bootstrap: str, registry: RegistryClient
+) -> None:
+    _produce(bootstrap, registry, "incident", ("k", {"ID": 1}))
+    phantom = ChangelogSubject(application="app", store="store")
+    read = AvroDeserializer(UnderOneSubject(registry, phantom))
+    consumer = _consumer(bootstrap, "incident", AvroDeserializer(ById(registry)), read)
+    try:
+        with pytest.raises(
+            ValueDeserializationError, match=r"Error retrieving Avro value schema version for id \d+"
+        ) as caught:
+            _poll(consumer)
+    finally:
+        consumer.close()
+    assert isinstance(caught.value.__context__, SubjectVersionError)
+
+
+class TestFramings:
+    """Our framings and confluent_kafka's (2.16), each read by the other, on a registry with GUIDs (8.2)."""
+
+    TEXT = '{"type":"record","name":"R","fields":[{"name":"name","type":"string"}]}'
+    STRATEGY: ClassVar = {"subject.name.strategy": topic_subject_name_strategy}
+
+    @pytest.fixture
+    def server(self) -> Iterator[FixtureRegistry]:
+        with FixtureRegistry(emulate="8.2") as server:
+            yield server
+
+    @pytest.fixture
+    def ours(self, server: FixtureRegistry) -> Iterator[RegistryClient]:
+        with RegistryClient(server.url) as client:
+            yield client
+
+    @pytest.fixture
+    def theirs(self, server: FixtureRegistry) -> Iterator[SchemaRegistryClient]:
+        with SchemaRegistryClient({"url": server.url}) as client:
+            yield client
+
+    @pytest.mark.parametrize("field", [MessageField.KEY, MessageField.VALUE])
+    @pytest.mark.parametrize("kind", [list, dict])
+    @pytest.mark.parametrize("framing", list(Framing))
+    @pytest.mark.parametrize("name", ["a name of some length", "tea"])
+    def test_theirs_reads_ours(
+        self,
+        ours: RegistryClient,
+        theirs: SchemaRegistryClient,
+        framing: Framing,
+        kind: type,
+        field: MessageField,
+        name: str,
+    ) -> None:
+        ctx = SerializationContext("orders", field, kind())
+        payload = AvroSerializer.for_schema(ours, self.TEXT, schema_id_framing=framing)({"name": name}, ctx)
+        assert payload is not None
+        read = ConfluentAvroDeserializer(theirs, conf=self.STRATEGY)
+        if len(payload) < 6:
+            # A bug of theirs: the length is checked before the header is looked at.
+            with pytest.raises(SerializationError, match="Expecting data framing of length 6 bytes or more"):
+                read(payload, ctx)
+        else:
+            assert read(payload, ctx) == {"name": name}
+
+    @pytest.mark.parametrize("field", [MessageField.KEY, MessageField.VALUE])
+    @pytest.mark.parametrize("kind", [list, dict])
+    @pytest.mark.parametrize("framing", [prefix_schema_id_serializer, header_schema_id_serializer])
+    def test_ours_reads_theirs_and_writes_the_same(
+        self,
+        ours: RegistryClient,
+        theirs: SchemaRegistryClient,
+        framing: Callable[..., bytes],
+        kind: type,
+        field: MessageField,
+    ) -> None:
+        ctx, again = (SerializationContext("orders", field, kind()) for _ in range(2))
+        write = ConfluentAvroSerializer(theirs, self.TEXT, conf=self.STRATEGY | {"schema.id.serializer": framing})
+        row = {"name": "tea"}
+        payload = write(row, ctx)
+        assert AvroDeserializer(UnderOneSubject(ours))(payload, ctx) == row
+        same = AvroSerializer.for_schema(
+            ours,
+            self.TEXT,
+            schema_id_framing=Framing.PREFIX_ID if framing is prefix_schema_id_serializer else Framing.HEADER_GUID,
+        )
+        assert (same(row, again), again.headers) == (payload, ctx.headers)

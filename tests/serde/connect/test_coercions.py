@@ -1,0 +1,225 @@
+"""What a column takes from a writer's Connect type, as a table (`ConnectDataTranslator.validateSchema`, ksqlDB 0.13 on).
+
+| column | accepted writer types |
+|---|---|
+| BOOLEAN, ARRAY, MAP, STRUCT, BYTES, DECIMAL | the same type only; BYTES and DECIMAL are both bytes |
+| INTEGER, DATE, TIME | int8, int16, int32 |
+| BIGINT, TIMESTAMP | int8, int16, int32, int64 |
+| DOUBLE | float32, float64 |
+| STRING | all of these numbers, boolean, string |
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.serde.columns.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Column,
+    ColumnType,
+    Decimal,
+    Map,
+    ScalarType,
+    Struct,
+)
+from srfix.serde.connect.coercions import coercion, ensure_fit, refusal
+from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
+from srfix.serde.errors import CoercionError, IncompatibleTypeError
+from srfix.serde.interface import Value
+
+I8, I16, I32, I64 = ConnectType.INT8, ConnectType.INT16, ConnectType.INT32, ConnectType.INT64
+F32, F64 = ConnectType.FLOAT32, ConnectType.FLOAT64
+ACCEPTED: list[tuple[ColumnType, set[ConnectType]]] = [
+    (BOOLEAN, {ConnectType.BOOLEAN}),
+    (INTEGER, {I8, I16, I32}),
+    (DATE, {I8, I16, I32}),
+    (TIME, {I8, I16, I32}),
+    (BIGINT, {I8, I16, I32, I64}),
+    (TIMESTAMP, {I8, I16, I32, I64}),
+    (DOUBLE, {F32, F64}),
+    (STRING, {I8, I16, I32, I64, F32, F64, ConnectType.BOOLEAN, ConnectType.STRING}),
+    (BYTES, {ConnectType.BYTES}),
+    (Decimal(4, 2), {ConnectType.BYTES}),
+    (Array(INTEGER), {ConnectType.ARRAY}),
+    (Map(INTEGER), {ConnectType.MAP}),
+    (Struct((Column("A", INTEGER),)), {ConnectType.STRUCT}),
+]
+
+
+class TestRefusal:
+    @pytest.mark.parametrize(("column", "accepted"), ACCEPTED)
+    @pytest.mark.parametrize("writer", ConnectType)
+    def test_the_table_holds(self, column: ColumnType, accepted: set[ConnectType], writer: ConnectType) -> None:
+        assert (refusal(writer, column, "->A") is None) is (writer in accepted)
+
+    def test_it_carries_the_path_and_connects_two_words(self) -> None:
+        error = refusal(I64, DATE, "->A->ARRAY->B")
+        assert error is not None
+        assert (error.path, error.writer_type, error.column_type) == ("->A->ARRAY->B", "int64", "int32")
+        assert error.message == (
+            "The writer's type int64 cannot be read as type int32, at ->A->ARRAY->B, by a column of the type DATE. "
+            "Declare the column as a type that takes it, or leave it out."
+        )
+        root = refusal(ConnectType.STRING, Struct(()), "")
+        assert root is not None
+        assert root.message.startswith("The writer's type string cannot be read as type struct, at the root,")
+
+
+MILLIS = 1_767_323_045_678
+AT = datetime.datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=datetime.UTC)
+
+
+class TestCoercion:
+    @pytest.mark.parametrize(
+        ("writer", "name", "column", "value", "read"),
+        [
+            # String.valueOf, for every type that STRING takes.
+            (I8, None, STRING, -5, "-5"),
+            (I64, None, STRING, 2**62, "4611686018427387904"),
+            (ConnectType.BOOLEAN, None, STRING, True, "true"),
+            (ConnectType.BOOLEAN, None, STRING, False, "false"),
+            (F64, None, STRING, 1e10, "1.0E10"),
+            (F64, None, STRING, 0.1, "0.1"),
+            (F32, None, STRING, 0.10000000149011612, "0.1"),
+            (ConnectType.STRING, None, STRING, "x", "x"),
+            # maybeConvertLogicalType: a logical type is its number first.
+            (I32, DATE_NAME, STRING, 20455, "20455"),
+            (I32, TIME_NAME, STRING, 1000, "1000"),
+            (I64, TIMESTAMP_NAME, STRING, MILLIS, "1767323045678"),
+            (I64, TIMESTAMP_NAME, BIGINT, MILLIS, MILLIS),
+            (I32, DATE_NAME, INTEGER, 20455, 20455),
+            (I32, DATE_NAME, BIGINT, 20455, 20455),
+            (I32, TIME_NAME, INTEGER, 86_400_000, 86_400_000),
+            (I32, DATE_NAME, TIME, 1000, datetime.time(0, 0, 1)),
+            (I32, TIME_NAME, DATE, 20455, datetime.date(2026, 1, 2)),
+            (I32, TIME_NAME, TIMESTAMP, 1000, datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.UTC)),
+            # Any number of the right size is a DATE, TIME or TIMESTAMP.
+            (I16, None, DATE, 20455, datetime.date(2026, 1, 2)),
+            (I32, DATE_NAME, DATE, -719162, datetime.date(1, 1, 1)),
+            (I32, None, TIME, 86_399_999, datetime.time(23, 59, 59, 999000)),
+            (I32, TIME_NAME, TIME, 3_723_004, datetime.time(1, 2, 3, 4000)),
+            (I64, None, TIMESTAMP, MILLIS, AT),
+            (I64, TIMESTAMP_NAME, TIMESTAMP, -1, datetime.datetime(1969, 12, 31, 23, 59, 59, 999000, datetime.UTC)),
+            (I32, DATE_NAME, TIMESTAMP, 1, datetime.datetime(1970, 1, 1, 0, 0, 0, 1000, datetime.UTC)),
+            (F32, None, DOUBLE, 0.10000000149011612, 0.10000000149011612),
+            (ConnectType.BYTES, None, BYTES, b"x", b"x"),
+            (ConnectType.BYTES, DECIMAL_NAME, Decimal(4, 2), decimal.Decimal("1.5"), decimal.Decimal("1.50")),
+        ],
+    )
+    def test_a_value_becomes_the_columns(
+        self, writer: ConnectType, name: str | None, column: ScalarType | Decimal, value: Value, read: Value
+    ) -> None:
+        assert refusal(writer, column, "->A") is None
+        convert = coercion(writer, name, column, "->A")
+        got = value if convert is None else convert(value)
+        assert (got, type(got)) == (read, type(read))
+        assert str(got) == str(read)
+
+    @pytest.mark.parametrize(
+        ("writer", "name", "column", "value", "message"),
+        [
+            (
+                I32,
+                None,
+                DATE,
+                2**31 - 1,
+                r"^The value 2147483647 at ->A does not fit the column type DATE: so many days",
+            ),
+            (I32, None, TIME, -1, r"^The value -1 at ->A does not fit the column type TIME: Python's time has"),
+            (
+                I32,
+                None,
+                TIME,
+                86_400_000,
+                r"^The value 86400000 at ->A does not fit the column type TIME: Python's time",
+            ),
+            (I64, None, TIMESTAMP, 2**63 - 1, r"^The value 9223372036854775807 at ->A .* TIMESTAMP: so many milli"),
+            (I64, None, TIMESTAMP, -(2**63), r"^The value -9223372036854775808 at ->A .* TIMESTAMP: so many milli"),
+            # org.apache.kafka.connect.data.Time.toLogical
+            (I32, TIME_NAME, INTEGER, 86_400_001, r"^The value 86400001 at ->A .* INTEGER: the writer's type is Time"),
+            (I32, TIME_NAME, BIGINT, -1, r"^The value -1 at ->A .* BIGINT: the writer's type is Time"),
+        ],
+    )
+    def test_a_value_that_does_not_fit_says_where_and_why(
+        self, writer: ConnectType, name: str | None, column: ScalarType, value: Value, message: str
+    ) -> None:
+        convert = coercion(writer, name, column, "->A")
+        assert convert is not None
+        with pytest.raises(CoercionError, match=message) as caught:
+            convert(value)
+        assert (caught.value.path, caught.value.column_type) == ("->A", column.value)
+
+    @pytest.mark.parametrize(("name", "column"), [(DECIMAL_NAME, BYTES), (None, Decimal(4, 2))])
+    def test_bytes_and_decimals_pass_the_check_of_types_but_no_value_does(
+        self, name: str | None, column: ScalarType | Decimal
+    ) -> None:
+        # ConnectSchema.validateValue: the object is of the other class.
+        assert refusal(ConnectType.BYTES, column, "->A") is None
+        convert = coercion(ConnectType.BYTES, name, column, "->A")
+        assert convert is not None
+        with pytest.raises(IncompatibleTypeError) as caught:
+            convert(b"")
+        assert (caught.value.writer_type, caught.value.column_type) == ("bytes", "bytes")
+
+
+class TestEnsureFit:
+    @pytest.mark.parametrize(
+        ("number", "precision", "scale", "fitted"),
+        [
+            ("123.4", 4, 1, "123.4"),
+            ("123", 4, 1, "123.0"),
+            ("1.500", 3, 1, "1.5"),
+            ("1E+2", 4, 1, "100.0"),
+            ("0.000", 1, 0, "0"),
+            ("-99.9", 3, 1, "-99.9"),
+            ("0.1", 1, 1, "0.1"),
+        ],
+    )
+    def test_what_fits_gets_the_columns_scale(self, number: str, precision: int, scale: int, fitted: str) -> None:
+        assert str(ensure_fit(Decimal(precision, scale), "->A")(decimal.Decimal(number))) == fitted
+
+    @pytest.mark.parametrize(
+        ("number", "precision", "scale", "message"),
+        [
+            (
+                "123.4",
+                3,
+                0,
+                r"^The value 123\.4 at ->A does not .* DECIMAL\(3, 0\): .* without rounding, it requires 4,1\.$",
+            ),
+            ("1000", 3, 0, r"numeric field overflow, a field with precision 3 and scale 0 .* less than 10\^3\.$"),
+            ("1000.5", 3, 0, r"numeric field overflow"),
+            ("-1000", 3, 0, r"numeric field overflow"),
+            ("1", 1, 1, r"less than 10\^0\.$"),
+        ],
+    )
+    def test_what_does_not_is_refused_as_decimalutil_refuses_it(
+        self, number: str, precision: int, scale: int, message: str
+    ) -> None:
+        with pytest.raises(CoercionError, match=message):
+            ensure_fit(Decimal(precision, scale), "->A")(decimal.Decimal(number))
+
+    @given(st.decimals(allow_nan=False, allow_infinity=False), st.integers(1, 60), st.data())
+    def test_it_never_changes_a_number(self, number: decimal.Decimal, precision: int, data: st.DataObject) -> None:
+        column = Decimal(precision, data.draw(st.integers(0, precision)))
+        try:
+            fitted = ensure_fit(column, "")(number)
+        except CoercionError:
+            return
+        assert isinstance(fitted, decimal.Decimal)
+        assert fitted == number
+        assert fitted.as_tuple().exponent == -column.scale

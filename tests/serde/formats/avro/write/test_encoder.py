@@ -1,0 +1,428 @@
+"""Encoding: strict, never rounding, every bad field named with its path."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import uuid
+from io import BytesIO
+
+import fastavro
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.columns.types import Columns
+from srfix.serde.errors import EncodeError, SchemaError
+from srfix.serde.formats.avro.internal_schema import internal_schema
+from srfix.serde.formats.avro.read.decoder import decoder
+from srfix.serde.formats.avro.write.encoder import encoder
+from tests.strategies import columns_and_row
+
+NOON = datetime.datetime(2026, 1, 2, 12, 0, 0, 1999, tzinfo=datetime.UTC)
+
+
+def _record(*types: object) -> dict[str, object]:
+    fields = [{"name": f"f{number}", "type": type_} for number, type_ in enumerate(types)]
+    return {"type": "record", "name": "R", "fields": fields}
+
+
+def _encode(schema: object, row: object) -> bytes:
+    return encoder(json.dumps(schema), columns=None, case_rule=CaseRule.UNIQUE)(row, b"")
+
+
+def _decoded(schema: object, row: object) -> object:
+    body = _encode(schema, row)
+    if schema == "bytes" or (isinstance(schema, dict) and schema["type"] == "bytes"):
+        # Such a root is written without its length, which fastavro reads.
+        with_length = BytesIO()
+        fastavro.schemaless_writer(with_length, {"type": "bytes"}, body)
+        body = with_length.getvalue()
+    return fastavro.schemaless_reader(BytesIO(body), schema, None)  # type: ignore[arg-type]
+
+
+def _with_columns(text: str, row: object, rule: CaseRule = CaseRule.UNIQUE) -> object:
+    columns = parse_columns(text)
+    schema = internal_schema(columns)
+    body = encoder(schema, columns=columns, case_rule=rule)(row, b"")
+    return decoder(schema, columns=columns, case_rule=CaseRule.EXACT)(body, 0)
+
+
+GOOD = [
+    ("null", None),
+    ("boolean", True),
+    ("int", -(2**31)),
+    ("long", 2**63 - 1),
+    ("float", 0.5),
+    ("float", float("inf")),
+    ("double", 1e300),
+    ("string", "ü"),
+    ("bytes", b"\x00"),
+    ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B"),
+    ({"type": "fixed", "name": "F", "size": 2}, b"ab"),
+    ({"type": "array", "items": "int"}, [1, 2]),
+    ({"type": "array", "items": ["null", "string"]}, ["a", None]),
+    ({"type": "map", "values": ["null", "long"]}, {"a": 1, "b": None}),
+    ({"type": "int", "logicalType": "date"}, datetime.date(1, 1, 1)),
+    ({"type": "int", "logicalType": "time-millis"}, datetime.time(23, 59, 59, 999000)),
+    ({"type": "long", "logicalType": "time-micros"}, datetime.time(23, 59, 59, 999999)),
+    ({"type": "long", "logicalType": "timestamp-millis"}, datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)),
+    ({"type": "long", "logicalType": "timestamp-micros"}, NOON),
+    ({"type": "long", "logicalType": "local-timestamp-millis"}, datetime.datetime(1969, 12, 31, 23, 59, 59)),
+    ({"type": "string", "logicalType": "uuid"}, uuid.UUID(int=7)),
+    ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, decimal.Decimal("-99.99")),
+    (
+        {"type": "fixed", "name": "D", "size": 3, "logicalType": "decimal", "precision": 5, "scale": 1},
+        decimal.Decimal("-1.5"),
+    ),
+    (["null", "int", "string"], "text"),
+    (["null", {"type": "long", "logicalType": "timestamp-micros"}, "string"], NOON),
+]
+
+BAD = [
+    ("null", 0, "None"),
+    ("boolean", 1, "a boolean"),
+    ("int", 2**31, "an integer from -2147483648 to 2147483647"),
+    ("int", True, "an integer from -2147483648 to 2147483647"),
+    ("int", 1.0, "an integer from -2147483648 to 2147483647"),
+    ("long", 2**63, "an integer from -9223372036854775808 to 9223372036854775807"),
+    ("float", 1e300, "a float of 32 bits"),
+    ("float", 2**24 + 1, "a float of 32 bits"),
+    ("double", "1.5", "a float"),
+    ("double", 2**53 + 1, "a float"),
+    ("string", b"a", "a string"),
+    ("bytes", "a", "bytes"),
+    ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "C", "one of A, B"),
+    ({"type": "fixed", "name": "F", "size": 2}, b"abc", "2 bytes"),
+    ({"type": "array", "items": "int"}, "12", "a list"),
+    ({"type": "array", "items": "int"}, {1}, "a list"),
+    ({"type": "map", "values": "int"}, [("a", 1)], "a mapping with string keys"),
+    ({"type": "int", "logicalType": "date"}, NOON, "a date"),
+    ({"type": "int", "logicalType": "time-millis"}, datetime.time(1, tzinfo=datetime.UTC), "a time without zone"),
+    (
+        {"type": "long", "logicalType": "timestamp-millis"},
+        datetime.datetime(2026, 1, 1),
+        "a datetime with a time zone",
+    ),
+    ({"type": "long", "logicalType": "local-timestamp-micros"}, NOON, "a datetime without time zone"),
+    ({"type": "string", "logicalType": "uuid"}, 7, "a UUID"),
+]
+
+
+class TestValues:
+    @pytest.mark.parametrize(("type_", "value"), GOOD)
+    def test_a_value_that_fits_is_written(self, type_: object, value: object) -> None:
+        assert _decoded(_record(type_), {"f0": value}) == {"f0": value}
+        assert _decoded(type_, value) == value
+        body = _encode(type_, value)
+        assert decoder(json.dumps(type_), columns=None, case_rule=CaseRule.EXACT)(body, 0) == value
+
+    @pytest.mark.parametrize(("type_", "value"), [case for case in GOOD if not isinstance(case[0], list)])
+    def test_it_is_written_as_nullable_too(self, type_: object, value: object) -> None:
+        schema = _record(["null", type_]) if type_ != "null" else _record(["null"])
+        assert _decoded(schema, {"f0": value}) == {"f0": value}
+        assert _decoded(schema, {"f0": None}) == {"f0": None}
+
+    @pytest.mark.parametrize(("type_", "value", "needs"), BAD)
+    def test_a_value_that_does_not_fit_is_refused_with_its_path(self, type_: object, value: object, needs: str) -> None:
+        for schema in (_record(type_), _record(["null", type_] if type_ != "null" else "null")):
+            with pytest.raises(EncodeError) as caught:
+                _encode(schema, {"f0": value})
+            assert caught.value.message.startswith(f"1 field does not fit: ->f0 needs {needs}, got ")
+            assert caught.value.paths == ("->f0",)
+
+    @pytest.mark.parametrize("type_", ["boolean", "int", "string", {"type": "array", "items": "int"}])
+    def test_none_where_null_is_not_allowed_is_refused(self, type_: object) -> None:
+        with pytest.raises(EncodeError, match=r"got NoneType None\.$"):
+            _encode(_record(type_), {"f0": None})
+
+    def test_zeros_behind_the_last_digit_are_no_digits(self) -> None:
+        # DecimalUtil.ensureFit: setScale with RoundingMode.UNNECESSARY.
+        schema = _record({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2})
+        assert _decoded(schema, {"f0": decimal.Decimal("1.2500")}) == {"f0": decimal.Decimal("1.25")}
+
+    @pytest.mark.parametrize("value", ["1.234", "100", "1E+2", "NaN", "Infinity", "-100.00"])
+    def test_a_decimal_is_never_rounded(self, value: str) -> None:
+        schema = _record({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2})
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->f0 needs a .*DECIMAL\(4, 2\)"):
+            _encode(schema, {"f0": decimal.Decimal(value)})
+
+    @pytest.mark.parametrize("value", ["0", "0E+999999", "-0.00", "1E+1", "99", "99.99"])
+    def test_a_decimal_that_fits_is_written_whatever_its_exponent(self, value: str) -> None:
+        schema = _record({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2})
+        row = _decoded(schema, {"f0": decimal.Decimal(value)})
+        assert row == {"f0": decimal.Decimal(value)}
+
+    def test_a_decimal_too_big_for_its_fixed_is_refused(self) -> None:
+        type_ = {"type": "fixed", "name": "D", "size": 1, "logicalType": "decimal", "precision": 2, "scale": 0}
+        assert _encode(type_, decimal.Decimal("-99")) == b"\x9d"
+        wide = encoder(json.dumps(type_ | {"precision": 2}), columns=None, case_rule=CaseRule.EXACT)
+        assert wide(decimal.Decimal(99), b"") == b"\x63"
+
+    @pytest.mark.parametrize("wrap", [False, True])
+    def test_a_time_finer_than_its_type_is_refused_or_cut_if_asked_for(self, wrap: bool) -> None:
+        millis = {"type": "long", "logicalType": "timestamp-millis"}
+        # fastavro chooses a branch of the second, and would cut.
+        schema: object = ["null", {"type": "array", "items": millis}, "string"] if wrap else millis
+        row, cut = ([NOON], [NOON.replace(microsecond=1000)]) if wrap else (NOON, NOON.replace(microsecond=1000))
+        with pytest.raises(
+            EncodeError, match=r"the row needs whole milliseconds \(cut_times=True cuts what is finer\), got"
+        ):
+            _encode(schema, row)
+        body = encoder(json.dumps(schema), columns=None, case_rule=CaseRule.UNIQUE, cut_times=True)(row, b"")
+        assert decoder(json.dumps(schema), columns=None, case_rule=CaseRule.UNIQUE)(body, 0) == cut
+        assert _decoded(schema, cut) == cut
+
+    def test_a_lone_surrogate_is_an_encode_error(self) -> None:
+        with pytest.raises(EncodeError, match=r"^The row cannot be written \(UnicodeEncodeError: "):
+            _encode("string", "\ud800")
+
+    def test_a_value_of_no_branch_is_an_encode_error(self) -> None:
+        with pytest.raises(EncodeError, match=r"^The row cannot be written \(ValueError: "):
+            _encode(_record(["null", "int", "string"]), {"f0": 1.5})
+
+    def test_subclasses_of_the_plain_types_are_taken(self) -> None:
+        class Text(str):
+            __slots__ = ()
+
+        class Number(int):
+            pass
+
+        assert _decoded(
+            _record("string", "int", ["null", "long"]), {"f0": Text("a"), "f1": Number(1), "f2": Number(2)}
+        ) == {
+            "f0": "a",
+            "f1": 1,
+            "f2": 2,
+        }
+
+    @pytest.mark.parametrize("value", [1, True, 0])
+    def test_the_shape_that_was_seen_first_does_not_open_the_door_for_another(self, value: object) -> None:
+        write = encoder(json.dumps(_record(["null", "string"])), columns=None, case_rule=CaseRule.EXACT)
+        assert write({"f0": "text"}, b"") == b"\x02\x08text"
+        assert write({"f0": None}, b"") == b"\x00"
+        with pytest.raises(EncodeError):
+            write({"f0": value}, b"")
+        assert write({"f0": "text"}, b"") == b"\x02\x08text"
+
+
+class TestRows:
+    def test_all_bad_fields_are_named_at_once_and_stand_in_a_group(self) -> None:
+        columns = "A INT, B STRUCT<C STRING, D ARRAY<INT>>, E MAP<STRING, INT>"
+        row = {"A": "x", "B": {"C": 1, "D": [1, "y"], "Q": 0}, "E": {"k": "z"}, "Z": 1}
+        with pytest.raises(EncodeError, match=r"^6 fields do not fit: ->Z has no column or field to go to; ") as caught:
+            _with_columns(columns, row)
+        assert caught.value.paths == ("->Z", "->A", "->B->Q", "->B->C", "->B->D[1]", "->E->k")
+        group = caught.value.__cause__
+        assert isinstance(group, ExceptionGroup)
+        assert len(group.exceptions) == 6
+
+    def test_of_very_many_bad_fields_the_message_shows_ten(self) -> None:
+        with pytest.raises(EncodeError, match=r"; and 90 more\.$"):
+            _with_columns("A ARRAY<INT>", {"A": ["x"] * 100})
+
+    def test_a_long_value_is_not_quoted_in_full(self) -> None:
+        with pytest.raises(EncodeError) as caught:
+            _with_columns("A INT", {"A": "x" * 10_000})
+        assert len(caught.value.message) < 250
+
+    def test_what_is_missing_and_nullable_is_null(self) -> None:
+        assert _with_columns("A INT, B STRUCT<C INT, D INT>", {"B": {"D": 1}}) == {"A": None, "B": {"C": None, "D": 1}}
+
+    def test_keys_are_matched_by_the_case_rule_at_every_level(self) -> None:
+        assert _with_columns("A INT, B STRUCT<C INT>", {"a": 1, "b": {"c": 2}}) == {"A": 1, "B": {"C": 2}}
+
+    def test_the_exact_rule_takes_no_other_case(self) -> None:
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->a has no column or field to go to\.$"):
+            _with_columns("A INT", {"a": 1}, CaseRule.EXACT)
+
+    def test_rows_that_are_spelt_in_turn_differently_are_written_alike(self) -> None:
+        columns = parse_columns("A INT, B STRUCT<C INT>, N STRING, S STRING")
+        schema = internal_schema(columns)
+        write = encoder(schema, columns=columns, case_rule=CaseRule.UNIQUE)
+        read = decoder(schema, columns=columns, case_rule=CaseRule.EXACT)
+        expected = {"A": 1, "B": {"C": 2}, "N": None, "S": "x"}
+        spellings: list[dict[str, object]] = [
+            {"A": 1, "B": {"C": 2}, "N": None, "S": "x"},
+            {"a": 1, "b": {"c": 2}, "n": None, "s": "x"},
+            {"s": "x", "n": None, "b": {"C": 2}, "a": 1},
+            {"A": 1, "b": {"c": 2}, "N": None, "s": "x"},
+        ]
+        for row in spellings * 2:
+            before = json.dumps(row)
+            assert read(write(row, b""), 0) == expected
+            assert json.dumps(row) == before
+        for bad in ({**spellings[1], "a": 2**31}, {"a": 1, "b": None, "n": None, "t": "x"}):
+            with pytest.raises(EncodeError, match=r"^1 field does not fit: ->(A needs an integer|t has no column)"):
+                write(bad, b"")
+
+    def test_rows_spelt_otherwise_are_written_where_null_is_not_allowed(self) -> None:
+        schema, columns = json.dumps(_record("int", "string")), parse_columns("A INT, B STRING")
+        write = encoder(schema, columns=columns, case_rule=CaseRule.UNIQUE)
+        assert write({"a": 1, "b": "x"}, b"") == write({"B": "x", "A": 1}, b"") == b"\x02\x02x"
+
+    def test_a_key_that_goes_nowhere_is_refused_where_another_feeds_two_columns(self) -> None:
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->x has no column or field to go to\.$"):
+            _with_columns("A INT, `a` INT", {"A": 1, "x": 2}, CaseRule.KSQLDB_2020)
+
+    def test_keys_that_leave_a_choice_are_refused(self) -> None:
+        with pytest.raises(
+            EncodeError, match=r"^1 field does not fit: the row has keys that leave a choice: Column 'FOO'"
+        ):
+            _with_columns("FOO INT", {"foo": 1, "Foo": 2})
+
+    def test_an_exact_key_beside_another_case_leaves_one_too_many(self) -> None:
+        with pytest.raises(EncodeError, match=r"->foo has no column or field to go to"):
+            _with_columns("FOO INT", {"FOO": 1, "foo": 2})
+
+    @pytest.mark.parametrize("row", [5, [1], "text", [("A", 1)]])
+    def test_a_row_that_is_no_mapping_is_refused(self, row: object) -> None:
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: the row needs a mapping, got "):
+            _with_columns("A INT", row)
+
+    def test_keys_that_are_no_strings_are_refused(self) -> None:
+        with pytest.raises(EncodeError, match=r"->1 has no column"):
+            _with_columns("A INT", {1: 1})
+        with pytest.raises(EncodeError, match=r"->M->1 needs a string as its key, got int 1"):
+            _with_columns("M MAP<STRING, INT>", {"M": {1: 1}})
+
+    def test_a_missing_field_without_default_is_refused(self) -> None:
+        with pytest.raises(EncodeError, match=r"->f1 is missing, and the schema has no default for it\.$"):
+            _encode(_record("int", "int"), {"f0": 1})
+
+    def test_a_missing_field_takes_the_default_of_the_schema(self) -> None:
+        nested = {"type": "record", "name": "N", "fields": [
+            {"name": "x", "type": "bytes"}, {"name": "y", "type": "int", "default": 3}
+        ]}  # fmt: skip
+        types: list[tuple[object, object, object]] = [
+            ("int", 5, 5),
+            ("bytes", "\u00ff", b"\xff"),
+            (["int", "null"], 7, 7),
+            (["null", "string"], None, None),
+            ({"type": "array", "items": "bytes"}, ["a"], [b"a"]),
+            ({"type": "map", "values": "int"}, {"a": 1}, {"a": 1}),
+            (nested, {"x": "a"}, {"x": b"a", "y": 3}),
+            (
+                {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+                "\u0001",
+                decimal.Decimal("0.01"),
+            ),
+        ]
+        fields = [{"name": f"f{n}", "type": t, "default": d} for n, (t, d, _) in enumerate(types)]
+        schema = {"type": "record", "name": "R", "fields": fields}
+        assert _decoded(schema, {}) == {f"f{n}": value for n, (_, _, value) in enumerate(types)}
+
+    def test_map_entries_may_be_given_as_a_mapping_or_as_entries(self) -> None:
+        schema = json.loads(internal_schema(parse_columns("M MAP<STRING, INT>")))
+        entries = [{"key": "a", "value": 1}, {"key": "b", "value": None}]
+        assert _encode(schema, {"M": {"a": 1, "b": None}}) == _encode(schema, {"M": entries})
+        for entry in ({"key": "a"}, {"key": "a", "values": 1}, {"key": "a", "value": 1, "more": 1}, "ab"):
+            with pytest.raises(EncodeError, match=r"->M\[0\] needs a map entry"):
+                _encode(schema, {"M": [entry]})
+        with pytest.raises(EncodeError, match=r"->M\[1\] needs an integer"):
+            _encode(schema, {"M": [{"key": "a", "value": 1}, {"key": "b", "value": "1"}]})
+
+    def test_a_recursive_row_is_written_and_one_without_end_refused(self) -> None:
+        schema = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
+        assert _encode(schema, {"next": {"next": None}}) == b"\x02\x00"
+        endless: dict[str, object] = {}
+        endless["next"] = endless
+        with pytest.raises(EncodeError, match=r"^The row nests too deep to be written\.$"):
+            _encode(schema, endless)
+
+    def test_rows_of_very_many_shapes_are_all_written(self) -> None:
+        columns = parse_columns(", ".join(f"C{number} INT" for number in range(10)))
+        schema = internal_schema(columns)
+        write = encoder(schema, columns=columns, case_rule=CaseRule.UNIQUE)
+        read = decoder(schema, columns=columns, case_rule=CaseRule.UNIQUE)
+        for bits in range(1024):
+            row = {f"C{number}": number if bits >> number & 1 else None for number in range(10)}
+            assert read(write(row, b""), 0) == row
+
+    @given(columns_and_row)
+    @settings(suppress_health_check=[HealthCheck.too_slow])
+    def test_what_we_write_is_what_fastavro_writes(self, columns_row: tuple[Columns, object]) -> None:
+        columns, _ = columns_row
+        text = internal_schema(columns)
+        body = encoder(text, columns=columns, case_rule=CaseRule.UNIQUE)(columns_row[1], b"")
+        row = decoder(text, columns=None, case_rule=CaseRule.UNIQUE)(body, 0)
+        theirs = BytesIO()
+        fastavro.schemaless_writer(theirs, json.loads(text), row)
+        if theirs.getvalue() != body:
+            # A decimal of -128 (-32768, ...) takes one byte more there than with Java's BigInteger.toByteArray, which is ours.
+            assert len(body) < len(theirs.getvalue())
+            assert fastavro.schemaless_reader(BytesIO(body), json.loads(text), None) == row
+
+    @pytest.mark.parametrize(
+        ("unscaled", "body"), [(-128, b"\x02\x02\x80"), (-129, b"\x02\x04\xff\x7f"), (128, b"\x02\x04\x00\x80")]
+    )
+    def test_a_decimal_takes_as_few_bytes_as_with_java(self, unscaled: int, body: bytes) -> None:
+        columns = parse_columns("D DECIMAL(6, 0)")
+        write = encoder(internal_schema(columns), columns=columns, case_rule=CaseRule.UNIQUE)
+        assert write({"D": decimal.Decimal(unscaled)}, b"") == body
+
+
+class TestWithColumnsAsTheEngine:
+    """`KsqlConnectSerializer`, `UnwrappedSerializer`, `AbstractKafkaAvroSerializer`."""
+
+    @pytest.mark.parametrize(
+        ("schema", "column", "value", "body"),
+        [
+            ("int", "INT", 5, b"\x0a"),
+            ("string", "STRING", "x", b"\x02x"),
+            ({"type": "array", "items": ["null", "int"]}, "ARRAY<INT>", [1, None], b"\x04\x02\x02\x00\x00"),
+            # A root of bytes has no length before it, a decimal neither.
+            ("bytes", "BYTES", b"abc", b"abc"),
+            (
+                {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2},
+                "DECIMAL(6, 2)",
+                decimal.Decimal("123.45"),
+                b"\x30\x39",
+            ),
+        ],
+    )
+    def test_an_unwrapped_row_is_its_only_value(self, schema: object, column: str, value: object, body: bytes) -> None:
+        columns = parse_columns(f"F {column}")
+        text = json.dumps(schema)
+        write = encoder(text, columns=columns, case_rule=CaseRule.UNIQUE, wrapped=False)
+        assert write({"F": value}, b"12345") == b"12345" + body
+        assert write({"f": value}, b"") == body
+        read = decoder(text, columns=columns, case_rule=CaseRule.UNIQUE, wrapped=False)
+        assert read(b"12345" + body, 5) == {"F": value}
+
+    def test_unwrapped_null_has_no_bytes(self) -> None:
+        write = encoder('"int"', columns=parse_columns("F INT"), case_rule=CaseRule.UNIQUE, wrapped=False)
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->F is null, and un-wrapped there are no bytes"):
+            write({"F": None}, b"")
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->F is missing"):
+            write({}, b"")
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->F needs an integer from .*, got str 'x'\.$"):
+            write({"F": "x"}, b"")
+        with pytest.raises(EncodeError, match=r"->G has no column"):
+            write({"F": 1, "G": 1}, b"")
+
+    def test_a_raw_root_names_what_does_not_fit(self) -> None:
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: the row needs bytes, got str 'x'\.$"):
+            _encode("bytes", "x")
+
+    def test_a_null_key_of_a_map_is_written_where_entries_may_have_it(self) -> None:
+        assert _with_columns("M MAP<STRING, INT>", {"M": {None: 1, "a": 2}}) == {"M": {None: 1, "a": 2}}
+        with pytest.raises(EncodeError, match=r"needs a string as its key, got NoneType None"):
+            _encode(_record({"type": "map", "values": "int"}), {"f0": {None: 1}})
+
+    def test_a_schema_that_is_not_the_columns_is_refused(self) -> None:
+        with pytest.raises(SchemaError, match=r"^The record R has 1 fields, but there are 2 columns for it"):
+            encoder(json.dumps(_record("int")), columns=parse_columns("A INT, B INT"), case_rule=CaseRule.UNIQUE)
+
+    def test_a_schema_with_references_is_written_under(self) -> None:
+        inner = json.dumps({"type": "record", "name": "I", "fields": [{"name": "x", "type": "int"}]})
+        text = json.dumps(_record("I"))
+        write = encoder(text, columns=None, case_rule=CaseRule.EXACT, references=(inner,))
+        assert write({"f0": {"x": 1}}, b"") == b"\x02"
+
+    def test_a_default_that_does_not_fit_is_a_schema_error(self) -> None:
+        field = {"name": "f0", "type": "bytes", "default": 5}
+        with pytest.raises(SchemaError, match=r"^The default of the field f0 does not fit its type bytes: 5\.$"):
+            _encode({"type": "record", "name": "R", "fields": [field]}, {})

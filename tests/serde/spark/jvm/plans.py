@@ -1,0 +1,107 @@
+"""Plans of the jvm engine's tests: schemas given as Python, ids from 1 on, and no registry behind them."""
+
+from __future__ import annotations
+
+import json
+from typing import TypeAlias
+from uuid import UUID
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.errors import ResolveError
+from srfix.serde.formats.table import Format
+from srfix.serde.registry.models import Schema
+from srfix.serde.resolve.resolved import ResolvedSchema
+from srfix.serde.spark.interface import PlannedRefusal, PlannedSchema
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.subjects.names import Role
+from srfix.serde.wire import SchemaId
+
+__all__ = ["Json", "array", "entries", "enum", "fixed", "logical", "plan_of", "planned", "record"]
+
+Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
+
+
+class NoPolicy:
+    """Knows nothing that the plan does not."""
+
+    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        """See `Resolver.resolve`."""
+        raise ResolveError(f"There is no schema id {schema_id}.")
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        """See `Resolver.resolve_guid`."""
+        raise ResolveError(f"There is no schema {guid}.")
+
+
+def planned(
+    schema_id: int, schema: Json, *, references: tuple[str, ...] = (), schema_type: str = "AVRO"
+) -> PlannedSchema:
+    """A schema of a plan."""
+    text = schema if isinstance(schema, str) and schema.startswith("{") else json.dumps(schema)
+    resolved = ResolvedSchema(
+        schema_id=SchemaId(schema_id), schema=Schema(text=text, schema_type=schema_type), references=references
+    )
+    return PlannedSchema(resolved=resolved, format=Format.AVRO if schema_type == "AVRO" else Format.JSON_SR)
+
+
+def plan_of(
+    columns: str,
+    *schemas: Json | PlannedSchema,
+    case_rule: CaseRule = CaseRule.UNIQUE,
+    wrapped: bool = True,
+    format: Format | None = Format.AVRO,  # noqa: A002 - its name everywhere
+    refusals: tuple[PlannedRefusal, ...] = (),
+) -> ReadPlan:
+    """A plan for these writer schemas; the first has the id 1."""
+    return ReadPlan(
+        topic="t",
+        role=Role.VALUE,
+        format=format,
+        columns=parse_columns(columns),
+        wrapped=wrapped,
+        case_rule=case_rule,
+        policy=NoPolicy(),
+        schemas=tuple(
+            schema if isinstance(schema, PlannedSchema) else planned(number, schema)
+            for number, schema in enumerate(schemas, 1)
+        ),
+        refusals=refusals,
+    )
+
+
+def record(name: str = "R", /, **fields: Json) -> Json:
+    """A record; fields by name."""
+    return {
+        "type": "record",
+        "name": name,
+        "fields": [{"name": field, "type": type_} for field, type_ in fields.items()],
+    }
+
+
+def logical(type_: Json, logical_type: str, **properties: Json) -> Json:
+    """A type with a logical type."""
+    head = dict(type_) if isinstance(type_, dict) else {"type": type_}
+    return {**head, "logicalType": logical_type, **properties}
+
+
+def fixed(size: int, name: str = "F") -> dict[str, Json]:
+    """A fixed type."""
+    return {"type": "fixed", "name": name, "size": size}
+
+
+def enum(*symbols: str, name: str = "E") -> Json:
+    """An enum."""
+    return {"type": "enum", "name": name, "symbols": list(symbols)}
+
+
+def array(items: Json) -> Json:
+    """An array."""
+    return {"type": "array", "items": items}
+
+
+def entries(key: Json, value: Json, name: str = "MapEntry") -> Json:
+    """Connect's map as an array of entries."""
+    fields: list[Json] = [{"name": "key", "type": key}, {"name": "value", "type": value}]
+    entry: Json = {"type": "record", "name": name, "fields": fields, "connect.internal.type": "MapEntry"}
+    return {"type": "array", "items": entry}

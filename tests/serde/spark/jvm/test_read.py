@@ -1,0 +1,612 @@
+"""What Spark's Avro is told for a plan, and what it is not trusted with."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import fastavro
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.serde.batches.rows import Reason
+from srfix.serde.casing import CaseRule
+from srfix.serde.errors import EngineRefusedError, ResolveError, SubjectVersionError
+from srfix.serde.formats.table import Format
+from srfix.serde.spark.interface import PlannedRefusal
+from srfix.serde.spark.jvm.fixes import Bounds, EntriesToMap, OfFields, OfItems, OfValues, makes
+from srfix.serde.spark.jvm.read import AFTER, MAX_SHAPES, JvmRead, jvm_read
+from srfix.serde.wire import SchemaId
+from tests.serde.spark.jvm.plans import Json, array, entries, enum, fixed, logical, plan_of, planned, record
+
+MILLIS = logical("long", "timestamp-millis")
+A = "Schema id 1: column A ({}), writer type {}: "
+
+
+def decimal(precision: int, scale: int) -> Json:
+    return logical("bytes", "decimal", precision=precision, scale=scale)
+
+
+def rows_of(read: JvmRead, number: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The records of a row in the writer's and the reader's schema of a shape."""
+    shape = read.shapes[number]
+    writer, reader = json.loads(shape.writer_schema), json.loads(shape.reader_schema)
+    return tuple(
+        next(part["type"] for part in schema["fields"] if part["name"] == "row") for schema in (writer, reader)
+    )
+
+
+def reader_types(read: JvmRead, number: int = 0) -> list[Any]:
+    return [part["type"] for part in rows_of(read, number)[1]["fields"]]
+
+
+def reasons_of(*args: Any, **options: Any) -> tuple[str, ...]:
+    with pytest.raises(EngineRefusedError) as caught:
+        jvm_read(plan_of(*args, **options))
+    assert all(f"\n- {reason}" in caught.value.message for reason in caught.value.reasons)
+    return caught.value.reasons
+
+
+class TestTheSchemas:
+    def test_the_readers_fields_stand_in_the_columns_order(self) -> None:
+        read = jvm_read(plan_of("B STRING, A INT", record(a="int", junk=["null", "int", "string"], b="string")))
+        writer, reader = rows_of(read)
+        assert [(part["name"], part["type"]) for part in writer["fields"]] == [
+            ("A", "int"),
+            ("f1", ["null", "int", "string"]),
+            ("B", "string"),
+        ]
+        assert [(part["name"], part["type"]) for part in reader["fields"]] == [("B", "string"), ("A", "int")]
+
+    def test_a_column_that_no_field_feeds_is_null(self) -> None:
+        _, reader = rows_of(jvm_read(plan_of("A INT, NONE STRUCT<X INT>", record(a="int"))))
+        assert reader["fields"][1] == {"name": "NONE", "type": "null", "default": None}
+
+    def test_records_are_projected_at_every_level(self) -> None:
+        inner = record("I", x="int", Y="string")
+        schema = record(a=["null", array({"type": "map", "values": inner})])
+        _, reader = rows_of(jvm_read(plan_of("A ARRAY<MAP<STRING, STRUCT<Y STRING, Z INT, X BIGINT>>>", schema)))
+        (field,) = reader["fields"]
+        projected = field["type"][1]["items"]["values"]
+        assert [(part["name"], part["type"]) for part in projected["fields"]] == [
+            ("f1", "string"),
+            ("none1", "null"),
+            ("f0", "long"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("columns", "types"),
+        [
+            ("A BIGINT, B STRING, C DECIMAL(20, 2), D BOOLEAN", ("int", enum("x"), decimal(20, 2), "boolean")),
+            ("A DATE, B TIMESTAMP, C DOUBLE, D BYTES", ("int", MILLIS, "float", fixed(3))),
+            ("A ARRAY<BIGINT>, B MAP<STRING, DOUBLE>", (array("int"), {"type": "map", "values": "double"})),
+            ("A INT, NONE STRING, NOT1 DECIMAL(9, 2), NOR2 TIMESTAMP", ("int",)),
+        ],
+    )
+    def test_what_is_read_under_the_columns_names_and_types_needs_no_cast(
+        self, columns: str, types: tuple[Json, ...]
+    ) -> None:
+        (shape,) = jvm_read(plan_of(columns, record(**dict(zip("abcd", types, strict=False))))).shapes
+        assert shape.is_exact
+
+    @pytest.mark.parametrize(
+        ("columns", "types"),
+        [
+            ("A STRING", ("int",)),
+            ("A STRING", ("boolean",)),
+            ("A DECIMAL(10, 2)", (decimal(9, 1),)),
+            ("A DECIMAL(5, 2)", (decimal(5, 2),)),  # read with more digits, and looked at
+            ("A STRUCT<X INT>", (record("I", x="int"),)),
+            ("A ARRAY<STRING>", (array("int"),)),
+            ("A MAP<STRING, STRING>", ({"type": "map", "values": "long"},)),
+            ("A MAP<STRING, INT>", (entries("string", "int"),)),
+            ("A INT, B ARRAY<INT>", ("int",)),
+        ],
+    )
+    def test_what_is_read_as_another_type_is_cast(self, columns: str, types: tuple[Json, ...]) -> None:
+        (shape,) = jvm_read(plan_of(columns, record(**dict(zip("abcd", types, strict=False))))).shapes
+        assert not shape.is_exact
+
+    @pytest.mark.parametrize(
+        ("columns", "fields"), [("`a-b` INT", ("a-b",)), ("a INT, A INT", ("a", "A")), ("A INT, f0 INT", ("A", "f0"))]
+    )
+    def test_so_is_what_cannot_be_read_under_the_columns_names(self, columns: str, fields: tuple[str, ...]) -> None:
+        schema: Json = {"type": "record", "name": "R", "fields": [{"name": name, "type": "int"} for name in fields]}
+        columns = columns.replace("f0", "`f0`").replace("a INT, A", "`a` INT, A")
+        read = jvm_read(plan_of(columns, schema, case_rule=CaseRule.EXACT))
+        assert not read.shapes[0].is_exact
+        assert {part["name"] for part in rows_of(read)[0]["fields"]} == {f"f{n}" for n in range(len(fields))}
+
+    def test_schemas_that_differ_in_names_alone_are_one_shape(self) -> None:
+        lower, upper = record("a.Lower", id="long", name="string"), record("b.Upper", ID="long", NAME="string")
+        read = jvm_read(plan_of("ID BIGINT, NAME STRING", lower, record(name="string", id="long"), upper))
+        assert [shape.schema_ids for shape in read.shapes] == [(1, 3), (2,)]
+        assert read.schema_ids == (1, 2, 3)
+
+    def test_a_named_type_that_is_referred_to_twice_is_projected_twice(self) -> None:
+        inner = record("I", x="int", y="int")
+        read = jvm_read(plan_of("A STRUCT<X INT>, B STRUCT<Y INT>", record(a=inner, b="I")))
+        _, reader = rows_of(read)
+        assert [part["type"]["fields"][0]["name"] for part in reader["fields"]] == ["f0", "f1"]
+        assert reader["fields"][0]["type"]["name"] != reader["fields"][1]["type"]["name"]
+
+    def test_types_of_references_are_written_out(self) -> None:
+        inner = json.dumps(record("I", x="int"))
+        read = jvm_read(plan_of("A STRUCT<X INT>", planned(1, record(a="I"), references=(inner,))))
+        assert rows_of(read)[0]["fields"][0]["type"]["fields"][0]["type"] == "int"
+
+    def test_names_aliases_defaults_and_docs_that_java_refuses_do_not_matter(self) -> None:
+        schema: Json = {
+            "type": "record",
+            "name": "R",
+            "aliases": ["x.Y"],
+            "doc": "d",
+            "fields": [{"name": "a-b", "type": "int", "default": "no int", "aliases": ["c"]}],
+        }
+        text = jvm_read(plan_of("`A-B` INT", schema)).shapes[0].writer_schema
+        assert all(word not in text for word in ("aliases", "doc", "default", "a-b"))
+
+    @pytest.mark.parametrize(("rule", "unit"), [(CaseRule.UNIQUE, "micros"), (CaseRule.KSQLDB, "millis")])
+    def test_logical_types_of_the_writer_are_never_on_its_side(self, rule: CaseRule, unit: str) -> None:
+        schema = record(A=MILLIS, B=logical("long", "timestamp-micros"))
+        read = jvm_read(plan_of("A BIGINT, B TIMESTAMP", schema, case_rule=rule))
+        writer, reader = rows_of(read)
+        assert [part["type"] for part in writer["fields"]] == ["long", "long"]
+        assert [part["type"] for part in reader["fields"]] == ["long", logical("long", f"timestamp-{unit}")]
+
+    def test_behind_the_row_a_reader_knows_one_choice_of_each(self) -> None:
+        shape = jvm_read(plan_of("A INT", record(a="int"))).shapes[0]
+        written, known = (json.loads(text)["fields"] for text in (shape.writer_schema, shape.reader_schema))
+        assert [part["name"] for part in written[:2]] == ["f", "row"]
+        assert all(part["type"][-1] == "null" for part in written[2:])
+        assert not {"null", "string", "bytes"} & {one for part in written[2:] for one in part["type"][:-1]}
+        assert bytes(2 * (len(part["type"]) - 1) for part in written[2:]) == AFTER
+        assert known[1:] == [{"name": part["name"], "type": ["null"]} for part in written[2:]]
+
+    def test_fewer_bytes_left_over_cannot_look_like_those_behind(self) -> None:
+        assert AFTER[0] not in AFTER[1:]
+        assert all(0 < byte < 0x80 for byte in AFTER)  # a number in more bytes than it needs ends with zero
+
+    def test_what_stands_behind_is_told_shortly(self) -> None:
+        shape = jvm_read(plan_of("A INT", record(a="int"))).shapes[0]
+        assert len(shape.writer_schema) + len(shape.reader_schema) < 1000
+
+    def test_a_bare_value_is_a_record_of_one(self) -> None:
+        read = jvm_read(plan_of("A STRING", ["null", "string"], wrapped=False))
+        writer, reader = rows_of(read)
+        assert [part["type"] for part in writer["fields"]] == [["null", "string"]]
+        assert [part["type"] for part in reader["fields"]] == [["null", "string"]]
+
+    def test_it_is_made_once_for_a_plan_and_does_not_travel_with_it(self) -> None:
+        plan = plan_of("A INT", record(a="int"))
+        small = len(pickle.dumps(plan))
+        read = jvm_read(plan)
+        assert jvm_read(plan) is read
+        assert len(pickle.dumps(plan)) == small
+        travelled = pickle.loads(pickle.dumps(plan))
+        assert (jvm_read(travelled), jvm_read(travelled) is read) == (read, False)
+        assert jvm_read(replace(plan, schemas=())).shapes == ()
+
+    def test_a_refusal_is_found_once_too(self) -> None:
+        plan = plan_of("A STRING", record(a="double"))
+        with pytest.raises(EngineRefusedError) as first:
+            jvm_read(plan)
+        with pytest.raises(EngineRefusedError) as second:
+            jvm_read(plan)
+        assert first.value is not second.value
+        assert first.value.reasons is second.value.reasons
+
+    def test_a_read_travels(self) -> None:
+        read = jvm_read(plan_of("A DECIMAL(4, 2)", record(a=logical("bytes", "decimal", precision=4, scale=2))))
+        assert pickle.loads(pickle.dumps(read)) == read
+
+
+ACCEPTED: list[tuple[str, Json, Json]] = [
+    ("BOOLEAN", "boolean", "boolean"),
+    ("INT", "int", "int"),
+    ("INT", logical("int", "date"), "int"),
+    ("BIGINT", "int", "long"),
+    ("BIGINT", "long", "long"),
+    ("BIGINT", logical("long", "time-micros"), "long"),
+    ("DOUBLE", "float", "double"),
+    ("DOUBLE", "double", "double"),
+    ("STRING", "string", "string"),
+    ("STRING", logical("string", "uuid"), "string"),
+    ("STRING", "int", "int"),
+    ("STRING", "long", "long"),
+    ("STRING", "boolean", "boolean"),
+    ("BYTES", "bytes", "bytes"),
+    ("DATE", "int", logical("int", "date")),
+    ("DATE", logical("int", "date"), logical("int", "date")),
+    ("TIMESTAMP", "int", MILLIS),
+    ("TIMESTAMP", "long", MILLIS),
+    ("TIMESTAMP", logical("long", "timestamp-micros"), logical("long", "timestamp-micros")),
+    ("TIMESTAMP", ["long", "null"], ["null", MILLIS]),
+    ("TIMESTAMP", ["long"], MILLIS),
+    (
+        "DECIMAL(30, 6)",
+        logical("bytes", "decimal", precision=20, scale=2),
+        logical("bytes", "decimal", precision=26, scale=2),
+    ),
+]
+
+
+class TestAcceptedTypes:
+    @pytest.mark.parametrize(("column", "writer", "reader"), ACCEPTED, ids=str)
+    def test_a_type_is_read_as(self, column: str, writer: Json, reader: Json) -> None:
+        read = jvm_read(plan_of(f"A {column}", record(a=writer)))
+        assert reader_types(read) == [reader]
+        assert read.shapes[0].fix is None
+
+    def test_an_enum_is_read_as_it_is(self) -> None:
+        assert reader_types(jvm_read(plan_of("A STRING", record(a=enum("X", "Y")))))[0]["symbols"] == ["X", "Y"]
+
+    def test_a_decimal_of_few_digits_in_bytes_is_read_with_more_and_looked_at(self) -> None:
+        read = jvm_read(plan_of("A DECIMAL(5, 2)", record(a=logical("bytes", "decimal", precision=5, scale=1))))
+        assert reader_types(read)[0]["precision"] == 19
+        assert read.shapes[0].fix == OfFields(fields=(("A", Bounds(low=-1000, high=1000)),))
+
+    def test_a_decimal_in_eight_bytes_needs_no_look(self) -> None:
+        read = jvm_read(plan_of("A DECIMAL(5, 2)", record(a=logical(fixed(8), "decimal", precision=5, scale=2))))
+        (reader,) = reader_types(read)
+        assert (reader["size"], reader["precision"], reader["scale"]) == (8, 5, 2)
+        assert read.shapes[0].fix is None
+
+    def test_a_time_of_day_is_looked_at_wherever_it_is(self) -> None:
+        time = logical("int", "time-millis")
+        schema = record(a=array({"type": "map", "values": ["null", time]}))
+        read = jvm_read(plan_of("A ARRAY<MAP<STRING, BIGINT>>", schema))
+        within = Bounds(low=-1, high=86_400_001)
+        assert read.shapes[0].fix == OfFields(fields=(("A", OfItems(items=OfValues(values=within))),))
+
+    def test_what_is_looked_at_in_one_schema_is_not_in_another_of_the_same_types(self) -> None:
+        """A time of day and a plain int are the same text to Spark: as one shape, the plain ints out of a day were bad."""
+        time, plain = record(a=logical("int", "time-millis")), record(a="int")
+        for writers in ((time, plain), (plain, time)):
+            shapes = jvm_read(plan_of("A INT", *writers)).shapes
+            assert [shape.schema_ids for shape in shapes] == [(1,), (2,)]
+            assert [shape.fix is None for shape in shapes] == [writer is plain for writer in writers]
+
+    def test_entries_become_a_map(self) -> None:
+        read = jvm_read(
+            plan_of("A MAP<STRING, INT>, B INT", record(a=["null", entries(["null", "string"], "int")], b="int"))
+        )
+        fix = read.shapes[0].fix
+        assert fix == OfFields(fields=(("A", EntriesToMap(key="key", value="value", values=None)), ("B", None)))
+        assert makes(fix)
+
+
+NARROW: Json = {"type": "int", "connect.type": "int16"}
+DEFAULT: Json = {"type": "string", "connect.default": "x"}
+
+REFUSED: list[tuple[str, str, Json, str]] = [
+    (
+        "wide union",
+        "STRUCT<`int` INT, `string` STRING>",
+        ["null", "int", "string"],
+        A.format("STRUCT", "union of null, int, string")
+        + "a union of several types is a STRUCT for the deserializer, and Spark's differs.",
+    ),
+    (
+        "nothing but null",
+        "INT",
+        ["null"],
+        A.format("INTEGER", "union of null") + "no value of it is anything but null.",
+    ),
+    (
+        "null",
+        "INT",
+        "null",
+        A.format("INTEGER", "null") + "null does not feed a column of int32, so rows that hold it cannot be read.",
+    ),
+    (
+        "narrowing",
+        "INT",
+        "long",
+        A.format("INTEGER", "long") + "int64 does not feed a column of int32, so rows that hold it cannot be read.",
+    ),
+    (
+        "text of a double",
+        "STRING",
+        "double",
+        A.format("STRING", "double") + "the text of a floating-point number depends on the JVM.",
+    ),
+    (
+        "decimal of a smaller scale",
+        "DECIMAL(10, 2)",
+        logical("bytes", "decimal", precision=10, scale=4),
+        A.format("DECIMAL(10, 2)", "bytes (decimal 10, 4)")
+        + "its scale is 4 and the column's is 2: Spark would round. Declare the column with the writer's scale.",
+    ),
+    (
+        "decimal of a scale that Spark lacks",
+        "DECIMAL(10, 2)",
+        logical("bytes", "decimal", precision=40, scale=39),
+        A.format("DECIMAL(10, 2)", "bytes (decimal 40, 39)") + "Spark's decimals have scales from 0 to 38.",
+    ),
+    (
+        "decimal in few bytes",
+        "DECIMAL(10, 2)",
+        logical(fixed(4), "decimal", precision=9, scale=2),
+        A.format("DECIMAL(10, 2)", "fixed (decimal 9, 2)")
+        + "a fixed type of 4 bytes has 9 digits, and the column wants 10.",
+    ),
+    (
+        "bytes for a decimal",
+        "DECIMAL(10, 2)",
+        "bytes",
+        A.format("DECIMAL(10, 2)", "bytes")
+        + "one is a decimal, and the other is plain bytes: no row with a value there can be read.",
+    ),
+    (
+        "decimal for bytes",
+        "BYTES",
+        logical("bytes", "decimal", precision=4, scale=2),
+        A.format("BYTES", "bytes (decimal 4, 2)")
+        + "one is a decimal, and the other is plain bytes: no row with a value there can be read.",
+    ),
+    (
+        "connect.type",
+        "INT",
+        NARROW,
+        A.format("INTEGER", "int") + "Connect cuts it to 8 or 16 bits (connect.type), which Spark does not do.",
+    ),
+    (
+        "connect.default",
+        "STRING",
+        ["null", DEFAULT],
+        A.format("STRING", "union of null, string") + "null is read as its connect.default, 'x'.",
+    ),
+    (
+        "time of day as a date",
+        "DATE",
+        logical("int", "time-millis"),
+        A.format("DATE", "int (time-millis)")
+        + "int32 (time-millis) does not feed a column of DATE, so rows that hold it cannot be read.",
+    ),
+    (
+        "parts of microseconds",
+        "TIMESTAMP",
+        logical("long", "timestamp-nanos"),
+        A.format("TIMESTAMP", "long (timestamp-nanos)")
+        + "a TIMESTAMP holds whole microseconds, and each value must be looked at.",
+    ),
+    (
+        "array of nothing",
+        "INT",
+        array("null"),
+        "Schema id 1: it has an array of items that take no bytes: a few bytes would make Spark build millions.",
+    ),
+]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("column", "writer", "reason"),
+        [pytest.param(*case, id=name) for name, *case in REFUSED],
+    )
+    def test_a_type_that_spark_reads_otherwise_is_refused(self, column: str, writer: Json, reason: str) -> None:
+        assert reasons_of(f"A {column}", record(a=writer)) == (reason,)
+
+    def test_a_recursive_schema_is_refused(self) -> None:
+        schema = record(a="int", next=["null", "R"])
+        assert reasons_of("A INT", schema) == (
+            "Schema id 1: the schema is recursive: a body decides how deep Spark goes, and Spark has no such type.",
+        )
+
+    def test_a_root_that_is_no_record_is_refused(self) -> None:
+        roots: list[Json] = [["null", record(a="int")], [record(a="int"), record("S", a="int")]]
+        assert reasons_of("A INT", *roots) == (
+            "Schema id 1: the root is a union of null, record R, not a record.",
+            "Schema id 2: the root is a union of record R, record S, not a record.",
+        )
+
+    def test_bare_bytes_are_refused(self) -> None:
+        assert reasons_of("A BYTES", "bytes", wrapped=False) == (
+            "Schema id 1: bare bytes are written without their length, which Spark looks for.",
+        )
+
+    def test_a_huge_fixed_type_is_refused_wherever_it_is(self) -> None:
+        assert reasons_of("A INT", record(a="int", b=fixed(2**30))) == (
+            "Schema id 1: the fixed type F has 1,073,741,824 bytes, which Spark takes at once.",
+        )
+
+    def test_types_that_nest_deep_are_refused_in_fields_that_no_column_wants(self) -> None:
+        deep: Json = "int"
+        for _ in range(150):
+            deep = array(deep)
+        assert reasons_of("A INT", record(a="int", b=deep)) == ("Schema id 1: its types nest deeper than 100 levels.",)
+
+    def test_a_union_that_java_refuses_is_refused(self) -> None:
+        schemas: list[Json] = [record(a="int", b=["null", logical("int", "date"), "int"]), record(a=["null", ["int"]])]
+        assert reasons_of("A INT", *schemas) == (
+            "Schema id 1: it has a union of null, int (date), int, which Java refuses.",
+            "Schema id 2: it has a union of null, union of int, which Java refuses.",
+        )
+
+    def test_types_of_the_columns_that_spark_lacks_are_refused(self) -> None:
+        (reason,) = reasons_of("A TIME", record(a="int"))
+        assert "TIME" in reason
+        (reason,) = reasons_of("A DECIMAL(39, 1)", record(a="int"))
+        assert "DECIMAL(39, 1)" in reason
+
+    @pytest.mark.parametrize("other", [Format.JSON, Format.JSON_SR, Format.KAFKA])
+    def test_other_formats_are_refused(self, other: Format) -> None:
+        reasons = reasons_of("A INT", format=other)
+        assert reasons == (f"The jvm engine reads Avro, and the plan's format is {other.name}.",)
+
+    def test_a_json_schema_among_avro_is_refused(self) -> None:
+        both = planned(1, {"type": "object"}, schema_type="JSON")
+        assert reasons_of("A INT", both, format=None) == (
+            "Schema id 1: its format is not Avro, and the jvm engine reads nothing else.",
+        )
+
+    def test_a_field_for_two_columns_is_refused(self) -> None:
+        reasons = reasons_of("A INT, `a` INT", record(a="int"), case_rule=CaseRule.KSQLDB_2020)
+        assert reasons == (
+            "Schema id 1: the writer's field a feeds several columns, 'A', 'a', under the rule 'ksqldb-2020', and Spark "
+            "reads a field once.",
+        )
+
+    def test_an_earlier_field_whose_values_count_is_refused(self) -> None:
+        schema = record(A=logical("int", "time-millis"), a="int")
+        (reason,) = reasons_of("A BIGINT", schema, case_rule=CaseRule.KSQLDB)
+        assert reason.endswith("a later field feeds the column, but its values count as bad all the same.")
+
+    def test_of_too_many_shapes_those_of_the_fewest_and_oldest_schemas_are_left(self) -> None:
+        shapes: list[Json] = [
+            record(a="int", **{f"f{n}": "int" for n in range(number)}) for number in range(MAX_SHAPES + 2)
+        ]
+        read = jvm_read(plan_of("A INT", *shapes, shapes[0]))
+        assert (len(read.shapes), read.left) == (MAX_SHAPES, (2, 3))
+        assert read.shape_ids == read.schema_ids == (1, *range(4, MAX_SHAPES + 4))
+        assert read.left_over == (
+            "2 schemas (2, 3) are of shapes beyond the 30 that Spark compiles well, and are read with the arrow engine alone"
+        )
+        assert jvm_read(plan_of("A INT", *shapes[2:])).left == ()
+
+    def test_every_reason_is_named(self) -> None:
+        bad = record(a="double", b=record("I", x=["int", "string"], y="long"))
+        reasons = reasons_of("A STRING, B STRUCT<X INT, Y INT>", bad, record(a="string"), bad)
+        assert [(reason.split(":")[0], reason.split()[4]) for reason in reasons] == [
+            (f"Schema id {number}", column) for number in (1, 3) for column in ("A", "B->X", "B->Y")
+        ]
+
+
+class TestVerdicts:
+    def test_a_collision_is_what_the_deserializer_says(self) -> None:
+        (verdict,) = jvm_read(plan_of("`aA` INT", record(aa="int", AA="int"))).verdicts
+        assert (verdict.schema_ids, verdict.reason, verdict.is_refusal) == ((1,), Reason.AMBIGUOUS_CASE, False)
+        assert "'aa', 'AA'" in verdict.message
+
+    def test_the_later_field_wins_under_ksqldbs_rule(self) -> None:
+        read = jvm_read(plan_of("A INT", record(A="int", a="int"), case_rule=CaseRule.KSQLDB))
+        assert [part["name"] for part in rows_of(read)[0]["fields"]] == ["f0", "A"]
+
+    @pytest.mark.parametrize(
+        ("rule", "expected"),
+        [(CaseRule.UNIQUE, 1), (CaseRule.EXACT, 1), (CaseRule.KSQLDB, 2), (CaseRule.KSQLDB_2020, 2)],
+    )
+    def test_each_rule_is_the_deserializers(self, rule: CaseRule, expected: int) -> None:
+        schema = record(Id="int", ID="int", id="int")
+        fields = rows_of(jvm_read(plan_of("ID INT", schema, case_rule=rule)))[0]["fields"]
+        assert [part["name"] for part in fields].index("ID") == expected
+
+    def test_a_schema_of_another_type_is_a_bad_schema(self) -> None:
+        (verdict,) = jvm_read(plan_of("A INT", planned(5, {"type": "object"}, schema_type="JSON"))).verdicts
+        assert (verdict.schema_ids, verdict.reason) == ((5,), Reason.BAD_SCHEMA)
+
+    def test_a_text_that_is_no_schema_is_a_bad_schema(self) -> None:
+        (verdict,) = jvm_read(plan_of("A INT", planned(1, '{"type": "no such"}'))).verdicts
+        assert verdict.reason is Reason.BAD_SCHEMA
+
+    def test_a_problem_of_the_plan_is_taken_as_it_is(self) -> None:
+        problem = SubjectVersionError("Not here.")
+        (verdict,) = jvm_read(plan_of("A INT", replace(planned(1, record(a="int")), problem=problem))).verdicts
+        assert (verdict.reason, verdict.message) == (Reason.NOT_UNDER_SUBJECT, "Not here.")
+
+    def test_refused_ids_are_asked_again_by_others(self) -> None:
+        refusals = tuple(
+            PlannedRefusal(schema_id=SchemaId(number), reason=Reason.UNKNOWN_ID, error=ResolveError("No such id."))
+            for number in (7, 9)
+        )
+        read = jvm_read(plan_of("A INT", record(a="int"), refusals=refusals))
+        (verdict,) = read.verdicts
+        assert (verdict.schema_ids, verdict.message, verdict.is_refusal) == ((7, 9), "No such id.", True)
+        assert read.schema_ids == (1,)
+
+
+NAMES = st.sampled_from(["a", "A", "b", "id", "Id", "key", "value", "x y", "ü"])
+SCALARS = st.sampled_from(["null", "boolean", "int", "long", "float", "double", "bytes", "string"])
+LOGICALS = st.sampled_from(
+    [
+        "date",
+        "time-millis",
+        "time-micros",
+        "timestamp-millis",
+        "timestamp-micros",
+        "decimal",
+        "uuid",
+        "duration",
+        "no such",
+    ]
+)
+
+
+def _leaves() -> st.SearchStrategy[Json]:
+    with_logical = st.builds(
+        lambda kind, name, scale: logical(kind, name, precision=scale + 4, scale=scale),
+        SCALARS,
+        LOGICALS,
+        st.integers(0, 40),
+    )
+    return st.one_of(SCALARS, with_logical, st.integers(0, 20).map(lambda size: fixed(size)), st.just(enum("A", "B")))
+
+
+def _nested(parts: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
+    fields = st.lists(st.tuples(NAMES, parts), max_size=4)
+    return st.one_of(
+        parts.map(array),
+        parts.map(lambda part: {"type": "map", "values": part}),
+        st.lists(parts, min_size=1, max_size=3),
+        parts.map(lambda part: ["null", part]),
+        st.tuples(parts, parts).map(lambda pair: entries(*pair)),
+        fields.map(lambda named: record(**dict(named))),
+    )
+
+
+COLUMN_TYPES = st.recursive(
+    st.sampled_from(
+        ["BOOLEAN", "INT", "BIGINT", "DOUBLE", "STRING", "BYTES", "DATE", "TIME", "TIMESTAMP", "DECIMAL(9,3)"]
+    ),
+    lambda parts: st.one_of(
+        parts.map(lambda part: f"ARRAY<{part}>"),
+        parts.map(lambda part: f"MAP<STRING, {part}>"),
+        st.lists(parts, min_size=1, max_size=3).map(
+            lambda types: f"STRUCT<{', '.join(f'`{name}` {type_}' for name, type_ in zip('aBC', types, strict=False))}>"
+        ),
+    ),
+    max_leaves=4,
+)
+
+
+def _renamed(schema: Json) -> Iterator[str]:
+    """All names of named types."""
+    match schema:
+        case {"name": str(name), "type": "record" | "fixed" | "enum"}:
+            yield name
+    parts = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    for part in parts:
+        yield from _renamed(part)
+
+
+class TestWhateverTheSchema:
+    @given(
+        schemas=st.lists(st.recursive(_leaves(), _nested, max_leaves=8), min_size=1, max_size=3),
+        types=st.lists(COLUMN_TYPES, min_size=1, max_size=3),
+        case_rule=st.sampled_from(CaseRule),
+        wrapped=st.booleans(),
+    )
+    def test_it_is_refused_in_words_or_gives_schemas_that_parse(
+        self, schemas: list[Json], types: list[str], case_rule: CaseRule, wrapped: bool
+    ) -> None:
+        types = types if wrapped else types[:1]
+        columns = ", ".join(f"{name} {type_}" for name, type_ in zip("AB", types, strict=False))
+        roots: list[Json] = [
+            record(a=schema, b=schema if case_rule is CaseRule.UNIQUE else "int") for schema in schemas
+        ]
+        try:
+            read = jvm_read(plan_of(columns, *(roots if wrapped else schemas), case_rule=case_rule, wrapped=wrapped))
+        except EngineRefusedError:
+            return
+        for shape in read.shapes:
+            for text in (shape.writer_schema, shape.reader_schema):
+                parsed = json.loads(text)
+                fastavro.parse_schema(parsed)
+                names = list(_renamed(parsed))
+                assert len(set(names)) == len(names)
+        assert len(read.schema_ids) == len(schemas)

@@ -1,0 +1,187 @@
+"""Which engine reads a plan: the table, its words, and that nobody is asked twice. Spark is asked in tests/spark."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
+from srfix.serde.spark import choosing
+from srfix.serde.spark.choosing import choose_engine
+from srfix.serde.spark.interface import Engine
+from tests.serde.spark.jvm.plans import plan_of, record
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXACT = plan_of("A INT", record(a="int"))
+INEXACT = plan_of("A STRING", record(a="double"))
+MANY = plan_of("A INT", *(record(a="int", **{f"f{n}": "int" for n in range(number)}) for number in range(31)))
+LEFT = "1 schemas (1) are of shapes beyond the 30 that Spark compiles well, and are read with the arrow engine alone"
+WHY_NOT = "Schema id 1: column A (STRING), writer type double: the text of a floating-point number depends on the JVM."
+
+
+class FakeSession:
+    """What a cluster answers."""
+
+    def __init__(self, *, has_avro: bool = True, lacking: str | None = None, unbounded: str | None = None) -> None:
+        self.unbounded = unbounded
+        self.has_avro = has_avro
+        self.lacking = lacking
+        self.probes = 0
+
+
+@pytest.fixture(autouse=True)
+def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    def require_avro(session: FakeSession) -> None:
+        if not session.has_avro:
+            raise JarMissingError("Spark lacks the jar spark-avro.", packages=("a:b:1",))
+
+    def probe(session: FakeSession) -> str | None:
+        session.probes += 1
+        return session.lacking
+
+    monkeypatch.setattr(choosing, "_require_avro", require_avro)
+    monkeypatch.setattr(choosing, "unbounded", lambda session, _: session.unbounded)
+    monkeypatch.setattr(choosing, "unending", lambda _, __: None)
+    monkeypatch.setattr(choosing, "_probe", probe)
+    monkeypatch.setattr(choosing, "lacks_arrow", lambda: None)
+    monkeypatch.setattr(choosing, "require_arrow", lambda: None)
+
+
+def session_of(fake: FakeSession) -> SparkSession:
+    return cast("SparkSession", fake)
+
+
+class TestManyShapes:
+    def test_those_beyond_the_limit_are_read_on_the_workers_and_the_rest_stay(self) -> None:
+        choice = choose_engine(MANY, session_of(FakeSession()))
+        assert str(choice) == (
+            f"engine jvm with arrow for unknown ids: Spark's own Avro reads the others exactly; {LEFT}"
+        )
+
+    @pytest.mark.parametrize("engine", ["auto", "jvm"])
+    def test_without_srfix_there_nothing_is_left_to_nobody(self, engine: Engine) -> None:
+        with pytest.raises(EngineRefusedError) as caught:
+            choose_engine(MANY, session_of(FakeSession(lacking="No srfix there.")), engine)
+        assert caught.value.reasons == (
+            f"{LEFT}.",
+            "The arrow engine runs on the workers, and they lack srfix: No srfix there.",
+        )
+
+
+class TestUnboundedSession:
+    """A record of ten bytes ends a JVM in which nothing bounds what Avro believes of a length."""
+
+    def test_auto_takes_the_arrow_engine_and_warns_once(self, caplog: pytest.LogCaptureFixture) -> None:
+        session = session_of(FakeSession(unbounded="No bounds here"))
+        with caplog.at_level(logging.WARNING, logger="srfix.serde.spark"):
+            choices = [choose_engine(EXACT, session) for _ in range(2)]
+        assert {str(choice) for choice in choices} == {"engine arrow: the jvm engine cannot: No bounds here."}
+        assert caplog.messages == ['No bounds here. engine="jvm" reads without.']
+
+    def test_the_jvm_engine_that_was_asked_for_warns_and_reads(self, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.WARNING, logger="srfix.serde.spark"):
+            choice = choose_engine(EXACT, session_of(FakeSession(unbounded="No bounds here")), "jvm")
+        assert (choice.engine, choice.fallback) == ("jvm", True)
+        assert caplog.messages == ["No bounds here. It is read so all the same, for the engine was named."]
+
+    def test_without_srfix_on_the_workers_auto_reads_nothing(self) -> None:
+        session = session_of(FakeSession(unbounded="No bounds here", lacking="No srfix there."))
+        with pytest.raises(EngineRefusedError, match=r"^Neither engine can read this plan here:") as caught:
+            choose_engine(EXACT, session)
+        assert caught.value.reasons == (
+            "No bounds here.",
+            "The arrow engine runs on the workers, and they lack srfix: No srfix there.",
+        )
+
+
+class TestChooseEngine:
+    @pytest.mark.parametrize(
+        ("engine", "exact", "has_avro", "has_srfix", "expected"),
+        [
+            (
+                "auto",
+                True,
+                True,
+                True,
+                "engine jvm with arrow for unknown ids: Spark's own Avro reads every known schema exactly",
+            ),
+            (
+                "auto",
+                True,
+                True,
+                False,
+                "engine jvm: Spark's own Avro reads every known schema exactly; what the plan knows nothing about is a bad "
+                "row, because the workers lack srfix (No srfix there.)",
+            ),
+            ("auto", False, True, True, f"engine arrow: the jvm engine cannot: {WHY_NOT}"),
+            ("auto", True, False, True, "engine arrow: the jvm engine cannot: Spark lacks the jar spark-avro."),
+            ("jvm", True, True, True, "engine jvm with arrow for unknown ids: it was asked for"),
+            ("arrow", True, True, True, "engine arrow: it was asked for"),
+            ("arrow", False, False, False, "engine arrow: it was asked for"),
+        ],
+    )
+    def test_the_engine_and_why(
+        self, engine: Engine, exact: bool, has_avro: bool, has_srfix: bool, expected: str
+    ) -> None:
+        session = session_of(FakeSession(has_avro=has_avro, lacking=None if has_srfix else "No srfix there."))
+        choice = choose_engine(EXACT if exact else INEXACT, session, engine)
+        assert str(choice) == expected
+        assert (choice.read is None) == (choice.engine == "arrow")
+
+    def test_neither_engine_says_both_reasons(self) -> None:
+        session = session_of(FakeSession(lacking="No srfix there."))
+        with pytest.raises(
+            EngineRefusedError, match=r"^Neither engine can read this plan here:\n- Schema id 1: "
+        ) as caught:
+            choose_engine(INEXACT, session)
+        assert caught.value.reasons == (
+            WHY_NOT,
+            "The arrow engine runs on the workers, and they lack srfix: No srfix there.",
+        )
+
+    def test_neither_jar_nor_package_says_both(self) -> None:
+        with pytest.raises(EngineRefusedError) as caught:
+            choose_engine(EXACT, session_of(FakeSession(has_avro=False)), workers_have_srfix=False)
+        assert caught.value.reasons == (
+            "Spark lacks the jar spark-avro.",
+            "The arrow engine runs on the workers, and they lack srfix: workers_have_srfix=False says so",
+        )
+
+    def test_the_jvm_engine_that_was_asked_for_refuses(self) -> None:
+        with pytest.raises(EngineRefusedError, match="cannot read this plan exactly"):
+            choose_engine(INEXACT, session_of(FakeSession()), "jvm")
+        with pytest.raises(JarMissingError):
+            choose_engine(EXACT, session_of(FakeSession(has_avro=False)), "jvm")
+
+    def test_the_arrow_engine_without_srfix_refuses_where_it_is_known(self) -> None:
+        with pytest.raises(
+            WorkerPackageError, match=r"^The arrow engine runs on the workers, and workers_have_srfix=False"
+        ):
+            choose_engine(EXACT, session_of(FakeSession()), "arrow", workers_have_srfix=False)
+
+    def test_workers_are_asked_once_for_each_session(self) -> None:
+        first, second = FakeSession(), FakeSession()
+        for session in (first, first, second):
+            choose_engine(EXACT, session_of(session))
+        assert (first.probes, second.probes) == (1, 1)
+
+    def test_workers_that_lack_srfix_are_asked_again_for_it_may_be_brought_to_them(self) -> None:
+        session = FakeSession(lacking="No srfix there.")
+        assert not choose_engine(EXACT, session_of(session)).fallback
+        session.lacking = None
+        assert choose_engine(EXACT, session_of(session)).fallback
+
+    @pytest.mark.parametrize("told", [True, False])
+    def test_workers_that_the_caller_knows_are_not_asked(self, told: bool) -> None:
+        session = FakeSession()
+        assert choose_engine(EXACT, session_of(session), workers_have_srfix=told).fallback is told
+        assert session.probes == 0
+
+    def test_the_choice_is_logged(self, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.INFO, logger="srfix.serde.spark"):
+            choice = choose_engine(EXACT, session_of(FakeSession()))
+        assert caplog.messages == [str(choice)]

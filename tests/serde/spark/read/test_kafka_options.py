@@ -1,0 +1,105 @@
+"""What Spark's Kafka source is told. In pure Python."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from srfix.serde.errors import UsageError
+from srfix.serde.spark.read.kafka_options import Offsets, Options, kafka_options, sink_options
+from srfix.serde.spark.read.topics import TopicsAsked
+
+
+def options(
+    *, start: Offsets = "earliest", end: Offsets | None = "latest", more: Options | None = None
+) -> dict[str, str]:
+    return kafka_options(
+        TopicsAsked(option="subscribe", value="users", topics=("users",)),
+        bootstrap_servers="b:9092",
+        starting_offsets=start,
+        ending_offsets=end,
+        options=more or {},
+    )
+
+
+class TestKafkaOptions:
+    def test_headers_are_read_and_lost_data_fails_the_job(self) -> None:
+        assert options() == {
+            "kafka.bootstrap.servers": "b:9092",
+            "subscribe": "users",
+            "startingOffsets": "earliest",
+            "endingOffsets": "latest",
+            "includeHeaders": "true",
+            "failOnDataLoss": "true",
+        }
+
+    def test_a_stream_has_no_end(self) -> None:
+        assert "endingOffsets" not in options(end=None)
+
+    def test_offsets_of_partitions_are_sparks_json(self) -> None:
+        told = options(start={0: 23, 1: -2}, end={0: 24, 1: -1})
+        assert json.loads(told["startingOffsets"]) == {"users": {"0": 23, "1": -2}}
+        assert json.loads(told["endingOffsets"]) == {"users": {"0": 24, "1": -1}}
+
+    def test_what_is_for_kafkas_client_is_passed_as_it_is(self) -> None:
+        told = options(more={"kafka.sasl.jaas.config": 'x password="p";', "minPartitions": 8, "failOnDataLoss": False})
+        assert told["kafka.sasl.jaas.config"] == 'x password="p";'
+        assert told["minPartitions"] == "8"
+        assert told["failOnDataLoss"] == "false"
+
+    def test_an_option_replaces_ours_in_any_letters(self) -> None:
+        told = options(more={"failondataloss": "false"})
+        assert told["failondataloss"] == "false"
+        assert "failOnDataLoss" not in told
+
+    @pytest.mark.parametrize(
+        ("name", "parameter"),
+        [
+            ("kafka.bootstrap.servers", "bootstrap_servers"),
+            ("StartingOffsets", "starting_offsets"),
+            ("endingOffsets", "ending_offsets"),
+            ("subscribe", "the plans' topics"),
+            ("subscribePattern", "subscribe_pattern="),
+            ("assign", "assign="),
+        ],
+    )
+    def test_what_a_parameter_says_is_no_option(self, name: str, parameter: str) -> None:
+        with pytest.raises(UsageError, match=rf"^The option {name} is not to be given: {parameter} says it\.$"):
+            options(more={name: "secret"})
+
+    def test_an_option_of_the_client_without_its_front_is_refused_without_its_value(self) -> None:
+        message = "Spark would ignore the option sasl.jaas.config. What is for Kafka's client is called kafka.sasl.jaas.config."
+        with pytest.raises(UsageError, match=rf"^{re.escape(message)}$"):
+            options(more={"sasl.jaas.config": "secret"})
+
+
+class TestSinkOptions:
+    def test_the_topic_is_the_plans(self) -> None:
+        told = sink_options("users", bootstrap_servers="b:9092", options={"kafka.acks": "all", "includeHeaders": True})
+        assert told == {
+            "kafka.bootstrap.servers": "b:9092",
+            "topic": "users",
+            "kafka.acks": "all",
+            "includeHeaders": "true",
+        }
+
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [
+            ("Topic", "The option Topic is not to be given: the plan says it."),
+            (
+                "kafka.bootstrap.servers",
+                "The option kafka.bootstrap.servers is not to be given: bootstrap_servers says it.",
+            ),
+            (
+                "security.protocol",
+                "Spark would ignore the option security.protocol. What is for Kafka's client is called "
+                "kafka.security.protocol.",
+            ),
+        ],
+    )
+    def test_what_is_said_elsewhere_or_would_be_ignored_is_refused(self, name: str, said: str) -> None:
+        with pytest.raises(UsageError, match=rf"^{re.escape(said)}$"):
+            sink_options("users", bootstrap_servers="b:9092", options={name: "x"})

@@ -1,0 +1,237 @@
+"""Plans of days, times and instants, and what NEWEST makes of a schema."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns.text import print_columns
+from srfix.serde.errors import ColumnError
+from srfix.serde.formats.table import Format
+from srfix.serde.interface import SerdeContext
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.spark.read.planning import NEWEST, plan_read
+from tests.serde.spark.jvm.plans import Json, array, entries, logical, record
+
+
+@pytest.fixture
+def registry() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry() as registry:
+        yield registry
+
+
+@pytest.fixture
+def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
+    with RegistryClient(registry.url) as client:
+        yield client
+
+
+def _seed(registry: FixtureRegistry, **fields: Json) -> int:
+    return registry.seed("users-value", json.dumps(record(**fields)))
+
+
+MICROS: Final = "io.debezium.time.MicroTimestamp"
+LOCAL: Final = logical("long", "local-timestamp-micros")
+
+
+class TestNumbersOfDifferentUnits:
+    """A column that takes numbers as they are, and versions whose numbers are not the same."""
+
+    @pytest.mark.parametrize(
+        ("column", "types", "path"),
+        [
+            ("A BIGINT", (logical("long", "timestamp-millis"), logical("long", "timestamp-micros")), "A"),
+            ("A STRING", (logical("long", "time-micros"), logical("long", "timestamp-micros")), "A"),
+            ("A INT", (logical("int", "date"), logical("int", "time-millis")), "A"),
+            (
+                "A ARRAY<BIGINT>",
+                (array(logical("long", "timestamp-nanos")), array(logical("long", "timestamp-micros"))),
+                "A->ARRAY",
+            ),
+        ],
+    )
+    def test_are_refused(
+        self, registry: FixtureRegistry, client: RegistryClient, column: str, types: tuple[Json, Json], path: str
+    ) -> None:
+        registry.configure("users-value", {"compatibility": "NONE"})
+        for type_ in types:
+            _seed(registry, A=type_)
+        with pytest.raises(ColumnError, match=rf"^The column {path} would hold numbers of different units"):
+            plan_read(client, "users", column)
+        plan_read(client, "users", column, case_rule=CaseRule.KSQLDB)
+
+    def test_are_no_matter_where_the_column_reads_them(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        registry.configure("users-value", {"compatibility": "NONE"})
+        for type_ in ("timestamp-millis", "timestamp-micros"):
+            _seed(registry, A=logical("long", type_))
+        plan_read(client, "users", "A TIMESTAMP")
+
+    def test_nor_where_they_are_the_same_by_another_name_or_say_nothing(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        registry.configure("users-value", {"compatibility": "NONE"})
+        types: list[Json] = [logical("long", "timestamp-micros"), "long", {"type": "long", "connect.name": MICROS}]
+        for type_ in types:
+            _seed(registry, A=type_)
+        plan_read(client, "users", "A BIGINT")
+
+
+class TestTimes:
+    """Numbers that are no such day, time or instant."""
+
+    @pytest.mark.parametrize(
+        ("column", "type_", "path"),
+        [
+            ("A TIMESTAMP", LOCAL, "A"),
+            ("A TIMESTAMP", ["null", logical("int", "date")], "A"),
+            ("A TIMESTAMP", logical("long", "time-micros"), "A"),
+            ("A DATE", logical("int", "time-millis"), "A"),
+            ("A ARRAY<TIMESTAMP>", array(LOCAL), "A->ARRAY"),
+            ("A MAP<STRING, TIMESTAMP>", {"type": "map", "values": LOCAL}, "A->MAP_VAL"),
+            ("A STRUCT<X TIMESTAMP>", record("S", X=LOCAL), "A->X"),
+        ],
+    )
+    def test_a_column_that_no_version_fills_is_refused(
+        self, registry: FixtureRegistry, client: RegistryClient, column: str, type_: Json, path: str
+    ) -> None:
+        _seed(registry, A=type_)
+        with pytest.raises(
+            ColumnError, match=rf"^The column {path} cannot be read from topic 'users', schema id 1: The writer"
+        ):
+            plan_read(client, "users", column)
+        plan = plan_read(client, "users", column, case_rule=CaseRule.KSQLDB)
+        assert all(feed.refusal is None for feed in plan.schemas[0].feeds)
+
+    @pytest.mark.parametrize("rule", [CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
+    @pytest.mark.parametrize("type_", [LOCAL, "long", logical("long", "timestamp-micros")])
+    def test_under_ksqldbs_rules_nothing_feeds_a_local_time(
+        self, registry: FixtureRegistry, client: RegistryClient, rule: CaseRule, type_: Json
+    ) -> None:
+        _seed(registry, A=type_)
+        with pytest.raises(
+            ColumnError, match=r"cannot be read as TIMESTAMP_NTZ, at ->A: its schema does not say"
+        ) as said:
+            plan_read(client, "users", "A timestamp_ntz", case_rule=rule)
+        assert "use the case rule" not in said.value.message  # none of them feeds it
+
+    @pytest.mark.parametrize("type_", ["long", logical("long", "timestamp-micros")])
+    @pytest.mark.parametrize("column", ["A timestamp_ntz", "A array<timestamp_ntz>"])
+    def test_no_rule_that_feeds_no_local_time_is_advised_for_one(
+        self, registry: FixtureRegistry, client: RegistryClient, type_: Json, column: str
+    ) -> None:
+        _seed(registry, A=array(type_) if "array" in column else type_)
+        with pytest.raises(ColumnError, match=r"which holds the number as it was written\.$"):
+            plan_read(client, "users", column)
+
+    def test_says_what_the_numbers_are_and_what_to_declare(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        _seed(registry, A=LOCAL)
+        with pytest.raises(ColumnError) as caught:
+            plan_read(client, "users", "A TIMESTAMP")
+        assert caught.value.message == (
+            "The column A cannot be read from topic 'users', schema id 1: The writer's type int64 (local-timestamp-micros) "
+            "cannot be read as TIMESTAMP, at ->A: it is a local time without a zone. Declare the column as TIMESTAMP_NTZ, or "
+            "as BIGINT, which holds the number as it was written. To have the number taken as ksqlDB takes it, use the case "
+            "rule 'ksqldb'."
+        )
+
+    @pytest.mark.parametrize(
+        ("column", "bad", "good"),
+        [
+            ("A TIMESTAMP", LOCAL, logical("long", "timestamp-micros")),
+            ("A ARRAY<TIMESTAMP>", array(LOCAL), array(logical("long", "timestamp-millis"))),
+        ],
+    )
+    def test_where_another_version_fills_it_the_rows_of_the_one_are_bad(
+        self, registry: FixtureRegistry, client: RegistryClient, column: str, bad: Json, good: Json
+    ) -> None:
+        _seed(registry, A=bad)
+        _seed(registry, A=good)
+        plan = plan_read(client, "users", column)
+        assert any(feed.other_time is not None for feed in plan.schemas[0].feeds)
+        assert all(feed.refusal is None for feed in plan.schemas[1].feeds)
+
+    def test_of_a_json_schema_too(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        for name, per_second in (("MicroTimestamp", 10**6), ("Timestamp", 10**3), ("NanoTimestamp", 10**9)):
+            type_ = {"type": "integer", "title": f"io.debezium.time.{name}", "connect.type": "int64"}
+            text = json.dumps({"type": "object", "properties": {"A": type_}})
+            schema_id = registry.seed("users-value", text, schema_type="JSON")
+            plan = plan_read(client, "users", "A TIMESTAMP", format=Format.JSON_SR)
+            payload = b"\0\0\0\0" + bytes([schema_id]) + b'{"A":%d}' % (1_704_153_600 * per_second)
+            at = datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC)
+            assert plan.deserializer()(payload, SerdeContext("users")) == {"A": at}
+            with pytest.raises(ColumnError, match="it is an instant"):
+                plan_read(client, "users", "A TIME", format=Format.JSON_SR)
+
+
+class TestNewestOfSpark:
+    """What no column of Spark's holds is left out and named, and the rest is read."""
+
+    def test_leaves_out_the_innermost_field_and_reads_the_rest(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        time, wide = logical("int", "time-millis"), logical("bytes", "decimal", precision=39, scale=2)
+        _seed(
+            registry,
+            a="int",
+            t=time,
+            n="null",
+            d=wide,
+            s=record("S", x=time, y="int"),
+            only=record("O", x=time),
+            l=array(time),
+            m=entries("int", "string"),
+            u=["null"],
+            r=record("N", v="int", next=["null", "N"]),
+            z="string",
+        )
+        plan = plan_read(client, "users", NEWEST)
+        assert print_columns(plan.columns) == (
+            "`a` INTEGER, `s` STRUCT<`y` INTEGER>, `r` STRUCT<`v` INTEGER>, `z` STRING"
+        )
+        assert plan.newest is not None
+        reasons = {dropped.path: dropped.reason for dropped in plan.newest.dropped}
+        assert set(reasons) == {"->t", "->n", "->d", "->s->x", "->only", "->only->x", "->l", "->m", "->u", "->r->next"}
+        assert reasons["->t"].startswith("Spark has no such type as TIME.")
+        assert reasons["->d"].startswith("Spark's decimals have 38 digits, and this one 39.")
+        assert plan.spark_schema()
+        explained = plan.explain(extended=True)
+        assert all(f"left out {path}: " in explained for path in reasons)
+
+    @pytest.mark.parametrize(
+        ("type_", "column"),
+        [
+            (logical("long", "timestamp-millis"), "TIMESTAMP"),
+            (logical("long", "timestamp-micros"), "TIMESTAMP"),
+            (logical("long", "timestamp-nanos"), "BIGINT"),
+            (LOCAL, "TIMESTAMP_NTZ"),
+            (array(logical("long", "local-timestamp-millis")), "ARRAY<TIMESTAMP_NTZ>"),
+            (logical("long", "local-timestamp-nanos"), "BIGINT"),
+            (logical("long", "time-micros"), "BIGINT"),
+            ({"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}, "TIMESTAMP"),
+            ({"type": "int", "connect.name": "io.debezium.time.Date"}, "DATE"),
+            (["null", logical("long", "timestamp-micros")], "TIMESTAMP"),
+            (array(logical("long", "timestamp-micros")), "ARRAY<TIMESTAMP>"),
+            (record("S", X=logical("long", "timestamp-micros")), "STRUCT<X TIMESTAMP>"),
+        ],
+    )
+    def test_takes_instants_for_what_they_are(
+        self, registry: FixtureRegistry, client: RegistryClient, type_: Json, column: str
+    ) -> None:
+        _seed(registry, A=type_)
+        plan = plan_read(client, "users", NEWEST)
+        assert print_columns(plan.columns) == f"A {column}"
+        assert all(feed.refusal is None for feed in plan.schemas[0].feeds)
+
+    def test_under_ksqldbs_rule_columns_are_as_it_infers_them(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        _seed(registry, A=logical("long", "timestamp-micros"))
+        assert print_columns(plan_read(client, "users", NEWEST, case_rule=CaseRule.KSQLDB).columns) == "A BIGINT"

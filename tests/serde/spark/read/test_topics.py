@@ -1,0 +1,234 @@
+"""Which plan reads which topic.
+
+| plans | topics |
+|---|---|
+| one | its own; any, where ids are looked up without a subject |
+| a sequence | each plan's own |
+| a mapping | its keys |
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.errors import ColumnError, UsageError
+from srfix.serde.formats.table import Format
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.resolve.policies import UnderOneSubject
+from srfix.serde.spark.read.kafka_options import Offsets, kafka_options
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.read.topics import Plans, TopicsAsked, is_topic_of, topic_plans, topics_asked
+from srfix.serde.spark.reading import from_registry
+from srfix.serde.subjects.names import Role
+from srfix.serde.subjects.strategies import TopicSubject
+
+
+def plan(topic: str, columns: str = "ID BIGINT, NAME STRING", role: Role = Role.VALUE) -> ReadPlan:
+    """A plan without schemas: of any topic."""
+    return plan_read(None, topic, columns, format=Format.JSON, role=role)
+
+
+@pytest.fixture
+def bound() -> Iterator[ReadPlan]:
+    """A plan that asks the subjects of one topic."""
+    with FixtureRegistry() as registry, RegistryClient(registry.url) as client:
+        policy = UnderOneSubject(client, TopicSubject())
+        yield plan_read(client, "users", "ID BIGINT", policy=policy, missing_columns="null")
+
+
+class TestTopicPlans:
+    def test_a_sequence_is_by_the_plans_topics_and_a_mapping_by_its_keys(self) -> None:
+        users, orders = plan("users"), plan("orders")
+        assert topic_plans([users, orders]).by_topic == {"users": users, "orders": orders}
+        assert topic_plans({"users-retry": users}).by_topic == {"users-retry": users}
+
+    def test_topics_of_one_plan_share_it(self) -> None:
+        users, orders = plan("users"), plan("orders")
+        found = topic_plans({"users": users, "orders": orders, "users-retry": plan("users")})
+        assert found.shared == ((users, ("users", "users-retry")), (orders, ("orders",)))
+
+    def test_topics_are_told_apart_by_letter_case(self) -> None:
+        assert list(topic_plans([plan("users"), plan("Users")]).by_topic) == ["users", "Users"]
+
+    def test_a_row_has_the_columns_of_all(self) -> None:
+        found = topic_plans([plan("users", "ID BIGINT, NAME STRING"), plan("orders", "SUM DOUBLE, ID BIGINT")])
+        assert [column.name for column in found.columns] == ["ID", "NAME", "SUM"]
+
+    def test_their_name_is_short(self) -> None:
+        assert topic_plans([plan(f"t{number}") for number in range(5)]).name == "t0, t1, t2 and 2 more"
+
+    @pytest.mark.parametrize(
+        ("plans", "message"),
+        [
+            ([], "There is no plan: give one for each topic that is read."),
+            ({"": plan("users")}, "A mapping of plans names topics by strings, and '' is the name of none."),
+            ({None: plan("users")}, "A mapping of plans names topics by strings, and None is the name of none."),
+            (["users"], "A plan is what plan_read gives, not str."),
+            ({"users": "users"}, "A plan is what plan_read gives, not str."),
+            (
+                [plan("users"), plan("users", "ID INT")],
+                "Two plans are of the topic 'users'. Give one for each topic; keys and values are two transformations.",
+            ),
+            (
+                [plan("users"), plan("orders", "K STRING KEY", Role.KEY)],
+                "Some plans read keys, others values. Read the values of all topics, and transform the frame once more by the "
+                "plans of their keys: df.transform(from_registry(key_plans)).",
+            ),
+        ],
+    )
+    def test_what_is_no_set_of_plans_is_refused(self, plans: list[ReadPlan], message: str) -> None:
+        with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+            topic_plans(plans)
+
+    @pytest.mark.parametrize(
+        ("other", "message"),
+        [
+            (
+                "ID STRING",
+                "The column ID is BIGINT in the topic 'users' and STRING in 'orders'. Plan both with one type, or read the "
+                "topics one by one.",
+            ),
+            (
+                "`id` BIGINT",
+                "The column ID of the topic 'users' and id of 'orders' differ in letter case alone, which Spark does not tell "
+                "apart. Plan both topics with one spelling: a column is fed whatever the writer's letters are.",
+            ),
+        ],
+    )
+    def test_columns_that_do_not_go_together_are_refused(self, other: str, message: str) -> None:
+        with pytest.raises(ColumnError, match=f"^{re.escape(message)}$"):
+            topic_plans([plan("users"), plan("orders", other)])
+
+    @pytest.mark.parametrize("kind", ["dict_values", "generator", "set"])
+    def test_plans_in_something_else_than_a_list_are_called_that(self, kind: str) -> None:
+        plans = {"dict_values": {1: plan("a")}.values(), "generator": (one for one in [plan("a")]), "set": {plan("a")}}
+        with pytest.raises(
+            UsageError, match=rf"^from_registry was given {kind}, which is no plan\. Give what plan_read "
+        ):
+            from_registry(plans[kind])  # type: ignore[call-overload]
+
+    def test_a_column_is_read_by_one_plan(self) -> None:
+        with pytest.raises(
+            UsageError, match=r"^A plan is what plan_read gives, not list\. A Column is read by one plan; "
+        ):
+            from_registry("value", [plan("a"), plan("b")])  # type: ignore[call-overload]
+
+    def test_from_registry_refuses_them_before_there_is_a_frame(self) -> None:
+        with pytest.raises(ColumnError, match="differ in letter case alone"):
+            from_registry([plan("users"), plan("orders", "`id` BIGINT")])
+
+
+class TestTopicsAsked:
+    def test_one_plan_is_its_topic_and_several_are_theirs(self) -> None:
+        assert topics_asked(plan("users")) == TopicsAsked(option="subscribe", value="users", topics=("users",))
+        assert topics_asked([plan("users"), plan("orders")]).value == "users,orders"
+
+    def test_a_pattern_names_no_topics(self) -> None:
+        asked = topics_asked([plan("users")], subscribe_pattern="user.*")
+        assert asked == TopicsAsked(option="subscribePattern", value="user.*", topics=())
+
+    def test_an_assignment_names_partitions_of_topics(self) -> None:
+        asked = topics_asked([plan("a"), plan("b")], assign={"a": [2, 0, 2], "b": range(2)})
+        assert (asked.option, json.loads(asked.value), asked.topics) == (
+            "assign",
+            {"a": [0, 2], "b": [0, 1]},
+            ("a", "b"),
+        )
+
+    def test_a_plan_without_subjects_reads_any_topic(self) -> None:
+        assert topics_asked(plan("users"), subscribe_pattern=".*").value == ".*"
+        assert topics_asked(plan("users"), assign={"other": [0]}).topics == ("other",)
+
+    @pytest.mark.parametrize(
+        ("parameter", "options"),
+        [("subscribe_pattern", {"subscribe_pattern": ".*"}), ("assign", {"assign": {"a": [0]}})],
+    )
+    def test_one_that_asks_its_topics_subjects_does_not(
+        self, bound: ReadPlan, parameter: str, options: dict[str, str]
+    ) -> None:
+        with pytest.raises(UsageError, match=rf"^{parameter}= may bring rows of any topic, .*policy is ById: .*\.$"):
+            topics_asked(bound, **options)  # type: ignore[arg-type]
+        assert topics_asked({"users": bound}, subscribe_pattern=".*").option == "subscribePattern"
+
+    @pytest.mark.parametrize(
+        ("plans", "options", "message"),
+        [
+            (plan("a"), {"subscribe_pattern": "a", "assign": {"a": [0]}}, "each say which topics are read"),
+            (plan("a"), {"subscribe_pattern": ""}, "is empty"),
+            (plan("a"), {"assign": {}}, "does not name the topic 'a'"),
+            ([plan("a")], {"assign": {"A": [0]}}, "names the topic 'A', which has no plan; there are plans for a"),
+            ([plan("a"), plan("b")], {"assign": {"a": [0]}}, "does not name the topic 'b'"),
+            (plan("a"), {"assign": {"a": []}}, "names no partitions of the topic 'a'"),
+            (plan("a"), {"assign": {"a": [-1]}}, "names no partitions of the topic 'a'"),
+            (plan("a"), {"assign": {"a": [2**31]}}, "names no partitions of the topic 'a'"),
+            (plan("a"), {"assign": {"a": 0}}, "names no partitions of the topic 'a'"),
+            (plan("a"), {"assign": {"a": "01"}}, "names no partitions of the topic 'a'"),
+            (plan("a"), {"assign": {"a": [0, "1"]}}, "names no partitions of the topic 'a'"),
+            (plan("a"), {"assign": {None: [0]}}, "assign= names topics by strings, and None is the name of none"),
+            (plan("a"), {"assign": "a"}, "is a mapping from topics to partitions, {'users': [0, 2]}, not str"),
+            (plan("a"), {"assign": ["a"]}, "is a mapping from topics to partitions, {'users': [0, 2]}, not list"),
+            (plan("a"), {"subscribe_pattern": re.compile("a")}, "subscribe_pattern= is a string, not Pattern"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, plans: Plans, options: dict[str, str], message: str) -> None:
+        with pytest.raises(UsageError, match=re.escape(message)):
+            topics_asked(plans, **options)  # type: ignore[arg-type]
+
+
+class TestWords:
+    """What errors call the topics, and what is said of a pattern or an assignment that Spark refuses."""
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({}, "one of the topics 'a', 'b'"),
+            ({"assign": {"a": [0], "b": [0]}}, "one of the topics 'a', 'b'"),
+            ({"subscribe_pattern": "a|b"}, "a topic that matches 'a|b'"),
+        ],
+    )
+    def test_several_topics_are_not_one_of_a_long_name(self, options: dict[str, str], words: str) -> None:
+        asked = topics_asked([plan("a"), plan("b")], **options)  # type: ignore[arg-type]
+        assert asked.words == words
+        assert topics_asked(plan("a")).words == "the topic 'a'"
+
+    def test_javas_word_on_a_pattern_is_repeated_in_a_sentence(self) -> None:
+        asked = topics_asked([plan("a")], subscribe_pattern="(")
+        said = "java.util.regex.PatternSyntaxException: Unclosed group near index 1\n(\n\tat java.base/java.util.regex"
+        error = asked.error_of(said)
+        assert error is not None
+        assert error.message == "subscribe_pattern= is no regular expression of Java's: Unclosed group, in '('."
+        assert topics_asked([plan("a")]).error_of(said) is None
+        assert asked.error_of("something else") is None
+
+
+class TestOffsets:
+    ASKED = topics_asked([plan("a"), plan("b")])
+
+    def told(self, start: Offsets) -> str:
+        options = kafka_options(
+            self.ASKED, bootstrap_servers="b:9092", starting_offsets=start, ending_offsets=None, options={}
+        )
+        assert options["subscribe"] == "a,b"
+        return options["startingOffsets"]
+
+    def test_each_topic_has_its_own(self) -> None:
+        assert json.loads(self.told({"a": {0: 1}, "b": {0: -2}})) == {"a": {"0": 1}, "b": {"0": -2}}
+
+    def test_partitions_of_nobody_are_refused(self) -> None:
+        with pytest.raises(UsageError, match=r"^starting_offsets= names no topics, and several are read: "):
+            self.told({0: 1})
+
+
+class TestPattern:
+    def test_it_is_the_whole_name_and_letter_case_counts(self) -> None:
+        assert [is_topic_of("user.", topic) for topic in ("users", "users2", "Users")] == [True, False, False]
+
+    def test_what_is_none_is_refused(self) -> None:
+        with pytest.raises(UsageError, match=r"^subscribePattern is a regular expression of topics' names"):
+            is_topic_of("(", "users")

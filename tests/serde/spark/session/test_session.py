@@ -1,0 +1,58 @@
+"""Words for a Spark that does not start. In pure Python: real ones are in tests/spark/test_packages.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from srfix.serde.errors import JarMissingError, SparkError, UsageError
+from srfix.serde.spark.session.session import _no_gateway, _parts, _require_server
+
+
+@pytest.fixture
+def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with a java in it."""
+    file = tmp_path / "bin" / "java"
+    file.parent.mkdir()
+    file.touch(mode=0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    return file
+
+
+class TestNoGateway:
+    def test_without_java_it_is_java(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("JAVA_HOME", raising=False)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert _no_gateway({"spark.jars.packages": "a:b:1"}, "4.3.0").message == (
+            "Spark needs Java 17 or later, and there is no java on the PATH, and JAVA_HOME is not set. Install it, or set "
+            "JAVA_HOME."
+        )
+
+    def test_with_packages_it_is_they(self, java: Path) -> None:
+        error = _no_gateway({"spark.jars.packages": "a:b:1"}, "4.3.0")
+        assert type(error) is JarMissingError
+        assert error.message.startswith(
+            "Spark ended before it had started. It was to fetch a:b:1: one of these, or one that they need in turn, cannot "
+            "be had (the lines above say which)."
+        )
+        assert 'Without jars, spark.read.format("srfix")' in error.message
+
+    def test_otherwise_it_is_what_stands_above(self, java: Path) -> None:
+        error = _no_gateway({}, "4.3.0")
+        assert type(error) is SparkError
+        assert f" It ran {java}: it needs Java 17 or later" in error.message
+
+
+class TestCoordinates:
+    @pytest.mark.parametrize("text", ["", "a:b", "a:b:c:d", "a::1", "a:b:1'); DROP"])
+    def test_what_is_none_is_refused(self, text: str) -> None:
+        with pytest.raises(SparkError, match=r"is no Maven coordinate\. Write group:artifact:version\.$"):
+            _parts(text)
+
+
+class TestConnectServer:
+    @pytest.mark.parametrize("master", ["sc://", "sc:///;token=x", "sc://host:port"])
+    def test_one_without_a_place_is_refused(self, master: str) -> None:
+        with pytest.raises(UsageError, match=r"^A Connect server is sc://HOST:PORT"):
+            _require_server(master)

@@ -1,0 +1,206 @@
+"""What a frame of `format("srfix")` has, by options and by the schema that the user gave."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+import pytest
+
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.errors import ColumnError, UsageError
+from srfix.serde.spark.source.frame import FieldKind, SourceFrame, frame_of, spark_json
+from srfix.serde.spark.source.names import Use
+from srfix.serde.spark.source.options import SourceOptions, source_options
+from srfix.serde.spark.source.reads import with_columns
+
+LEAST = {"bootstrap.servers": "broker:9092", "topic": "users", "registry": "http://registry:8081"}
+
+
+def options(**given: str) -> SourceOptions:
+    """Options by names whose dots are written as two underscores."""
+    return source_options(LEAST | {name.replace("__", "."): value for name, value in given.items()}, Use.SCHEMA)
+
+
+def schema(*fields: tuple[str, object], nullable: bool = True) -> dict[str, object]:
+    """Spark's JSON form of a schema."""
+    return {
+        "type": "struct",
+        "fields": [{"name": name, "type": type_, "nullable": nullable, "metadata": {}} for name, type_ in fields],
+    }
+
+
+def framed(given: SourceOptions, schema: dict[str, object]) -> SourceFrame:
+    return frame_of(given, schema)
+
+
+def names(frame: SourceFrame) -> list[str]:
+    return [field.name for field in frame.fields]
+
+
+REASON = ("_srfix_reason", "string")
+
+
+class TestByOptions:
+    def test_the_rows_columns_come_first_and_then_why_there_is_no_row(self) -> None:
+        frame = frame_of(options(columns="ID BIGINT, NAME STRING"))
+        assert names(frame) == ["ID", "NAME", "_srfix_reason"]
+        assert frame.columns == parse_columns("ID BIGINT, NAME STRING")
+
+    def test_in_quarantine_there_are_the_message_and_the_bytes_too(self) -> None:
+        frame = frame_of(options(columns="ID BIGINT", on__error="quarantine", metadata="offset"))
+        assert names(frame) == ["ID", "_srfix_reason", "_srfix_message", "_srfix_payload", "offset"]
+
+    def test_metadata_has_the_types_of_sparks_kafka_source(self) -> None:
+        document = json.loads(spark_json(frame_of(options(columns="ID BIGINT", metadata="all", metadata__prefix="_"))))
+        types = {field["name"]: field["type"] for field in document["fields"]}
+        assert types["_offset"] == "long"
+        assert types["_timestampType"] == "integer"
+        assert types["_headers"]["elementType"]["fields"][1]["type"] == "binary"
+        assert all(field["nullable"] for field in document["fields"])
+
+    def test_of_a_marked_list_the_half_is_meant(self) -> None:
+        assert names(frame_of(options(columns="ID BIGINT KEY, NAME STRING", role="key"))) == ["ID", "_srfix_reason"]
+
+    def test_two_columns_of_one_name_are_refused_with_the_way_out(self) -> None:
+        with pytest.raises(
+            UsageError, match=r"^Two columns are called 'offset', letter case apart: .*metadata\.prefix"
+        ):
+            frame_of(options(columns="`offset` BIGINT", metadata="offset"))
+        with pytest.raises(UsageError, match=r"^Two columns are called 'offset', letter case apart"):
+            frame_of(options(columns="OFFSET BIGINT", metadata="offset"))
+
+    def test_without_columns_they_are_asked_for(self) -> None:
+        with pytest.raises(UsageError, match=r'^The columns of the rows are not known\. Give \.option\("columns", '):
+            frame_of(options())
+
+    def test_what_spark_has_no_type_for_is_refused(self) -> None:
+        with pytest.raises(ColumnError, match=r"is TIME, which Spark has no type for"):
+            spark_json(frame_of(options(columns="`T` TIME")))
+
+    def test_raw_is_the_frame_of_sparks_kafka_source(self) -> None:
+        raw = frame_of(options(format="raw", includeHeaders="true"))
+        assert names(raw) == ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers"]
+        assert raw.columns == ()
+
+
+class TestByASchema:
+    def test_the_schemas_fields_are_the_rows_columns(self) -> None:
+        frame = framed(
+            options(),
+            schema(
+                ("Name", "string"), REASON, ("tags", {"type": "array", "elementType": "long", "containsNull": True})
+            ),
+        )
+        assert frame.columns == parse_columns("`Name` STRING, `tags` ARRAY<BIGINT>")
+        assert [field.kind for field in frame.fields] == [FieldKind.ROW, FieldKind.REASON, FieldKind.ROW]
+
+    def test_it_prunes_the_columns_of_the_option_and_keeps_what_they_say_of_wrapping(self) -> None:
+        frame = framed(options(columns="A INT, B STRING", role="key"), schema(("B", "string"), REASON))
+        assert (names(frame), frame.columns, frame.wrap) == (["B", "_srfix_reason"], parse_columns("B STRING"), True)
+
+    def test_metadata_is_what_the_option_says(self) -> None:
+        frame = framed(options(metadata="offset"), schema(("offset", "long"), ("ID", "long"), REASON))
+        assert [field.kind for field in frame.fields] == [FieldKind.METADATA, FieldKind.ROW, FieldKind.REASON]
+        assert frame.columns == parse_columns("ID BIGINT")
+
+    def test_without_that_a_name_that_may_be_either_is_refused(self) -> None:
+        with pytest.raises(
+            UsageError, match=r"^The schema's field 'offset' may be the record's offset or a field of its row"
+        ):
+            framed(options(), schema(("offset", "long"), REASON))
+        assert framed(options(metadata="none"), schema(("offset", "long"), REASON)).columns == parse_columns(
+            "`offset` BIGINT"
+        )
+
+    def test_without_reasons_tombstones_would_be_rows_of_nulls(self) -> None:
+        with pytest.raises(UsageError, match=r"^The schema lacks the column _srfix_reason STRING, by which tombstones"):
+            framed(options(), schema(("ID", "long")))
+        assert names(framed(options(tombstones="drop"), schema(("ID", "long")))) == ["ID"]
+        with pytest.raises(UsageError, match=r"^The schema lacks the column _srfix_reason STRING"):
+            framed(options(tombstones="drop", on__error="null"), schema(("ID", "long")))
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            (
+                schema(("ID", "short"), REASON),
+                r"^The schema's column 'ID' is short, which rows do not have; they have integer",
+            ),
+            (
+                schema(("X", "float"), REASON),
+                r"^The schema's column 'X' is float, .* have double\. Read that and cast it\.$",
+            ),
+            (schema(("ID", "long"), REASON, nullable=False), r"^The schema's field 'ID' is NOT NULL; every field"),
+            (
+                schema(("ID", "long"), ("_srfix_reason", "long")),
+                r"^The schema's field '_srfix_reason' is long; it must be string",
+            ),
+            (schema(REASON), r"^The schema has no column of the rows\."),
+        ],
+    )
+    def test_what_rows_do_not_have_is_refused(self, given: dict[str, object], message: str) -> None:
+        with pytest.raises(UsageError, match=message):
+            framed(options(), given)
+
+    def test_it_may_not_contradict_the_option(self) -> None:
+        with pytest.raises(
+            UsageError, match=r"^The schema's column 'ID' is not among those of the option columns, or has"
+        ):
+            framed(options(columns="ID INT"), schema(("ID", "long"), REASON))
+
+    def test_raw_columns_are_chosen_by_name_and_type(self) -> None:
+        frame = framed(options(format="raw"), schema(("offset", "long"), ("value", "binary")))
+        assert names(frame) == ["offset", "value"]
+        with pytest.raises(
+            UsageError, match=r"^The schema's field 'ID' \(long\) is no column of a raw record\. Those are key binary"
+        ):
+            framed(options(format="raw"), schema(("ID", "long")))
+
+    def test_the_default_schema_read_back_is_the_default_frame(self) -> None:
+        given = options(
+            columns="ID BIGINT, S STRUCT<A INT, B MAP<STRING, DATE>>", on__error="quarantine", metadata="key, offset"
+        )
+        default = frame_of(given)
+        assert names(framed(given, cast("dict[str, object]", json.loads(spark_json(default))))) == names(default)
+
+
+class TestWithColumns:
+    """Columns that nobody named are the newest schema's."""
+
+    def given(self, registry: FixtureRegistry, **more: str) -> SourceOptions:
+        least = {"bootstrap.servers": "b:9092", "subscribe": "users", "schema.registry.url": registry.url}
+        return source_options(least | more, Use.SCHEMA)
+
+    def test_they_are_in_its_own_letters_and_what_no_column_holds_is_left_out(self) -> None:
+        time = '{"type":"int","logicalType":"time-millis"}'
+        fields = f'{{"name":"userId","type":"long"}},{{"name":"at","type":{time}}},{{"name":"NAME","type":"string"}}'
+        with FixtureRegistry() as registry:
+            registry.seed("users-value", '{"type":"record","name":"U","fields":[{"name":"old","type":"int"}]}')
+            registry.configure("users-value", {"compatibility": "NONE"})
+            registry.seed("users-value", f'{{"type":"record","name":"U","fields":[{fields}]}}')
+            found = with_columns(self.given(registry))
+        assert found.columns == "`userId` BIGINT, NAME STRING"
+        names = [field["name"] for field in json.loads(spark_json(frame_of(found)))["fields"]]
+        assert names == ["userId", "NAME", "_srfix_reason"]
+
+    def test_columns_that_were_named_and_records_as_they_are_ask_nobody(self) -> None:
+        with FixtureRegistry() as registry:
+            for more in ({"columns": "ID long"}, {"format": "raw"}, {"format": "json"}):
+                given = self.given(registry, **more)
+                assert with_columns(given) is given
+
+    def test_a_bare_value_is_asked_for_wrap(self) -> None:
+        with FixtureRegistry() as registry:
+            registry.seed("users-value", '"long"')
+            with pytest.raises(UsageError, match=r'one column, ROWVAL\. Say \.option\("wrap", "false"\)\.$'):
+                with_columns(self.given(registry))
+            assert with_columns(self.given(registry, wrap="false")).columns == "ROWVAL BIGINT"
+
+    def test_a_subject_without_a_schema_says_what_to_do(self) -> None:
+        with (
+            FixtureRegistry() as registry,
+            pytest.raises(UsageError, match=r"'users-value' has no live version\. Name "),
+        ):
+            with_columns(self.given(registry))

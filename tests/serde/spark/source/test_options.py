@@ -1,0 +1,282 @@
+"""The options of `format("srfix")`: what is taken, and what is said of what is not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.errors import SecretError, UsageError
+from srfix.serde.formats.table import Format
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.spark import source
+from srfix.serde.spark.source.names import _OPTIONS, Policy, Tombstones, Use
+from srfix.serde.spark.source.options import SourceOptions, source_options
+from srfix.serde.spark.source.reads import with_columns
+from srfix.serde.subjects.names import Role
+
+SERVERS = {"bootstrap.servers": "broker:9092"}
+LEAST = {**SERVERS, "topic": "users", "registry": "http://registry:8081"}
+
+
+def options(use: Use = Use.BATCH, **given: str) -> SourceOptions:
+    """Options by names whose dots are written as two underscores, beside the least that there must be."""
+    return source_options(LEAST | {name.replace("__", "."): value for name, value in given.items()}, use)
+
+
+class TestSourceOptions:
+    def test_the_least_is_a_cluster_a_topic_and_a_registry(self) -> None:
+        found = options()
+        assert (found.topic, found.kafka, found.registry.urls) == ("users", SERVERS, "http://registry:8081")
+        assert (found.format, found.role, found.policy, found.on_error) == (
+            Format.AVRO,
+            Role.VALUE,
+            Policy.BY_ID,
+            "fail",
+        )
+        assert found.case_rule is CaseRule.UNIQUE
+        assert found.isolation is Isolation.READ_COMMITTED
+        assert found.tombstones is Tombstones.KEEP
+
+    def test_names_come_in_any_letter_case_as_spark_hands_them_over(self) -> None:
+        found = options(Use.STREAM, startingoffsets="earliest", MAXOFFSETSPERTRIGGER="7")
+        assert (found.starting_offsets, found.max_offsets_per_trigger) == ("earliest", 7)
+
+    def test_kafkas_properties_lose_their_prefix_and_javas_names(self) -> None:
+        found = options(
+            kafka__security__protocol="SSL", kafka__request__timeout__ms="5", kafka__isolation__level="read_uncommitted"
+        )
+        assert found.kafka == {**SERVERS, "security.protocol": "SSL", "socket.timeout.ms": "5"}
+        assert found.isolation is Isolation.READ_UNCOMMITTED
+
+    def test_the_servers_may_have_the_name_that_sparks_own_source_wants(self) -> None:
+        found = source_options({"kafka.bootstrap.servers": "b:9092", "topic": "t", "format": "json"}, Use.BATCH)
+        assert found.kafka == {"bootstrap.servers": "b:9092"}
+
+    @pytest.mark.parametrize("front", ["registry.", "schema.registry.", "registry.schema.registry.", ""])
+    def test_the_registrys_properties_have_confluents_names(self, front: str) -> None:
+        found = source_options({**LEAST, f"{front}basic.auth.user.info": "me:env:PASSWORD"}, Use.BATCH)
+        assert found.registry.user_info == "me:env:PASSWORD"
+
+    @pytest.mark.parametrize("name", ["registry", "registry.url", "schema.registry.url"])
+    def test_the_registry_has_any_of_its_names(self, name: str) -> None:
+        found = source_options({**SERVERS, "topic": "users", name: "http://r:8081"}, Use.SCHEMA)
+        assert found.registry.urls == "http://r:8081"
+
+    @pytest.mark.parametrize(
+        ("option", "value", "place"),
+        [
+            ("topic", "users", ("users", None)),
+            ("subscribe", "users", ("users", None)),
+            ("assign", '{"users": [2, 0, 2]}', ("users", (0, 2))),
+        ],
+    )
+    def test_the_topic_has_the_names_of_sparks_kafka_source(
+        self, option: str, value: str, place: tuple[str, tuple[int, ...] | None]
+    ) -> None:
+        found = source_options({**SERVERS, option: value, "registry": "http://r"}, Use.STREAM)
+        assert (found.topic, found.partitions) == place
+
+    @pytest.mark.parametrize(
+        ("option", "value", "message"),
+        [
+            ("subscribe", "a,,b", r"^The option subscribe is one topic or several, as users,orders, not 'a,,b'\.$"),
+            (
+                "subscribePattern",
+                "(",
+                r"^subscribePattern is a regular expression of topics' names, and this is none: ",
+            ),
+            *(
+                ("assign", value, r"^The option assign is JSON of topics and their partitions, as ")
+                for value in (
+                    "users",
+                    "[0]",
+                    "{}",
+                    '{"a": [0], "b": []}',
+                    '{"a": []}',
+                    '{"a": 0}',
+                    '{"a": [-1]}',
+                    '{"": [0]}',
+                )
+            ),
+        ],
+    )
+    def test_what_names_no_topics_is_refused(self, option: str, value: str, message: str) -> None:
+        with pytest.raises(UsageError, match=message):
+            source_options({**SERVERS, option: value, "registry": "http://r"}, Use.BATCH)
+
+    @pytest.mark.parametrize(
+        ("option", "value", "topics"),
+        [
+            ("subscribe", "users, Users,orders", {"users": None, "Users": None, "orders": None}),
+            ("assign", '{"users": [2, 0], "orders": [1]}', {"users": (0, 2), "orders": (1,)}),
+            ("subscribePattern", "users|orders", {}),
+        ],
+    )
+    def test_several_topics_have_the_names_of_sparks_kafka_source(
+        self, option: str, value: str, topics: dict[str, tuple[int, ...] | None]
+    ) -> None:
+        for use in (Use.SCHEMA, Use.BATCH, Use.STREAM):
+            found = source_options({**SERVERS, option: value, "registry": "http://r"}, use)
+            assert (found.topic, found.topics, found.is_several) == (None, topics, True)
+        assert found.pattern == (value if option == "subscribePattern" else None)
+
+    def test_files_are_of_one_topic(self) -> None:
+        given = {"path": "/x", "subscribe": "a,b", "registry": "http://r", "columns": "ID INT"}
+        with pytest.raises(UsageError, match=r"^Files are read of one topic, or raw of all\."):
+            source_options(given, Use.BATCH)
+
+    @pytest.mark.parametrize("columns", [{}, {"columns": "ID INT"}])
+    def test_a_literal_password_is_refused_before_anything_is_asked(self, columns: dict[str, str]) -> None:
+        given = {**LEAST, **columns, "registry.basic.auth.user.info": "me:in-the-sql"}
+        with pytest.raises(SecretError, match=r"As an option: .*USER:env:NAME") as caught:
+            with_columns(source_options(given, Use.SCHEMA))
+        assert "in-the-sql" not in str(caught.value)
+
+    def test_no_secret_is_in_the_repr(self) -> None:
+        found = source_options(
+            {
+                **LEAST,
+                "registry": "http://me:hush1@registry",
+                "kafka.sasl.password": "hush2",
+                "registry.basic.auth.user.info": "me:hush3",
+            },
+            Use.BATCH,
+        )
+        assert "hush" not in repr(found)
+
+    def test_a_dual_policy_has_two_subjects(self) -> None:
+        found = options(policy="dual-subject", subject__first="users-value", subject__second="phantom-value")
+        assert (found.policy, found.subjects) == (Policy.DUAL_SUBJECT, ("users-value", "phantom-value"))
+
+    def test_raw_needs_no_registry_and_shows_the_columns_of_sparks_kafka_source(self) -> None:
+        found = source_options({**SERVERS, "topic": "users", "format": "raw"}, Use.BATCH)
+        assert found.is_raw
+        assert found.metadata == ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+
+    def test_json_needs_no_registry(self) -> None:
+        assert source_options({**SERVERS, "topic": "users", "format": "json"}, Use.BATCH).format is Format.JSON
+
+    def test_a_path_stands_for_the_cluster(self) -> None:
+        found = source_options({"path": "/captured", "format": "raw"}, Use.BATCH)
+        assert (found.path, found.topic) == ("/captured", None)
+
+    def test_what_spark_tells_sinks_is_let_through(self) -> None:
+        assert source_options({**LEAST, "checkpointLocation": "/somewhere"}, Use.WRITE).tombstones is Tombstones.REFUSE
+
+    @pytest.mark.parametrize(
+        ("use", "given", "message"),
+        [
+            (
+                Use.BATCH,
+                {"topik": "x"},
+                r"There is no option topik\. Did you mean topic\? Those for a batch read: .*case\.rule",
+            ),
+            (Use.BATCH, {"subscribePattern": "x"}, r"The options topic and subscribePattern each name the topic\."),
+            (
+                Use.BATCH,
+                {"subscribePatern": "x"},
+                r"There is no option subscribePatern\. Did you mean subscribePattern\?",
+            ),
+            (
+                Use.BATCH,
+                {"subscribe": "x"},
+                r"The options topic and subscribe each name the topic\. Give one of them\.",
+            ),
+            (Use.BATCH, {"zzz": "x"}, r"There is no option zzz\. Those for a batch read: "),
+            (
+                Use.STREAM,
+                {"endingOffsets": "latest"},
+                r"The option endingOffsets is not for a stream\. Leave it out\. Those",
+            ),
+            (Use.BATCH, {"maxOffsetsPerTrigger": "5"}, r"The option maxOffsetsPerTrigger is not for a batch read\."),
+            (Use.WRITE, {"startingOffsets": "latest"}, r"The option startingOffsets is not for a write\."),
+            (Use.BATCH, {"format": "xml"}, r"The option format is one of avro, json_sr, json and raw, not 'xml'\."),
+            (Use.BATCH, {"role": "both"}, r"The option role is one of key, value, not 'both'\."),
+            (Use.BATCH, {"on.error": "skip"}, r"The option on\.error is one of fail, quarantine, null, not 'skip'\."),
+            (Use.BATCH, {"policy": "dual"}, r".*dual-subject, not 'dual'\. Did you mean dual-subject\?$"),
+            (Use.BATCH, {"policy": "under-one-subject"}, r".*, not 'under-one-subject'\. Did you mean one-subject\?$"),
+            (
+                Use.BATCH,
+                {"policy": "two"},
+                r"The option policy is one of by-id, one-subject, dual-subject, not 'two'\.",
+            ),
+            (
+                Use.BATCH,
+                {"tombstones": "write"},
+                r"The option tombstones is one of keep, drop for a batch read, not 'write'\.",
+            ),
+            (Use.BATCH, {"failOnDataLoss": "maybe"}, r"The option failOnDataLoss is true or false, not 'maybe'\."),
+            (Use.BATCH, {"minPartitions": "0"}, r"The option minPartitions is a whole number from 1 on, not '0'\."),
+            (Use.BATCH, {"metadata": "offset,size"}, r"The option metadata is all, none, or some of key, .*: 'size'\."),
+            (Use.BATCH, {"metadata": "offset,offset"}, r"The option metadata .* each once: 'offset'\."),
+            (Use.BATCH, {"format": "raw", "metadata": "all"}, r"With format=raw every column is metadata: leave"),
+            (
+                Use.BATCH,
+                {"includeHeaders": "true"},
+                r"The option includeHeaders goes with format=raw; otherwise name headers",
+            ),
+            (
+                Use.BATCH,
+                {"policy": "dual-subject"},
+                r"policy=dual-subject needs subject\.first and subject\.second, and no subject\.",
+            ),
+            (
+                Use.BATCH,
+                {"subject.first": "a"},
+                r"The options subject\.first and subject\.second go with policy=dual-subject\.",
+            ),
+            (Use.BATCH, {"subject": "a"}, r"The option subject goes with policy=one-subject\."),
+            (
+                Use.BATCH,
+                {"kafka.group.id": "mine"},
+                r"The option kafka\.group\.id is not taken: this source decides on it",
+            ),
+            (Use.BATCH, {"kafka.enable.auto.commit": "true"}, r"The option kafka\.enable\.auto\.commit is not taken"),
+            (Use.BATCH, {"kafka.sasl.jaas.config": "x"}, r"The Kafka property sasl\.jaas\.config is one of Java's"),
+            (
+                Use.BATCH,
+                {"registry.basic.auth.user": "x"},
+                r"There is no registry property basic\.auth\.user\. Known are: ",
+            ),
+            (
+                Use.BATCH,
+                {"path": "/x"},
+                r"Give path, to read files, or bootstrap\.servers and topic, to read a topic: not both",
+            ),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused_with_what_does(self, use: Use, given: dict[str, str], message: str) -> None:
+        with pytest.raises(UsageError, match=f"^{message}"):
+            source_options(LEAST | given, use)
+
+    @pytest.mark.parametrize(
+        ("lacking", "message"),
+        [
+            ("topic", r'^No topic was named\. Give \.option\("topic", NAME\)\.$'),
+            ("bootstrap.servers", r"^No Kafka cluster was named\. Give \.option"),
+            ("registry", r"^No schema registry was named\. Give \.option"),
+        ],
+    )
+    def test_what_is_lacking_is_named(self, lacking: str, message: str) -> None:
+        with pytest.raises(UsageError, match=message):
+            source_options({name: value for name, value in LEAST.items() if name != lacking}, Use.BATCH)
+
+    def test_a_stream_of_files_is_sent_to_sparks_own_source(self) -> None:
+        with pytest.raises(
+            UsageError, match=r"^Files are read once, not as a stream\. .* spark\.readStream\.parquet and"
+        ):
+            source_options({"path": "/x", "format": "raw"}, Use.STREAM)
+
+    def test_a_secret_is_in_no_error(self) -> None:
+        with pytest.raises(UsageError) as caught:
+            source_options(
+                {**LEAST, "kafka.sasl.password": "hush", "registry.url": "http://me:hush@r", "nope": "hush"}, Use.BATCH
+            )
+        assert "hush" not in str(caught.value)
+
+
+def test_every_option_stands_in_the_documentation() -> None:
+    said = set(re.findall(r"^\| `([\w.]+)`", source.__doc__ or "", re.MULTILINE))
+    assert said == set(_OPTIONS)

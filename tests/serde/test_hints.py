@@ -1,0 +1,24 @@
+"""The one place that says which known name was meant."""
+
+from __future__ import annotations
+
+from srfix.serde.hints import nearest, nearest_ones
+
+KNOWN = ("use.latest.version", "use.schema.id", "validate")
+
+
+def test_a_misspelt_name_is_like_the_one_that_was_meant() -> None:
+    assert nearest("use.lates.version", KNOWN) == "use.latest.version"
+
+
+def test_a_name_that_is_like_none_has_no_nearest() -> None:
+    assert nearest("zzz", KNOWN) is None
+
+
+def test_a_higher_cutoff_wants_more_likeness() -> None:
+    assert nearest("validates.it", KNOWN, cutoff=0.6) == "validate"
+    assert nearest("validates.it", KNOWN, cutoff=0.9) is None
+
+
+def test_the_most_alike_stand_first() -> None:
+    assert nearest_ones("orders", ("order", "orders-old", "users"), most=2) == ["order", "orders-old"]

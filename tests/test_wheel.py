@@ -1,0 +1,49 @@
+"""What the wheel holds: what users need, and nothing that only the tests use."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+ROOT = Path(__file__).parents[1]
+FIXTURES = "srfix/fixtures/"
+
+
+@pytest.fixture(scope="module")
+def wheel() -> dict[str, Path]:
+    """The files of the wheel, by their path in it."""
+    found = WheelBuilder(str(ROOT)).recurse_included_files()
+    return {file.distribution_path: Path(file.path) for file in found if "__pycache__" not in file.path}
+
+
+def test_of_the_fixtures_it_holds_the_embedded_broker_the_registry_and_the_damage(wheel: dict[str, Path]) -> None:
+    rooms = {path.removeprefix(FIXTURES).rpartition("/")[0] for path in wheel if path.startswith(FIXTURES)}
+    assert rooms == {"", "broker", "damage", "registry", "registry/http", "registry/schemas"}
+    assert not [path for path in wheel if path.endswith(".xml")]
+
+
+def test_it_holds_all_of_the_other_three_and_what_says_that_they_are_typed(wheel: dict[str, Path]) -> None:
+    for room in ("serde", "recovery", "cli"):
+        files = {
+            path for path in (ROOT / room / "srfix").rglob("*") if path.is_file() and "__pycache__" not in path.parts
+        }
+        assert files <= set(wheel.values())
+    assert {f"srfix/{room}/py.typed" for room in ("serde", "recovery", "cli", "fixtures")} <= set(wheel)
+    assert "pyspark_srfix.py" in wheel
+
+
+def test_nothing_in_it_imports_what_it_leaves_out(wheel: dict[str, Path]) -> None:
+    here = {
+        path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in wheel if path.endswith(".py")
+    }
+    missing = [
+        f"{path} imports {node.module}"
+        for path, file in wheel.items()
+        if path.endswith(".py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("srfix.") and node.module not in here
+    ]
+    assert missing == []
