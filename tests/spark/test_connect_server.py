@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -10,7 +13,7 @@ import pytest
 
 from srfix.serde.errors import SparkError
 from srfix.serde.spark.session import session
-from srfix.serde.spark.session.session import _require_server, start_session
+from srfix.serde.spark.session.session import _require_server
 
 
 class TestConnectServer:
@@ -33,10 +36,22 @@ class TestConnectServer:
         ):
             _require_server(f"sc://127.0.0.1:{server.getsockname()[1]}")
 
-    def test_one_that_the_environment_names_is_looked_at_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:1")
-        with pytest.raises(SparkError, match=r"^No Spark Connect server answers at 127\.0\.0\.1:1 "):
-            start_session("nobody")
+    def test_one_that_the_environment_names_is_looked_at_too(self) -> None:
+        # A process of its own: where a session runs already, PySpark takes that one.
+        script = (
+            "from srfix.serde.errors import SparkError\n"
+            "from srfix.serde.spark.session import session\n"
+            "session.CONNECT_SECONDS = 1.0\n"
+            "try:\n"
+            "    session.start_session('nobody')\n"
+            "except SparkError as error:\n"
+            "    print(error)\n"
+        )
+        environment = os.environ | {"SPARK_REMOTE": "sc://127.0.0.1:1"}
+        ran = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert ran.stdout.startswith("No Spark Connect server answers at 127.0.0.1:1 "), ran.stderr
 
     def test_one_that_speaks_is_found(self) -> None:
         server = grpc.server(ThreadPoolExecutor(1))

@@ -8,7 +8,7 @@ what was done about it may go. Modules and tests are named without their `test_`
 | jars of Spark's own version cannot be had | serde/spark/packages | for_4_3_they_are_the_versions_that_were_seen_to_work |
 | the Kafka source of 4.1 breaks streams on 4.3 | serde/spark/packages | for_4_1_the_kafka_source_is_that_of_4_1 |
 | each version may have to be another one | serde/spark/packages | each_version_can_be_given_and_leaves_the_others |
-| JAVA_GATEWAY_EXITED says nothing of jars | serde/spark/session | with_packages_it_is_they |
+| JAVA_GATEWAY_EXITED says nothing of jars | serde/spark/session/session | with_packages_it_is_they |
 | JAVA_GATEWAY_EXITED says nothing of Java | spark/packages | without_java_it_is_not_the_gateway_that_is_blamed |
 | Avro and Kafka are not bundled | spark/packages | a_session_that_lacks_jars_says_which_and_start_session_brings_them |
 | AVRO_NOT_LOADED_SQL_FUNCTIONS_UNUSABLE | serde/spark/packages | what_spark_says_names_the_jar |
@@ -20,14 +20,14 @@ what was done about it may go. Modules and tests are named without their `test_`
 | narrowing must be refused when planning | spark/jvm_engine | narrowing_is_refused_where_a_cast_would_fail_the_job |
 | a reader's name in other letters is null | spark/traps | a_reader_field_in_other_letters_is_null_in_every_row |
 | caseSensitive is ignored by from_avro | spark/jvm_engine | a_reader_in_other_letters_is_not_null |
-| aliases need the full name | serde/spark/jvm_read | names_aliases_defaults_and_docs_that_java_refuses_do_not_matter |
-| the projection must go into nested records | serde/spark/jvm_read | records_are_projected_at_every_level |
+| aliases need the full name | serde/spark/jvm/read | names_aliases_defaults_and_docs_that_java_refuses_do_not_matter |
+| the projection must go into nested records | serde/spark/jvm/read | records_are_projected_at_every_level |
 | a nested record in another order is swapped | spark/traps | a_nested_record_in_another_order_is_not_swapped |
 | userId and USERID in one writer | spark/jvm_engine | a_writer_with_userid_twice_is_read |
 | time-micros is bigint or time(6) by version | spark/traps | a_time_micros_is_its_number_on_every_version |
 | a top-level union of records fails | spark/traps | a_top_level_union_is_refused_by_jvm_and_read_by_arrow |
 | a recursive schema fails or is cut | spark/traps | a_recursive_schema_is_refused_by_jvm_and_read_by_arrow |
-| recursion is refused by name | serde/spark/jvm_read | a_recursive_schema_is_refused |
+| recursion is refused by name | serde/spark/jvm/read | a_recursive_schema_is_refused |
 | a wrong writer of the same shape | spark/traps | an_id_of_another_subject_is_noticed_though_its_shape_is_the_same |
 | bytes left over are not noticed | spark/traps | bytes_left_over_are_noticed_by_us_and_not_by_spark |
 | a huge length | spark/jvm_engine | a_huge_length_of_a_string_is_a_bad_row |
@@ -35,14 +35,14 @@ what was done about it may go. Modules and tests are named without their `test_`
 | ids up to 2^31 - 1 | spark/census | what_counts_as_framed_is_what_wire_peek_says |
 | the target's logical types shift decimals | spark/traps | a_targets_scale_in_the_reader_schema_shifts_decimals |
 | the target's logical types scale times | spark/traps | a_targets_unit_in_the_reader_schema_scales_times |
-| logical types are never on the reader's side | serde/spark/jvm_read | logical_types_of_the_writer_are_never_on_its_side |
+| logical types are never on the reader's side | serde/spark/jvm/read | logical_types_of_the_writer_are_never_on_its_side |
 | PERMISSIVE's struct of nulls | spark/traps | a_permissive_failure_is_a_struct_of_nulls_for_spark_and_a_reason_for_us |
 | a row of nulls is a row | spark/jvm_engine | a_row_of_nulls_is_a_row |
 | a bad row without its bytes | spark/bad_rows | every_bad_row_has_its_bytes_its_place_and_its_reason_and_is_counted |
 | a strict job says where | spark/bad_rows | the_job_fails_and_says_where_even_if_nobody_looks_at_the_row |
-| branches are limited | serde/spark/jvm_read | of_too_many_shapes_those_of_the_fewest_and_oldest_schemas_are_left |
+| branches are limited | serde/spark/jvm/read | of_too_many_shapes_those_of_the_fewest_and_oldest_schemas_are_left |
 | a branch for each id is slow | spark/traps | a_hundred_ids_of_one_shape_are_one_branch |
-| a union of several types is member0, member1 | serde/spark/jvm_read | a_type_that_spark_reads_otherwise_is_refused |
+| a union of several types is member0, member1 | serde/spark/jvm/read | a_type_that_spark_reads_otherwise_is_refused |
 | a branch that no union has | spark/jvm_engine | a_branch_that_no_union_has_is_a_bad_row |
 | rebasing of ancient dates by the session | spark/jvm_engine | a_session_changes_nothing |
 | decimals of more than 64 bits are cut | spark/jvm_engine | no_value_is_cut_to_the_columns_digits |
@@ -59,15 +59,15 @@ what was done about it may go. Modules and tests are named without their `test_`
 | a column to spare | spark/writing | a_column_to_spare |
 | a null in an array of no nulls is an internal error | spark/writing | the_jvm_engine_fails_in_our_words |
 | to_avro matches names by caseSensitive | spark/traps | case_sensitive_sessions_write_the_same_bytes |
-| letter case that leaves a choice | serde/spark/write_jvm | letter_case_that_leaves_a_choice_is_refused |
+| letter case that leaves a choice | serde/spark/write/jvm | letter_case_that_leaves_a_choice_is_refused |
 | from_json matches keys exactly | spark/parity | the_other_formats_are_the_arrow_engines |
 | reader schemas are fixed when planned | spark/stream | schemas_that_are_born_while_a_stream_runs_are_read_without_a_restart |
 | an optimistic redo has written nulls | spark/traps | an_unknown_id_is_never_a_row_of_nulls |
 | what is unknown goes to Python alone | spark/jvm_engine | what_the_plan_does_not_know_goes_to_the_fallback_alone |
 | a registry call for each record | spark/arrow_engine | an_unknown_id_costs_a_request_a_worker_not_one_a_row |
-| executors ask for what the driver knows | serde/spark/worker | nothing_for_ids_of_the_plan |
-| a phantom subject is hidden by reads by id | serde/spark/plan | the_failing_readers_policy_refuses_the_id |
-| ids in headers need includeHeaders | serde/spark/kafka_options | headers_are_read_and_lost_data_fails_the_job |
+| executors ask for what the driver knows | serde/spark/worker/decode | nothing_for_ids_of_the_plan |
+| a phantom subject is hidden by reads by id | serde/spark/read/plan | the_failing_readers_policy_refuses_the_id |
+| ids in headers need includeHeaders | serde/spark/read/kafka_options | headers_are_read_and_lost_data_fails_the_job |
 | a stream that is killed | spark/stream | a_stream_that_was_killed_and_then_stopped_loses_and_doubles_nothing |
 | the first batch decides on the Arrow schema | spark/source_tasks | every_type_is_exactly_what_spark_declares |
 | a second batch of another schema | spark/source_tasks | every_batch_is_of_the_same_schema |
@@ -75,7 +75,7 @@ what was done about it may go. Modules and tests are named without their `test_`
 | columns are not pruned | spark/source | there_is_no_column_pruning_but_by_a_schema |
 | pushFilters fails the read | spark/source_tasks | filters_are_not_pushed |
 | no partitions are one of None | spark/source_tasks | an_empty_topic_is_read_by_one_task_of_nothing |
-| options are texts in any letters | serde/spark/source_options | names_come_in_any_letter_case_as_spark_hands_them_over |
+| options are texts in any letters | serde/spark/source/options | names_come_in_any_letter_case_as_spark_hands_them_over |
 | every pyspark_ module is imported | spark/source_tasks | the_module_that_spark_looks_up_loads_nothing_of_srfix |
 | the default save mode is an error | spark/source | the_default_save_mode_is_sparks_error_and_overwrite_is_ours |
 | writers share no state with the driver | spark/source_tasks | writers_travel_by_value |
@@ -84,7 +84,7 @@ what was done about it may go. Modules and tests are named without their `test_`
 | micro-batches without a limit | spark/source_tasks | no_micro_batch_reads_more_than_the_limit |
 | ReadLimit does not exist in 4.1 | spark/traps | without_read_limits_the_source_reads_all_there_is |
 | simple stream readers read in the driver | spark/traps | nothing_private_of_pyspark_is_used |
-| offsets are JSON of flat values | serde/spark/source_offsets | it_is_the_same_text_whatever_the_order |
+| offsets are JSON of flat values | serde/spark/source/offsets | it_is_the_same_text_whatever_the_order |
 | a topic created anew | spark/source_tasks | a_topic_that_was_created_anew_is_an_error_or_read_from_its_start |
 | _jvm, _jdf and sparkContext are not on Connect | spark/connect | it_works_on_connect |
 | private doors open on classic sessions only | spark/traps | nothing_private_of_pyspark_is_used |
@@ -413,7 +413,7 @@ class TestDataSource:
         found = {path.name: private.findall(path.read_text(encoding="utf-8")) for path in sources}
         # Progress and interruption of jobs, and a plan that is made and not printed: on classic sessions alone, for which all
         # three ask first.
-        assert {name for name, uses in found.items() if uses} == {"kafka_look.py", "listening.py", "_spark_jobs.py"}
+        assert {name for name, uses in found.items() if uses} == {"kafka_look.py", "listening.py", "spark_jobs.py"}
 
 
 class TestPackaging:
