@@ -13,6 +13,7 @@ from srfix.serde.registry.client import RegistryClient
 from srfix.serde.spark.read.planning import NEWEST, plan_read
 from srfix.serde.spark.reading import from_registry
 from srfix.serde.wire import frame_id
+from tests.serde.spark.jvm.plans import entries
 from tests.serde.test_schema_resolution import NEW, OLD, READ, WRITTEN, body
 from tests.spark.reading_world import ENGINES, EngineCase, frame
 
@@ -101,3 +102,38 @@ def test_so_are_symbols_and_defaults_with_parts(
         "lines": {"a": 1},
         "raw": b"\xff",
     }
+
+
+NULL_MAPS = [
+    {"name": "bare", "type": ["null", entries("string", "int", "Bare")], "default": None},
+    {
+        "name": "inside",
+        "type": {
+            "type": "record",
+            "name": "Inside",
+            "fields": [{"name": "m", "type": ["null", entries("string", "int", "Within")]}],
+        },
+        "default": {"m": None},
+    },
+    {
+        "name": "listed",
+        "type": {"type": "array", "items": ["null", entries("string", "int", "Listed")]},
+        "default": [None],
+    },
+]
+"""Defaults of null, for what Connect writes as an array of entries."""
+
+
+@pytest.mark.parametrize("case", ENGINES, ids=str)
+def test_a_map_of_entries_whose_default_is_null_is_null(
+    spark: SparkSession, registry: FixtureRegistry, case: EngineCase
+) -> None:
+    old = registry.seed("users-value", json.dumps(OLDER))
+    newer = {**OLDER, "fields": [*OLDER["fields"], *NULL_MAPS]}
+    with RegistryClient(registry.url) as client:
+        plan = plan_read(client, "users", reader_schema=json.dumps(newer))
+    df = frame(spark, [frame_id(old, body(OLDER, {"colours": ["RED"]}))]).transform(
+        from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix)
+    )
+    (row,) = df.select("value.*").collect()
+    assert row.asDict(recursive=True) == {"colours": ["RED"], "bare": None, "inside": {"m": None}, "listed": [None]}

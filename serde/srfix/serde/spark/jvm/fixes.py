@@ -3,8 +3,9 @@ columns."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,3 +68,31 @@ def makes(fix: Fix | None) -> bool:
             return any(makes(part) for _, part in fields)
         case OfItems(items=part) | OfValues(values=part):
             return makes(part)
+
+
+def without_voids(fix: Fix | None, reader: object) -> Fix | None:
+    """The fix without its parts for what the reader's schema reads as null alone: Spark takes no array function for a void.
+
+    :param reader: the type that Spark reads, in Avro's JSON; a default of null has made nulls of some of its parts.
+    """
+    if reader == "null":
+        return None
+    match fix:
+        case OfFields(fields=fields):
+            types = {
+                field["name"]: field["type"] for field in cast("list[dict[str, object]]", _inside(reader, "fields"))
+            }
+            left = tuple((name, without_voids(part, types[name])) for name, part in fields)
+            return OfFields(fields=left) if any(part is not None for _, part in left) else None
+        case OfItems(items=part):
+            items = without_voids(part, _inside(reader, "items"))
+            return None if items is None else OfItems(items=items)
+        case OfValues(values=part):
+            values = without_voids(part, _inside(reader, "values"))
+            return None if values is None else OfValues(values=values)
+        case None | Bounds() | EntriesToMap():
+            return fix
+
+
+def _inside(reader: object, word: str) -> object:
+    return cast("Mapping[str, object]", reader)[word]

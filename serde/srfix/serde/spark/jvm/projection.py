@@ -18,7 +18,7 @@ from srfix.serde.columns import Columns, Decimal, ScalarType, type_name
 from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, map_entry_types
 from srfix.serde.projection import Absent, Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
 from srfix.serde.spark.jvm.defaults import default_of
-from srfix.serde.spark.jvm.fixes import EntriesToMap, Fix, OfFields, OfItems, OfValues
+from srfix.serde.spark.jvm.fixes import EntriesToMap, Fix, OfFields, OfItems, OfValues, without_voids
 from srfix.serde.spark.jvm.leaves import Unfit, leaf, reader_of
 
 Json: TypeAlias = object
@@ -170,7 +170,8 @@ class _Schemas:
         if made is None:
             _refuse(default.value, "Java does not take the default of the reader's schema")
         reader, json = made
-        return replace(part, reader=reader, is_exact=part.is_exact and reader == part.reader), json
+        fix = without_voids(part.fix, reader)
+        return replace(part, reader=reader, fix=fix, is_exact=part.is_exact and reader == part.reader), json
 
     def _column(self, value: Projected[AvroType], *, level: int) -> Schemas:
         writer = value.writer
