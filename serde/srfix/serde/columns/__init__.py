@@ -31,6 +31,7 @@ from srfix.serde.columns.types import (
     Namespace,
     ScalarType,
     Struct,
+    columns_of_one_half,
     has_decimals,
     scalars_of,
     type_name,
