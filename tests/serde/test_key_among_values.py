@@ -25,6 +25,7 @@ from srfix.serde import (
     SerdeContext,
 )
 from srfix.serde.arrow import to_arrow
+from srfix.serde.interface import Deserializer, Serializer
 from srfix.serde.spark import plan_read, plan_write
 
 PRINTED: Final = "`ID` BIGINT KEY, `ID` STRING, `N` DOUBLE"
@@ -40,11 +41,12 @@ def registry() -> Iterator[RegistryClient]:
 
 @pytest.mark.parametrize("format_", ["AVRO", "JSON_SR", "JSON"])
 def test_a_key_and_a_value_have_a_column_of_one_name_each(registry: RegistryClient, format_: str) -> None:
-    write, read = {
+    serdes: dict[str, tuple[Serializer, Deserializer]] = {
         "AVRO": (AvroSerializer(registry, PRINTED), AvroDeserializer(ById(registry), columns=PRINTED)),
         "JSON_SR": (JsonSchemaSerializer(registry, PRINTED), JsonSchemaDeserializer(ById(registry), columns=PRINTED)),
         "JSON": (JsonSerializer(PRINTED), JsonDeserializer(PRINTED)),
-    }[format_]
+    }
+    write, read = serdes[format_]
     key, value = write({"ID": 7}, KEY), write({"ID": "seven", "N": 1.5}, VALUE)
     assert read(key, KEY) == {"ID": 7}
     assert read(value, VALUE) == {"ID": "seven", "N": 1.5}
@@ -57,4 +59,4 @@ def test_a_plan_for_spark_has_the_columns_of_its_half(registry: RegistryClient) 
     write({"ID": 7}, KEY), write({"ID": "seven", "N": 1.5}, VALUE)
     assert [column.name for column in plan_read(registry, "t", PRINTED).columns] == ["ID", "N"]
     assert [column.name for column in plan_read(registry, "t", PRINTED, role=Role.KEY).columns] == ["ID"]
-    assert [column.name for column in plan_write(registry, "t", PRINTED).columns] == ["ID", "N"]
+    assert [column.name for column in plan_write(registry, "t", PRINTED).columns or ()] == ["ID", "N"]

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from typing import Final
+from typing import Final, get_args
 
 import click
 
@@ -42,6 +42,7 @@ from srfix.recovery.cluster import RecordRange, read_records
 from srfix.recovery.facts import DecodedPart, DecodedRecord, RecordDecoder, iso_time, record_document, shown
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import given_columns
+from srfix.serde.columns import Times
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
@@ -101,6 +102,13 @@ _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, 
 )
 @case_rule_option
 @click.option(
+    "--times",
+    type=click.Choice(get_args(Times)),
+    default="datetimes",
+    show_default=True,
+    help="What a DATE, TIME or TIMESTAMP is: a datetime of the years 1 to 9999, or the integer that stands in the record.",
+)
+@click.option(
     "--schema", "given", metavar="TEXT|@FILE", help="With --payload: the writer schema; no registry is asked."
 )
 @click.option("--framed", is_flag=True, help="With --schema: five bytes with a schema id stand before the body.")
@@ -128,6 +136,7 @@ def decode(
     columns: str | None,
     wrapped: bool | None,
     case_rule: CaseRule,
+    times: Times,
     given: str | None,
     framed: bool,
     window: str | None,
@@ -155,6 +164,7 @@ def decode(
         columns=None if columns is None else given_columns(columns),
         wrap=wrapped,
         case_rule=case_rule,
+        times=times,
         window=None if window is None else WindowKind(window),
         schema=None if given is None else schema_text(given),
         is_framed=framed,

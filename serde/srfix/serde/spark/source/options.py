@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Times
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.printable import foreign
@@ -75,6 +76,8 @@ class SourceOptions:
     """What a column is that no version feeds."""
     strict: bool
     """Whether a row of which any column is not fed is bad."""
+    times: Times
+    """What a DATE, TIME or TIMESTAMP is."""
     fail_on_data_loss: bool
     """Whether records that are gone are an error."""
     min_partitions: int

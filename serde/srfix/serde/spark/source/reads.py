@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from srfix.serde.columns import half_of, print_columns
+from srfix.serde.column_sources import given_columns
+from srfix.serde.columns import half_of, print_columns, with_times
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.formats.avro.read import ReaderSchema
 from srfix.serde.formats.table import Format
@@ -66,6 +67,9 @@ def with_columns(options: SourceOptions) -> SourceOptions:
     :raises RegistryError: if the registry could not be asked.
     """
     registry = registry_of(options)  # first: it refuses a literal password
+    if options.columns is not None and options.times != "datetimes":
+        declared = with_times(given_columns(options.columns), options.times)
+        return replace(options, columns=print_columns(declared))
     if options.columns is not None or options.format in (None, Format.JSON):
         return options
     assert registry is not None  # source_options looked
@@ -87,7 +91,7 @@ def with_columns(options: SourceOptions) -> SourceOptions:
     counts = {} if reader is None or options.reader_schema is not None else {options.required_topic(): newest}
     return replace(
         options,
-        columns=print_columns(half.columns),
+        columns=print_columns(with_times(half.columns, options.times)),
         newest={topic: (found.subject, found.schema_id) for topic, found in counts.items()},
     )
 
