@@ -83,6 +83,8 @@ def test_what_was_read_is_written_back(spark: SparkSession, client: RegistryClie
     read = from_registry(plan_read(client, "users", COLUMNS, times="integers"))
     plan = plan_write(client, "users", COLUMNS, times="integers")
     rows = frame(spark, payloads).transform(read).select("offset", "value.*")
+    if engine == "jvm":  # a time-millis has 32 bits, and a TIME's integer 64
+        rows = rows.withColumn("T", rows["T"].cast("int"))
     written = rows.transform(to_registry(plan, from_=["D", "T", "A", "L"], engine=engine))
     assert sorted(bytes(row["value"]) for row in written.collect()) == sorted(payloads)
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from srfix.serde.column_sources import given_columns
 from srfix.serde.columns import half_of, print_columns, with_times
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.formats.avro.read import ReaderSchema
@@ -67,9 +66,6 @@ def with_columns(options: SourceOptions) -> SourceOptions:
     :raises RegistryError: if the registry could not be asked.
     """
     registry = registry_of(options)  # first: it refuses a literal password
-    if options.columns is not None and options.times != "datetimes":
-        declared = with_times(given_columns(options.columns), options.times)
-        return replace(options, columns=print_columns(declared))
     if options.columns is not None or options.format in (None, Format.JSON):
         return options
     assert registry is not None  # source_options looked
