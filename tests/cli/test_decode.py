@@ -47,6 +47,18 @@ class TestTimes:
         done = srfix(*self.COMMAND, "--times", "integers")
         assert (done.returncode, json.loads(done.stdout)) == (0, {"A": 1_700_000_000_000_000})
 
+    def test_encode_takes_it_back(self) -> None:
+        columns = ("--columns", "D DATE, A TIMESTAMP")
+        row = {"D": 3_000_000, "A": 1_700_000_000_000_000}
+        assert srfix("encode", *columns, json.dumps(row)).returncode == 1
+        encoded = srfix("encode", *columns, "--times", "integers", json.dumps(row))
+        assert encoded.returncode == 0, encoded.stderr
+        schema = srfix("schema", *columns).stdout.strip()
+        decoded = srfix(
+            "decode", *columns, "--times", "integers", "--schema", schema, "--payload", encoded.stdout.strip()
+        )
+        assert (decoded.returncode, json.loads(decoded.stdout)) == (0, row), decoded.stderr
+
 
 class TestThePolicies:
     def test_by_id_every_row_is_read_and_the_incident_hidden(self, parts: Parts) -> None:

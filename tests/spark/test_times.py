@@ -86,7 +86,7 @@ def test_what_was_read_is_written_back(spark: SparkSession, client: RegistryClie
     if engine == "jvm":  # a time-millis has 32 bits, and a TIME's integer 64
         rows = rows.withColumn("T", rows["T"].cast("int"))
     written = rows.transform(to_registry(plan, from_=["D", "T", "A", "L"], engine=engine))
-    assert sorted(bytes(row["value"]) for row in written.collect()) == sorted(payloads)
+    assert sorted(bytes(row["value"]) for row in written.collect()) == sorted(filter(None, payloads))
 
 
 def test_newest_takes_it_too(spark: SparkSession, client: RegistryClient) -> None:

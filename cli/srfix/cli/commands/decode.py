@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from typing import Final, get_args
+from typing import Final
 
 import click
 
@@ -21,6 +21,7 @@ from srfix.cli.commands.shared import (
     patience_s,
     payload_bytes,
     schema_text,
+    times_option,
     write_decoded,
 )
 from srfix.cli.connection import Connection
@@ -101,13 +102,7 @@ _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, 
     help="Whether a single column stands in a record of its own. Default: as ksqlDB does, keys do not.",
 )
 @case_rule_option
-@click.option(
-    "--times",
-    type=click.Choice(get_args(Times)),
-    default="datetimes",
-    show_default=True,
-    help="What a DATE, TIME or TIMESTAMP is: a datetime of the years 1 to 9999, or the integer that stands in the record.",
-)
+@times_option
 @click.option(
     "--schema", "given", metavar="TEXT|@FILE", help="With --payload: the writer schema; no registry is asked."
 )
