@@ -37,7 +37,7 @@ from srfix.serde import (
 from srfix.serde.arrow import from_arrow, to_arrow
 from srfix.serde.columns import Times, parse_columns, with_times
 from srfix.serde.errors import ColumnError, TimeUnitError
-from srfix.serde.spark import plan_read
+from srfix.serde.spark import plan_read, plan_write
 from tests.serde.spark.jvm.plans import logical, record
 
 COLUMNS: Final = "D DATE, T TIME, A TIMESTAMP, L ARRAY<TIMESTAMP>, M MAP<STRING, DATE>, S STRUCT<D DATE>"
@@ -231,7 +231,12 @@ class TestPlans:
         types = {field["name"]: field["type"] for field in json.loads(plan.spark_schema())["fields"]}
         assert [types[name] for name in "DTA"] == ["integer", "long", "long"]
         assert plan.deserializer()(payload, context) == ROW
-        assert pickle.loads(pickle.dumps(plan.refreshed(client).schemas))
+        for words in (plan.explain(), plan.explain(extended=True)):
+            assert "times as the integers in the record" in " ".join(words.split())
+        assert (
+            "given as the integers that are written"
+            in plan_write(client, "planned", COLUMNS, times="integers").explain()
+        )
         assert plan != plan_read(client, "planned", "D DATE, A TIMESTAMP")
 
     def test_a_column_is_never_fed_in_several_units(self, client: RegistryClient) -> None:

@@ -95,7 +95,7 @@ _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, 
     type=choice_of(Format),
     help="The format. Default: what the schema behind the id says; with --schema, avro.",
 )
-@click.option("--columns", metavar='"NAME TYPE, …"', help="Read into these columns, as ksqlDB declares them.")
+@click.option("--columns", metavar='"NAME TYPE, …"', help="Read into these columns, as ksqlDB declares or prints them.")
 @click.option(
     "--wrapped/--unwrapped",
     default=None,

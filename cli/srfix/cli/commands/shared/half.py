@@ -188,7 +188,7 @@ half_options = handing_over(
         show_default=True,
         help="Which half of a record it is.",
     ),
-    click.option("--columns", metavar='"NAME TYPE, …"', help="Its columns, as ksqlDB declares them."),
+    click.option("--columns", metavar='"NAME TYPE, …"', help="Its columns, as ksqlDB declares or prints them."),
     click.option(
         "--wrapped/--unwrapped",
         default=None,
