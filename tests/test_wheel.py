@@ -19,10 +19,22 @@ def wheel() -> dict[str, Path]:
     return {file.distribution_path: Path(file.path) for file in found if "__pycache__" not in file.path}
 
 
-def test_of_the_fixtures_it_holds_the_embedded_broker_the_registry_and_the_damage(wheel: dict[str, Path]) -> None:
+def test_of_the_fixtures_it_holds_the_brokers_the_registry_the_damage_and_the_captured_topic(
+    wheel: dict[str, Path],
+) -> None:
     rooms = {path.removeprefix(FIXTURES).rpartition("/")[0] for path in wheel if path.startswith(FIXTURES)}
-    assert rooms == {"", "broker", "damage", "registry", "registry/http", "registry/schemas"}
-    assert not [path for path in wheel if path.endswith(".xml")]
+    assert rooms == {
+        "",
+        "broker",
+        "broker/kraft",
+        "captured",
+        "damage",
+        "registry",
+        "registry/http",
+        "registry/schemas",
+    }
+    assert {f"{FIXTURES}captured/users.parquet", f"{FIXTURES}captured/users.schemas.json"} <= set(wheel)
+    assert [path for path in wheel if path.endswith(".xml")] == [f"{FIXTURES}broker/kraft/kraft.pom.xml"]
 
 
 def test_it_holds_all_of_the_other_three_and_what_says_that_they_are_typed(wheel: dict[str, Path]) -> None:

@@ -128,11 +128,11 @@ class KeptDemo:
 
 
 @contextmanager
-def kept_demo(directory: Path) -> Iterator[KeptDemo]:
+def kept_demo(directory: Path, *options: str) -> Iterator[KeptDemo]:
     """Starts `srfix demo --keep` and waits for its ready file; ends it whatever happens."""
     ready_file = directory / "ready.json"
     with subprocess.Popen(
-        [SRFIX, "demo", "--keep", "--ready-file", str(ready_file)],
+        [SRFIX, "demo", "--keep", *options, "--ready-file", str(ready_file)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -17,6 +17,9 @@ With `reader_schema=…` (Avro) its aliases and defaults count, as in Avro's sch
 by its alias, and one that the writer lacks is its default. Without columns a row has its fields. By default, as in ksqlDB,
 neither counts.
 
+A DATE, TIME or TIMESTAMP is a datetime of the years 1 to 9999. With `times="integers"` it is the integer that stands in the
+record, in the unit that the writer's schema declares (`srfix.serde.columns.times`), for all values of these types.
+
 Columns that are marked as KEY make the keys, the others the values (by `ctx.field`); where none is marked, all make either.
 `wrap` says whether a single column stands in a record: None is ksqlDB's default, by which a key's does not. A bare null is
 `{column: None}`; None, whatever the columns, is a null payload.
@@ -26,6 +29,7 @@ from __future__ import annotations
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import GivenColumns
+from srfix.serde.columns import Times
 from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.formats.avro.read import ReaderSchema
 from srfix.serde.formats.table import Format
@@ -76,13 +80,15 @@ class JsonSchemaDeserializer(FramedDeserializer):
         wrap: bool | None = None,
         strict: bool = False,
         validate: bool = False,
+        times: Times = "datetimes",
     ) -> None:
         """
         :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
         :param validate: True to check every body against its schema first (needs jsonschema-rs, the extra json-schema).
+        :param times: `"integers"` gives times as the integers that stand in the record.
         :raises ColumnError: if the columns cannot be used.
         """
-        super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict)
+        super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict, times=times)
         self._validate = validate
 
 
@@ -111,17 +117,25 @@ class SchemaDeserializer(FramedDeserializer):
         strict: bool = False,
         reader_schema: str | ReaderSchema | None = None,
         validate: bool = False,
+        times: Times = "datetimes",
     ) -> None:
         """
         :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
         :param reader_schema: an Avro schema whose aliases and defaults count for Avro bodies.
         :param validate: True to check every JSON body against its schema first (needs jsonschema-rs, the extra json-schema).
+        :param times: `"integers"` gives times as the integers that stand in the record.
         :raises ColumnError: if the columns cannot be used.
         :raises SchemaError: if the reader's schema is none of Avro.
         :raises UsageError: if there is a reader's schema, and ksqlDB's own case rules.
         """
         super().__init__(
-            resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict, reader_schema=reader_schema
+            resolver,
+            columns=columns,
+            case_rule=case_rule,
+            wrap=wrap,
+            strict=strict,
+            reader_schema=reader_schema,
+            times=times,
         )
         self._validate = validate
 

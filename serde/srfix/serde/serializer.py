@@ -23,6 +23,7 @@ from typing import Literal, Self
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import GivenColumns
+from srfix.serde.columns import Times, given_times
 from srfix.serde.connect import Generation, WrittenBy
 from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.formats.table import Format
@@ -73,15 +74,17 @@ class AvroSerializer(FramedSerializer):
         normalize: bool = False,
         schema_id_framing: Framing = Framing.PREFIX_ID,
         cut_times: bool = False,
+        times: Times = "datetimes",
     ) -> None:
         """A serializer of columns, or of rows under a schema that exists; parameters as of `FramedSerializer`.
 
         :param full_name: the internal schema's record name with its namespace; None is ksqlDB's.
         :param cut_times: True to cut times that are finer than the schema's; refused otherwise.
+        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer that is written.
         :raises ColumnError: if the columns cannot be used, or Avro does not allow their names.
         :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
         """
-        self._own_options = OwnOptions(full_name=full_name, cut_times=cut_times)
+        self._own_options = OwnOptions(full_name=full_name, cut_times=cut_times, times=given_times(times))
         super().__init__(
             registry,
             columns,
@@ -130,15 +133,17 @@ class JsonSchemaSerializer(FramedSerializer):
         schema_id_framing: Framing = Framing.PREFIX_ID,
         validate: bool = False,
         cut_times: bool = False,
+        times: Times = "datetimes",
     ) -> None:
         """A serializer of columns, or of documents under a schema that exists; parameters as of `FramedSerializer`.
 
         :param validate: True to check every body against the schema (needs jsonschema-rs, the extra json-schema).
         :param cut_times: True to cut times to milliseconds; finer ones are refused otherwise.
+        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer that is written.
         :raises ColumnError: if the columns cannot be used.
         :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
         """
-        self._own_options = OwnOptions(validate=validate, cut_times=cut_times)
+        self._own_options = OwnOptions(validate=validate, cut_times=cut_times, times=given_times(times))
         super().__init__(
             registry,
             columns,
@@ -166,13 +171,14 @@ class JsonSchemaSerializer(FramedSerializer):
         schema_id_framing: Framing = Framing.PREFIX_ID,
         cut_times: bool = False,
         validate: bool = False,
+        times: Times = "datetimes",
     ) -> Self:
         """A serializer that writes documents under exactly this schema: a text, or a schema with references, which are
         asked for with the first row. Without `validate` a document is written whatever the schema says.
 
         :raises SchemaError: if `validate`, and the text is not a JSON Schema.
         """
-        own = OwnOptions(validate=validate, cut_times=cut_times)
+        own = OwnOptions(validate=validate, cut_times=cut_times, times=given_times(times))
         options = {"subjects": subjects, "register": register, "normalize": normalize}
         return cls._for_schema(registry, schema, own, schema_id_framing, options)
 

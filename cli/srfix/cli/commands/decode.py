@@ -21,6 +21,7 @@ from srfix.cli.commands.shared import (
     patience_s,
     payload_bytes,
     schema_text,
+    times_option,
     write_decoded,
 )
 from srfix.cli.connection import Connection
@@ -42,6 +43,7 @@ from srfix.recovery.cluster import RecordRange, read_records
 from srfix.recovery.facts import DecodedPart, DecodedRecord, RecordDecoder, iso_time, record_document, shown
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import given_columns
+from srfix.serde.columns import Times
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
@@ -93,13 +95,14 @@ _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, 
     type=choice_of(Format),
     help="The format. Default: what the schema behind the id says; with --schema, avro.",
 )
-@click.option("--columns", metavar='"NAME TYPE, …"', help="Read into these columns, as ksqlDB declares them.")
+@click.option("--columns", metavar='"NAME TYPE, …"', help="Read into these columns, as ksqlDB declares or prints them.")
 @click.option(
     "--wrapped/--unwrapped",
     default=None,
     help="Whether a single column stands in a record of its own. Default: as ksqlDB does, keys do not.",
 )
 @case_rule_option
+@times_option
 @click.option(
     "--schema", "given", metavar="TEXT|@FILE", help="With --payload: the writer schema; no registry is asked."
 )
@@ -128,6 +131,7 @@ def decode(
     columns: str | None,
     wrapped: bool | None,
     case_rule: CaseRule,
+    times: Times,
     given: str | None,
     framed: bool,
     window: str | None,
@@ -155,6 +159,7 @@ def decode(
         columns=None if columns is None else given_columns(columns),
         wrap=wrapped,
         case_rule=case_rule,
+        times=times,
         window=None if window is None else WindowKind(window),
         schema=None if given is None else schema_text(given),
         is_framed=framed,

@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
@@ -17,7 +18,10 @@ from srfix.cli.commands.shared import Story
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output import say
 from srfix.fixtures.broker import EmbeddedBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from srfix.fixtures.fetching import FetchError, fetch
+from srfix.fixtures.jars import BROKER
 from srfix.fixtures.registry.http import FixtureRegistry
 from srfix.recovery.commands import shell_words
 from srfix.serde.errors import UsageError
@@ -30,17 +34,29 @@ from srfix.serde.registry import RegistryClient
     "--keep", is_flag=True, help="Leave broker and registry running with the damage in place, until interrupted."
 )
 @click.option(
+    "--real",
+    is_flag=True,
+    help="With --keep: a real Apache Kafka, which Spark's own source reads, for the embedded broker (Java 17; Maven, once).",
+)
+@click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="With --keep: write there, as JSON, where everything is, once it is.",
 )
-def demo(keep: bool, ready_file: Path | None) -> ExitCode:
+def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
     """Tell the incident of 16 June 2020 on embedded parts: damage, diagnosis, repair, and the way back."""
     if ready_file is not None and not keep:
         raise UsageError("--ready-file says where the parts are that --keep leaves running; give --keep too.")
+    if real and not keep:
+        raise UsageError("--real starts a Kafka to try things on, and --keep leaves it running; give --keep too.")
     with ExitStack() as stack:
         stopped = _stopped_by_a_signal() if keep else threading.Event()
+        if real:
+            kafka = stack.enter_context(_real_kafka())
+            registry = stack.enter_context(FixtureRegistry())
+            client = stack.enter_context(RegistryClient(registry.url))
+            return _keep(kafka, registry, damage.stage(kafka, client), ready_file, stopped, is_real=True)
         broker = stack.enter_context(EmbeddedBroker(topics=damage.TOPICS))
         registry = stack.enter_context(FixtureRegistry())
         client = stack.enter_context(RegistryClient(registry.url))
@@ -50,6 +66,15 @@ def demo(keep: bool, ready_file: Path | None) -> ExitCode:
         stack.enter_context(_without_settings())
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="srfix-demo-")))
         return Story(broker=broker, registry=registry, client=client, staged=staged, directory=directory).tell()
+
+
+def _real_kafka() -> KraftBroker:
+    say("Starting a real Apache Kafka; the first time its jars are fetched, about 45 MB.", err=True)
+    try:
+        fetch(BROKER, say=partial(say, err=True))
+        return KraftBroker(topics=damage.TOPICS)
+    except FetchError as error:
+        raise UsageError(f"{error.message} In a checkout `make jars` gets all that is needed.") from error
 
 
 def _stopped_by_a_signal() -> threading.Event:
@@ -72,11 +97,13 @@ def _without_settings() -> Iterator[None]:
 
 
 def _keep(
-    broker: EmbeddedBroker,
+    broker: EmbeddedBroker | KraftBroker,
     registry: FixtureRegistry,
     staged: damage.Staged,
     ready_file: Path | None,
     stopped: threading.Event,
+    *,
+    is_real: bool = False,
 ) -> ExitCode:
     environment = {"SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers, "SRFIX_REGISTRY": registry.url}
     say("The damage of 16 June 2020 is in place. In another terminal:\n")
@@ -92,6 +119,12 @@ def _keep(
         ("rollback p.json", "back to the damage"),
     ):
         say(f"  {f'srfix {command}':<24}# {what}")
+    if is_real:
+        say(
+            f"\nIt is a real Kafka, on {broker.bootstrap_servers}; the registry is {registry.url}. On Spark (srfix[spark]):\n"
+        )
+        for line in spark_lines(broker.bootstrap_servers, registry.url):
+            say(f"  {line}")
     say("\nCtrl-C here ends it.")
     if ready_file is not None:
         _write_whole(
@@ -114,6 +147,20 @@ def _keep(
     stopped.wait()
     say("Stopped.")
     return ExitCode.OK
+
+
+def spark_lines(bootstrap_servers: str, registry: str) -> tuple[str, ...]:
+    """Python to paste: the source topic by Spark's own Kafka source, as rows and as the bytes that it gives."""
+    return (
+        "from srfix.serde import RegistryClient",
+        "from srfix.serde.spark import plan_read, read_topic, start_session",
+        'spark = start_session("incident")',
+        f'plan = plan_read(RegistryClient("{registry}"), "{damage.SOURCE_TOPIC}", "USERID BIGINT, FULLNAME STRING")',
+        f'users = read_topic(spark, plan, bootstrap_servers="{bootstrap_servers}", on_error="quarantine")',
+        'users.select("partition", "offset", "value.*").show()',
+        f'raw = spark.read.format("kafka").option("kafka.bootstrap.servers", "{bootstrap_servers}")',
+        f'raw.option("subscribe", "{damage.SOURCE_TOPIC}").load().select("offset", "value").show()',
+    )
 
 
 def _write_whole(path: Path, document: dict[str, object]) -> None:

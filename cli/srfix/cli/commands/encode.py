@@ -16,12 +16,14 @@ from srfix.cli.commands.shared import (
     half_options,
     schema_options,
     schema_text,
+    times_option,
 )
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options
 from srfix.cli.output import say, show, show_json
 from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Times
 from srfix.serde.engine import Encode
 from srfix.serde.errors import DecodeError, EncodeError, UsageError
 from srfix.serde.formats.json import decoder as json_decoder
@@ -42,6 +44,7 @@ _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 @click.argument("rows", metavar="[ROW…]", nargs=-1)
 @half_options
 @case_rule_option
+@times_option
 @click.option(
     "--schema",
     "given",
@@ -61,6 +64,7 @@ def encode(
     rows: tuple[str, ...],
     half: RecordHalf,
     case_rule: CaseRule,
+    times: Times,
     given: str | None,
     schema_id: int | None,
     choice: InternalSchemaChoice,
@@ -88,14 +92,14 @@ def encode(
             under = registry.schema_by_id(schema_id).schema
             check_schema_type(under.schema_type, half.format)
             references = reference_texts(registry, under)
-    write = _encoder(half, case_rule, choice, under, references)
+    write = _encoder(half, case_rule, times, choice, under, references)
     prefix = b"" if frame is None and schema_id is None else prefix_id_bytes(frame or schema_id or 0)
     failed = False
     for number, row in enumerate(rows or (line.rstrip("\n") for line in sys.stdin), 1):
         if not rows and not row.strip():
             continue
         try:
-            value = _value(row, half, case_rule)
+            value = _value(row, half, case_rule, times)
             payload = None if _is_null(value, half) else write(value, prefix)
         except (DecodeError, EncodeError) as error:
             say(f"{'ROW' if rows else 'Line'} {number}: {error.message}", err=True)
@@ -112,6 +116,7 @@ def encode(
 def _encoder(
     half: RecordHalf,
     case_rule: CaseRule,
+    times: Times,
     choice: InternalSchemaChoice,
     under: Schema | None,
     references: tuple[str, ...],
@@ -120,19 +125,23 @@ def _encoder(
     if module.SCHEMA_TYPE is None:
         if under is not None:
             raise UsageError(f"The format {half.format.value} has no schemas: leave out --schema and --schema-id.")
-        return module.encoder(None, columns=half.columns, case_rule=case_rule, wrapped=half.wrapped)
+        return module.encoder(None, columns=half.columns, case_rule=case_rule, wrapped=half.wrapped, times=times)
     schemas = schema_module_of(half.format)
     if under is not None:
         if half.columns is None:
-            return module.encoder(under.text, columns=None, case_rule=CaseRule.EXACT, references=references)
-        return schemas.encoder_under(under.text, columns=half.columns, references=references, wrapped=half.wrapped)
+            return module.encoder(
+                under.text, columns=None, case_rule=CaseRule.EXACT, references=references, times=times
+            )
+        return schemas.encoder_under(
+            under.text, columns=half.columns, references=references, wrapped=half.wrapped, times=times
+        )
     if half.columns is None:
         raise UsageError(f"The format {half.format.value} needs --columns, --schema or --schema-id.")
     text = choice.text(half, half.columns)
-    return module.encoder(text, columns=half.columns, case_rule=case_rule, wrapped=half.wrapped)
+    return module.encoder(text, columns=half.columns, case_rule=case_rule, wrapped=half.wrapped, times=times)
 
 
-def _value(row: str, half: RecordHalf, case_rule: CaseRule) -> Value:
+def _value(row: str, half: RecordHalf, case_rule: CaseRule, times: Times) -> Value:
     try:
         document: Json = json.loads(row)
     except ValueError as error:
@@ -142,7 +151,7 @@ def _value(row: str, half: RecordHalf, case_rule: CaseRule) -> Value:
     if half.columns is None or '"$' in row:
         return _typed(document, row)
     bare = not half.wrapped and not (isinstance(document, dict) and document.keys() == {half.columns[0].name})
-    read = json_decoder(None, columns=half.columns, case_rule=case_rule, wrapped=not bare)
+    read = json_decoder(None, columns=half.columns, case_rule=case_rule, wrapped=not bare, times=times)
     return read(row.encode(), 0)
 
 

@@ -31,7 +31,18 @@ from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.batches import OnError
 from srfix.serde.casing import is_same
 from srfix.serde.column_sources import GivenColumns, given_columns
-from srfix.serde.columns import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, usable_columns
+from srfix.serde.columns import (
+    Array,
+    Column,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    ScalarType,
+    Struct,
+    columns_of_one_half,
+    usable_columns,
+)
 from srfix.serde.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -68,7 +79,7 @@ def arrow_schema(columns: GivenColumns, *, on_error: OnError = "fail", with_reas
     :raises UsageError: if pyarrow is not installed.
     """
     pa = pyarrow()
-    columns = given_columns(columns)
+    columns = columns_of_one_half(given_columns(columns), holder="An Arrow schema")
     fields = [pa.field(column.name, arrow_type(column.type, column.name)) for column in columns]
     names = reason_fields(columns)
     if with_reason or on_error == "quarantine":

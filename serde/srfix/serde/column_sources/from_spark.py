@@ -41,6 +41,7 @@ from srfix.serde.columns import (
     Namespace,
     ScalarType,
     Struct,
+    columns_of_one_half,
     type_name,
     usable_columns,
 )
@@ -104,9 +105,11 @@ def spark_schema(columns: Columns) -> str:
 
     Spark knows no keys: give it the columns of one half (`half_of`).
 
-    :raises ColumnError: if Spark has no such type: TIME, a MAP with keys other than STRING, a DECIMAL beyond 38 digits.
+    :raises ColumnError: if two columns have one name, or Spark has no such type: TIME, a MAP with keys other than STRING, a
+        DECIMAL beyond 38 digits.
     """
-    return json.dumps(_written_struct(usable_columns(columns), ""), separators=(",", ":"), ensure_ascii=False)
+    usable = columns_of_one_half(columns, holder="A Spark schema")
+    return json.dumps(_written_struct(usable, ""), separators=(",", ":"), ensure_ascii=False)
 
 
 def _loaded(schema: SparkSchema) -> object:

@@ -9,6 +9,7 @@
 from srfix.serde.columns.half import Half, half_of, roles_of
 from srfix.serde.columns.halves import key_columns, only_column, require_string_keys, struct_of
 from srfix.serde.columns.text import parse_columns, print_columns, print_type
+from srfix.serde.columns.times import READ_AS_INTEGERS, Times, given_times, with_times
 from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -31,6 +32,7 @@ from srfix.serde.columns.types import (
     Namespace,
     ScalarType,
     Struct,
+    columns_of_one_half,
     has_decimals,
     scalars_of,
     type_name,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
 from srfix.serde.casing import declared_name
 from srfix.serde.columns.text import print_columns, print_type
-from srfix.serde.columns.types import Array, Columns, ColumnType, Map, Struct, usable_columns
+from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Map, Struct, usable_columns
 from srfix.serde.columns.words import quoted_name
 
 
@@ -75,44 +75,64 @@ def compare_columns(first: Columns, second: Columns) -> tuple[ColumnDifference, 
 
 def _compare(first: Columns, second: Columns, path: str) -> Iterator[ColumnDifference]:
     pairs = _pairs(first, second)
-    ours = {column.name: column for column in first}
-    theirs = {column.name: column for column in second}
-    for name, column in ours.items():
-        here = f"{path}->{name}"
-        if name not in pairs:
+    for number, column in enumerate(first):
+        here = f"{path}->{column.name}"
+        if number not in pairs:
             yield ColumnDifference(kind=DifferenceKind.MISSING, path=here, first=print_columns((column,)), second=None)
             continue
-        other = theirs[pairs[name]]
-        if other.name != name:
-            yield _differ(DifferenceKind.CASE, here, quoted_name(name), quoted_name(other.name))
+        other = second[pairs[number]]
+        if other.name != column.name:
+            yield _differ(DifferenceKind.CASE, here, quoted_name(column.name), quoted_name(other.name))
         if other.namespace is not column.namespace:
             yield _differ(DifferenceKind.NAMESPACE, here, column.namespace.value, other.namespace.value)
         yield from _compare_types(column.type, other.type, here)
     paired = set(pairs.values())
-    for column in second:
-        if column.name not in paired:
+    for number, column in enumerate(second):
+        if number not in paired:
             here = f"{path}->{column.name}"
             yield ColumnDifference(kind=DifferenceKind.ADDED, path=here, first=None, second=print_columns((column,)))
-    order = [name for name in ours if name in pairs]
-    partners = {other: name for name, other in pairs.items()}
-    other_order = [partners[column.name] for column in second if column.name in partners]
+    order = [number for number in range(len(first)) if number in pairs]
+    other_order = sorted(order, key=pairs.__getitem__)
     if order != other_order:
-        yield _differ(DifferenceKind.ORDER, path, _listed(order), _listed(other_order))
+        names = [column.name for column in first]
+        yield _differ(
+            DifferenceKind.ORDER,
+            path,
+            _listed([names[number] for number in order]),
+            _listed([names[number] for number in other_order]),
+        )
 
 
-def _pairs(first: Columns, second: Columns) -> dict[str, str]:
-    """Names of the first list → names of the second, of the columns that are the same one."""
-    exact = {column.name for column in first} & {column.name for column in second}
-    pairs = {name: name for name in exact}
-    by_declared: dict[str, tuple[list[str], list[str]]] = {}
-    for side, columns in enumerate((first, second)):
-        for column in columns:
-            if column.name not in exact:
-                by_declared.setdefault(declared_name(column.name), ([], []))[side].append(column.name)
-    for ours, theirs in by_declared.values():
-        if len(ours) == len(theirs) == 1:
-            pairs[ours[0]] = theirs[0]
+def _pairs(first: Columns, second: Columns) -> dict[int, int]:
+    """Positions in the first list → positions in the second, of the columns that are the same one.
+
+    First those of one name in one half, for a column of the key may stand again among the values; then those of one name;
+    then those that only letter case sets apart, of which there may be no third.
+    """
+    pairs: dict[int, int] = {}
+    for identity in (_name_in_half, _name, _declared_name):
+        groups: dict[Hashable, tuple[list[int], list[int]]] = {}
+        paired = (pairs.keys(), set(pairs.values()))
+        for side, columns in enumerate((first, second)):
+            for number, column in enumerate(columns):
+                if number not in paired[side]:
+                    groups.setdefault(identity(column), ([], []))[side].append(number)
+        for ours, theirs in groups.values():
+            if len(ours) == len(theirs) == 1:
+                pairs[ours[0]] = theirs[0]
     return pairs
+
+
+def _name_in_half(column: Column) -> Hashable:
+    return column.namespace.is_key, column.name
+
+
+def _name(column: Column) -> Hashable:
+    return column.name
+
+
+def _declared_name(column: Column) -> Hashable:
+    return declared_name(column.name)
 
 
 def _compare_types(first: ColumnType, second: ColumnType, path: str) -> Iterator[ColumnDifference]:

@@ -1,8 +1,10 @@
 """Columns as text, in ksqlDB's words: `ID BIGINT KEY, TAGS ARRAY<STRING>, ADDRESS STRUCT<STREET STRING, ZIP INT>`; or in
 Spark's: `id long NOT NULL, address struct<street:string,zip:int>`.
 
-    columns     = [ "(" ] column { "," column } [ ")" ] | "STRUCT" "<" column { "," column } ">"
-    column      = name [ ":" ] type [ "KEY" | "PRIMARY" "KEY" ] { "NOT" "NULL" | "COMMENT" "'" … "'" }
+    columns     = [ "(" ] column { "," column } [ ")" ] | "STRUCT" "<" column { "," column } ">" | statement
+    statement   = "CREATE" … ( "STREAM" | "TABLE" ) … name "(" column { "," column } ")" [ "WITH" "(" … ")" ] [ ";" ]
+    column      = name [ ":" ] type [ "KEY" | "PRIMARY" "KEY" | headers ] { "NOT" "NULL" | "COMMENT" "'" … "'" }
+    headers     = "HEADERS" | "HEADER" "(" "'" … "'" ")"           (left out: no key and no value holds such a column)
     name        = letter or "_", then letters, digits, "_", "@"    (upper-cased; no reserved word)
                 | digit, then at least one of the same             (upper-cased; nothing that reads as a number)
                 | "`" … "`" | '"' … '"'                            (verbatim; a doubled quote stands for one)
@@ -24,69 +26,49 @@ are.
 The rest is `tableElements` of ksqlDB's `SqlBase.g4` with `ParserUtil.getIdentifierText`, `SqlTypeParser` and
 `SqlPrimitiveType`. Keywords may have any case. An empty STRUCT is `STRUCT< >`: the lexer takes `<>` for "not equal".
 
-Read in the grammar, but refused here by name: HEADERS columns, which no key and no value holds; `CREATE TYPE`'s own types,
-and `${variables}`, which only a server knows.
+What a server prints is taken as it is printed: its schemas (a store's may have a column of the key again among the values,
+under one name), the statement of `DESCRIBE … EXTENDED`, and the table of `DESCRIBE`, whose names stand without quotes
+(`srfix.serde.columns.described`). The words that newer servers reserve (`RESERVED_WORDS_SINCE`) are names here, as older ones
+print them; they are written in quotes, which every server reads.
+
+Read in the grammar, but refused here by name: `CREATE TYPE`'s own types, and `${variables}`, which only a server knows.
 """
 
 from __future__ import annotations
 
-from typing import Final, NoReturn, assert_never
+from typing import assert_never
 
-from srfix.serde.casing import declared_name
-from srfix.serde.columns.tokens import Token, next_token
+from srfix.serde.columns.described import described_columns
+from srfix.serde.columns.grammar import Parser
 from srfix.serde.columns.types import (
-    MAX_NESTING,
-    STRING,
     Array,
     Column,
     Columns,
     ColumnType,
     Decimal,
     Map,
-    Namespace,
     ScalarType,
     Struct,
     usable_columns,
 )
-from srfix.serde.columns.words import RESERVED_WORDS, quoted_name
-from srfix.serde.errors import ColumnError
-from srfix.serde.java_ints import INT_MAX
-
-_SCALARS: Final = {type_.value: type_ for type_ in ScalarType} | {"INT": ScalarType.INTEGER, "VARCHAR": STRING}
-_SPARKS_SCALARS: Final = {
-    "BINARY": ScalarType.BYTES,
-    "BYTE": ScalarType.INTEGER,
-    "CHAR": STRING,
-    "CHARACTER": STRING,
-    "FLOAT": ScalarType.DOUBLE,
-    "LONG": ScalarType.BIGINT,
-    "REAL": ScalarType.DOUBLE,
-    "SHORT": ScalarType.INTEGER,
-    "SMALLINT": ScalarType.INTEGER,
-    "TIMESTAMP_LTZ": ScalarType.TIMESTAMP,
-    "TINYINT": ScalarType.INTEGER,
-}
-"""Spark's words beside ksqlDB's → what `columns_from_spark` makes of them."""
-_DECIMAL_WORDS: Final = ("DECIMAL", "DEC", "NUMERIC")
-_SPARKS_DECIMAL: Final = (10, 0)
-"""Precision and scale of a DECIMAL that names none, or no scale."""
-_TYPES: Final = ", ".join((*_SCALARS, "DECIMAL", "ARRAY", "MAP", "STRUCT"))
+from srfix.serde.columns.words import quoted_name
 
 
 def parse_columns(text: str) -> Columns:
-    """Columns from their text.
+    """Columns from their text: a column list, a `CREATE STREAM` or `CREATE TABLE`, or what `DESCRIBE` prints.
 
-    :raises ColumnError: if the text is not a column list; the message says at which character (from 1), what stands there
-        and what was expected. Also if two columns, or two fields of a STRUCT, have one name; if KEY and PRIMARY KEY
-        mix; if types nest deeper than 64 levels.
+    :raises ColumnError: if the text is none of these; the message says at which character (from 1), what stands there
+        and what was expected. Also if two columns of one half, or two fields of a STRUCT, have one name; if KEY and
+        PRIMARY KEY mix; if types nest deeper than 64 levels.
     """
-    return usable_columns(_Parser(text).whole())
+    described = described_columns(text)
+    return usable_columns(Parser(text).whole() if described is None else described)
 
 
 def print_columns(columns: Columns) -> str:
     """The text from which `parse_columns` makes the same columns.
 
-    :raises ColumnError: if there are none, two have one name, KEY and PRIMARY KEY mix, or they nest too deep.
+    :raises ColumnError: if there are none, two of one half have one name, KEY and PRIMARY KEY mix, or they nest too deep.
     """
     return ", ".join(_print_column(column) for column in usable_columns(columns))
 
@@ -111,218 +93,3 @@ def print_type(type_: ColumnType) -> str:
 def _print_column(column: Column) -> str:
     namespace = f" {column.namespace.value}" if column.namespace.is_key else ""
     return f"{quoted_name(column.name)} {print_type(column.type)}{namespace}"
-
-
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._token = next_token(text, 0)
-
-    def whole(self) -> Columns:
-        if self._keyword() == "STRUCT" and next_token(self._text, self._token.end).text in ("<", "<>"):
-            fields = self._struct(0).fields  # all columns, as a StructType's simpleString has them
-            if not fields:
-                raise ColumnError("The column list is a STRUCT without fields. Name one column at least.")
-            if self._token.kind != "end":
-                self._fail("the end of the text")
-            return fields
-        in_brackets = self._take("(")
-        columns = [self._column()]
-        while self._take(","):
-            columns.append(self._column())
-        if in_brackets:
-            self._expect(")", instead="',' or ')'")
-        if self._token.kind != "end":
-            self._fail("the end of the text" if in_brackets else "',' or the end of the text")
-        return tuple(columns)
-
-    # -- tokens
-
-    def _advance(self) -> Token:
-        token = self._token
-        self._token = next_token(self._text, token.end)
-        return token
-
-    def _fail(self, expected: str) -> NoReturn:
-        token = self._token
-        found = "the end of the text" if token.kind == "end" else repr(token.text)
-        raise ColumnError(f"The column list has {found} at character {token.start + 1}; expected {expected}.")
-
-    def _is(self, sign: str) -> bool:
-        return self._token.kind == "sign" and self._token.text == sign
-
-    def _take(self, sign: str) -> bool:
-        found = self._is(sign)
-        if found:
-            self._advance()
-        return found
-
-    def _expect(self, sign: str, *, instead: str | None = None) -> None:
-        if not self._take(sign):
-            self._fail(instead or repr(sign))
-
-    def _keyword(self) -> str | None:
-        return declared_name(self._token.text) if self._token.kind == "word" else None
-
-    # -- columns
-
-    def _column(self) -> Column:
-        name = self._name("a column name")
-        self._take(":")
-        type_ = self._type(1)
-        self._remarks()
-        namespace = self._namespace()
-        self._remarks()
-        return Column(name, type_, namespace)
-
-    def _remarks(self) -> None:
-        """What Spark's DDL has behind a type: nothing of it makes a difference here."""
-        while (keyword := self._keyword()) in ("NOT", "COMMENT"):
-            self._advance()
-            if keyword == "NOT" and self._keyword() != "NULL":
-                self._fail("NULL after NOT")
-            if keyword == "COMMENT" and self._token.kind not in ("text", "quoted"):
-                self._fail("a text in quotes after COMMENT")
-            self._advance()
-
-    def _name(self, what: str) -> str:
-        token = self._token
-        match token.kind:
-            case "word":
-                name = declared_name(token.text)
-                if name in RESERVED_WORDS:
-                    self._fail(f"{what}; a reserved word is one only in quotes: `{name}`")
-            case "quoted":
-                quote = token.text[0]
-                name = token.text[1:-1].replace(quote * 2, quote)
-                if not name:
-                    self._fail(f"{what} that is not empty")
-            case "integer" | "number":
-                self._fail(f"{what}; what reads as a number is one only in quotes: `{token.text}`")
-            case "variable":
-                self._fail(f"{what}; variables are not substituted here")
-            case _:
-                self._fail(what)
-        self._advance()
-        return name
-
-    def _namespace(self) -> Namespace:
-        keyword = self._keyword()
-        if keyword in ("HEADERS", "HEADER"):
-            self._fail("no HEADERS column: it is filled from a record's headers; leave it out")
-        if keyword not in ("KEY", "PRIMARY"):
-            return Namespace.VALUE
-        self._advance()
-        if keyword == "KEY":
-            return Namespace.KEY
-        if self._keyword() != "KEY":
-            self._fail("KEY after PRIMARY")
-        self._advance()
-        return Namespace.PRIMARY_KEY
-
-    # -- types
-
-    def _type(self, depth: int) -> ColumnType:
-        if depth > MAX_NESTING:
-            self._too_deep()
-        type_ = self._type_head(depth)
-        while self._keyword() == "ARRAY":  # `INT ARRAY` is `ARRAY<INT>`
-            depth += 1
-            if depth > MAX_NESTING:
-                self._too_deep()
-            self._advance()
-            type_ = Array(type_)
-        return type_
-
-    def _too_deep(self) -> NoReturn:
-        raise ColumnError(
-            f"The column list nests deeper than {MAX_NESTING} levels at character {self._token.start + 1}. "
-            "Flatten the innermost types."
-        )
-
-    def _type_head(self, depth: int) -> ColumnType:
-        match self._keyword():
-            case "ARRAY":
-                self._advance()
-                self._expect("<")
-                items = self._type(depth + 1)
-                self._expect(">")
-                return Array(items)
-            case "MAP":
-                self._advance()
-                self._expect("<")
-                keys = self._type(depth + 1)
-                self._expect(",")
-                values = self._type(depth + 1)
-                self._expect(">")
-                return Map(values, keys)
-            case "STRUCT":
-                return self._struct(depth)
-            case word if word in _DECIMAL_WORDS:
-                return self._decimal()
-            case _:
-                return self._scalar()
-
-    def _struct(self, depth: int) -> Struct:
-        self._advance()
-        if self._is("<>"):
-            self._fail("'<'; the empty STRUCT is written 'STRUCT< >'")
-        self._expect("<")
-        fields: list[Column] = []
-        if not self._is(">"):
-            fields.append(self._field(depth))
-            while self._take(","):
-                fields.append(self._field(depth))
-        if self._keyword() in ("KEY", "PRIMARY"):
-            self._fail("',' or '>'; a field of a STRUCT is no key")
-        self._expect(">", instead="',' or '>'")
-        return Struct(tuple(fields))
-
-    def _field(self, depth: int) -> Column:
-        name = self._name("a field name")
-        self._take(":")
-        type_ = self._type(depth + 1)
-        self._remarks()
-        return Column(name, type_)
-
-    def _decimal(self) -> Decimal:
-        start = self._advance().start
-        precision, scale = _SPARKS_DECIMAL
-        if self._take("("):
-            precision = self._integer("the precision")
-            if self._take(","):
-                scale = self._integer("the scale")
-            self._expect(")", instead="',' or ')'")
-        try:
-            return Decimal(precision, scale)
-        except ColumnError as error:
-            raise ColumnError(f"{error.message} It stands at character {start + 1}.") from error
-
-    def _integer(self, what: str) -> int:
-        sign = -1 if self._take("-") else 1
-        digits = self._token.text.lstrip("0") or "0"
-        if self._token.kind != "integer" or len(digits) > 10 or int(digits) > INT_MAX:
-            self._fail(f"{what}, a whole number of at most {INT_MAX}")
-        self._advance()
-        return sign * int(digits)
-
-    def _scalar(self) -> ScalarType:
-        # A type's name is an identifier, quotes and all: `"int"` is INT.
-        token = self._token
-        known = token.kind in ("word", "quoted")
-        word = declared_name(token.text[1:-1] if token.kind == "quoted" else token.text)
-        type_ = _SCALARS.get(word) or _SPARKS_SCALARS.get(word) if known else None
-        if type_ is None:
-            self._fail(f"a type: {_TYPES}" if token.kind != "end" else "a type")
-        self._advance()
-        if self._take("("):
-            self._parameter()
-            while self._take(","):
-                self._parameter()
-            self._expect(")", instead="',' or ')'")
-        return type_
-
-    def _parameter(self) -> None:
-        if self._token.kind != "integer" and self._keyword() != "STRING":
-            self._fail("a whole number")
-        self._advance()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from sys import intern
@@ -146,7 +146,7 @@ class Column:
 Columns: TypeAlias = tuple[Column, ...]
 
 
-def check_columns(columns: Columns, *, what: str) -> None:
+def check_columns(columns: Iterable[Column], *, what: str) -> None:
     """:raises ColumnError: if two of them have the same name."""
     seen: set[str] = set()
     for column in columns:
@@ -155,6 +155,21 @@ def check_columns(columns: Columns, *, what: str) -> None:
                 f"There are two {what} named {column.name!r}. Names must differ, if only by case (quoted)."
             )
         seen.add(column.name)
+
+
+def columns_of_one_half(columns: Columns, *, holder: str) -> Columns:
+    """The usable columns of what has no halves: a frame, an Arrow batch.
+
+    :param holder: what it is, for the message.
+    :raises ColumnError: if they cannot be used, or a column of the key stands again among the values.
+    """
+    try:
+        check_columns(usable_columns(columns), what="columns")
+    except ColumnError as error:
+        raise ColumnError(
+            f"{error.message} {holder} holds one half: give the columns of the key, or of the value."
+        ) from None
+    return columns
 
 
 def nesting(columns: Columns) -> int:
@@ -195,7 +210,10 @@ def _parts(type_: ColumnType) -> Iterator[ColumnType]:
 
 
 def usable_columns(columns: Columns) -> Columns:
-    """The columns, checked as a whole: at least one, names differ, one kind of key, nesting bounded.
+    """The columns, checked as a whole: at least one, names differ within each half, one kind of key, nesting bounded.
+
+    A column of the key may stand among the values again, under the same name: stores of aggregates and joins have such
+    (ksqlDB's `LogicalSchema`; only CREATE forbids it).
 
     :raises ColumnError: if not.
     """
@@ -203,7 +221,10 @@ def usable_columns(columns: Columns) -> Columns:
         raise ColumnError('The column list is empty. Give at least one column, such as "ID BIGINT".')
     if nesting(columns) > MAX_NESTING:
         raise ColumnError(f"The column types nest deeper than {MAX_NESTING} levels. Flatten the innermost ones.")
-    check_columns(columns, what="columns")
+    keys = [column for column in columns if column.namespace.is_key]
+    check_columns(keys, what="columns of the key")
+    values = (column for column in columns if not column.namespace.is_key)
+    check_columns(values, what="columns of the value" if keys else "columns")
     if {Namespace.KEY, Namespace.PRIMARY_KEY} <= {column.namespace for column in columns}:
         raise ColumnError("The columns mix KEY and PRIMARY KEY. A stream has KEY columns, a table PRIMARY KEY columns.")
     return columns

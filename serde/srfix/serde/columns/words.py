@@ -1,7 +1,7 @@
 """Which names stand without quotes in ksqlDB's SQL, and how the others are quoted.
 
-The reserved words are the keywords of `SqlBase.g4` outside its rule `nonReserved`. The list is closed: `ReservedWordMetaTest`
-lets a new keyword in only as a non-reserved one, so that no name that was ever plain needs quotes later.
+The reserved words are the keywords of `SqlBase.g4` outside its rule `nonReserved`. `ReservedWordMetaTest` lets a new keyword
+in only as a non-reserved one, so that no name that was ever plain needs quotes later; two came in nevertheless.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ RESERVED_WORDS: Final = frozenset(
     TABLE TERMINATE THEN TO TOPIC TOPICS TRUE TUMBLING UNSET VALUES VIEW WHEN WHERE WINDOW WITH WITHIN YEARS
     """.split()  # noqa: SIM905 -- a list of 86 strings would be 86 lines
 )
-"""The words that are no names without quotes, in upper case."""
+"""The words that are no names without quotes, in upper case, in every version."""
+
+RESERVED_WORDS_SINCE: Final = {"PAUSE": "7.3", "RESUME": "7.3"}
+"""The words that are reserved from a version of the Confluent Platform on (7.3 has ksqlDB 0.28.2), plain names before."""
 
 _PLAIN: Final = re.compile(r"[A-Z_][A-Z0-9_@]*|[0-9][A-Z0-9_@]+")
 _NUMBER: Final = re.compile(r"[0-9]+(?:E[0-9]+)?")
@@ -27,9 +30,10 @@ _NUMBER: Final = re.compile(r"[0-9]+(?:E[0-9]+)?")
 def is_plain_name(name: str) -> bool:
     """True if the name, written without quotes, is read as this very name (`IdentifierUtil.needsQuotes`).
 
-    A name may start with a digit, but not look like a number: `1A` is one, `12` and `1E5` are not.
+    In every version of ksqlDB. A name may start with a digit, but not look like a number: `1A` is one, `12` and `1E5` are not.
     """
-    return _PLAIN.fullmatch(name) is not None and _NUMBER.fullmatch(name) is None and name not in RESERVED_WORDS
+    is_reserved = name in RESERVED_WORDS or name in RESERVED_WORDS_SINCE
+    return _PLAIN.fullmatch(name) is not None and _NUMBER.fullmatch(name) is None and not is_reserved
 
 
 def quoted_name(name: str) -> str:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from io import BytesIO
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import fastavro
 from fastavro.repository.base import AbstractSchemaRepository, SchemaRepositoryError
@@ -22,13 +22,14 @@ from fastavro.validation import ValidationError, validate
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Times
 from srfix.serde.confluent.config import SerdeSettings
 from srfix.serde.confluent.serde import References
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError
 from srfix.serde.formats import avro
 from srfix.serde.formats.avro import AvroNode, ParsedSchema, analyse, every_node, fastavro_decoder, has_decimals, load
-from srfix.serde.formats.avro.read import CONTAINER, Costs, check_body, guard_of, text_cost
+from srfix.serde.formats.avro.read import CONTAINER, Costs, check_body, far_time_check, guard_of, text_cost
 from srfix.serde.formats.rows import MISSING, nests_deeper
 from srfix.serde.interface import Value
 from srfix.serde.printable import shortened
@@ -61,8 +62,11 @@ class AvroSchema:
         self._return_record_name = return_record_name
         self.text = prepared_text(text)
         self._references = tuple(dict.fromkeys(referred for _, referred in references))
+        self._times = settings.times
         self._graph = load(self.text, self._references)
         self._parsed = _parse(self.text, references)
+        if settings.times == "integers":
+            self._parsed = cast("_Parsed", _without_times(self._parsed))
 
     @property
     def record_name(self) -> str | None:
@@ -124,10 +128,17 @@ class AvroSchema:
         if self._is_bytes:
             return _read_bytes
         if reader is None and not self._return_record_name:
-            return avro.decoder(self.text, columns=None, case_rule=CaseRule.EXACT, references=self._references)
+            return self._decoder_of(self._times)
         surplus = {} if reader is None else _surplus(self._graph, reader._graph)
         costs = Costs(self._graph, surplus, converts_decimals=True)
         guard, most_bytes = guard_of(costs), payload_bounds().decimal_bytes
+
+        far_times = far_time_check(self._graph, cache(partial(self._decoder_of, "integers")))
+
+        def explain(payload: bytes, body_offset: int) -> None:
+            check_body(costs, payload, body_offset)
+            if self._times == "datetimes":
+                far_times(payload, body_offset)
 
         def check_long(payload: bytes, body_offset: int) -> None:
             if guard is not None:
@@ -140,9 +151,25 @@ class AvroSchema:
             reader=None if reader is None else reader._parsed,
             return_record_name=self._return_record_name,
             guard=check_long if has_decimals(self._graph) else guard,
-            explain=partial(check_body, costs),
+            explain=explain,
             refusal=_unreadable,
         )
+
+    def _decoder_of(self, times: Times) -> Decode:
+        return avro.decoder(self.text, columns=None, case_rule=CaseRule.EXACT, references=self._references, times=times)
+
+
+def _without_times(parsed: object) -> object:
+    """fastavro's parsed form with the integers of times as they stand in the body."""
+    if isinstance(parsed, list):
+        return [_without_times(part) for part in parsed]
+    if not isinstance(parsed, dict):
+        return parsed
+    is_time = parsed.get("type") in ("int", "long") and str(parsed.get("logicalType", "")).startswith(_TIME_TYPES)
+    return {key: _without_times(part) for key, part in parsed.items() if not (is_time and key == "logicalType")}
+
+
+_TIME_TYPES: Final = ("date", "time-", "timestamp-", "local-timestamp-")
 
 
 def _unreadable(error: Exception) -> DecodeError:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, cast
 
+from srfix.serde.columns import Times, given_times
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
 from srfix.serde.properties import Setting, fields_of, taken_by
@@ -33,6 +34,7 @@ class SerdeClass(Enum):
 
 _SERIALIZERS: Final = frozenset({SerdeClass.AVRO_SERIALIZER, SerdeClass.JSON_SERIALIZER})
 _AVRO_SERIALIZER: Final = frozenset({SerdeClass.AVRO_SERIALIZER})
+_AVRO: Final = frozenset({SerdeClass.AVRO_SERIALIZER, SerdeClass.AVRO_DESERIALIZER})
 _DESERIALIZERS: Final = frozenset({SerdeClass.AVRO_DESERIALIZER, SerdeClass.JSON_DESERIALIZER})
 _JSON: Final = frozenset({SerdeClass.JSON_SERIALIZER, SerdeClass.JSON_DESERIALIZER})
 _ALL: Final = frozenset(SerdeClass)
@@ -55,6 +57,7 @@ class SerdeSettings:
     validate: bool
     strict: bool
     strict_allow_default: bool
+    times: Times
 
 
 def settings(kind: SerdeClass, conf: Conf) -> SerdeSettings:
@@ -133,6 +136,10 @@ def _properties(name: str, value: object) -> object:
     return value
 
 
+def _times(_: str, value: object) -> Times:
+    return given_times(cast("Times", value))
+
+
 def _rules_disabled(name: str, value: object) -> None:
     modes = ("DISABLED", "BEFORE_DOMAIN_RULES", "AFTER_DOMAIN_RULES")
     mode = value.value if isinstance(value, Enum) else value
@@ -165,6 +172,7 @@ _KEYS: Final[Mapping[str, Setting[SerdeClass]]] = {
     "subject.name.strategy.conf": Setting(of=_ALL, field="strategy_conf"),
     "schema.id.serializer": Setting(of=_SERIALIZERS, field="id_serializer"),
     "schema.id.deserializer": Setting(of=_DESERIALIZERS, field="id_deserializer"),
+    "times": Setting(of=_AVRO, check=_times, default="datetimes", field="times"),
     "validate": Setting(of=_JSON, check=_boolean, default=True, field="validate"),
     "validate.strict": Setting(of=_AVRO_SERIALIZER, check=_boolean, default=False, field="strict"),
     "validate.strict.allow.default": Setting(

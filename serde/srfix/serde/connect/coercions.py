@@ -33,7 +33,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, TypeAlias, cast
 
-from srfix.serde.columns import Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
+from srfix.serde.columns import READ_AS_INTEGERS, Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
 from srfix.serde.connect.java_text import double_text, float_text, plain_decimal_text
 from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType
@@ -74,6 +74,8 @@ _EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
 _DAY_S: Final = 86_400
 _DAY_MS: Final = 86_400_000
 _SHOWN_CHARACTERS: Final = 60
+_OTHER_TIME: Final = "the writer's type is Time, which is 0 to 86400000 milliseconds"
+_NO_TIME: Final = f"{_OTHER_TIME}. {READ_AS_INTEGERS}"
 
 
 def connect_type_of(column: ColumnType) -> ConnectType:
@@ -232,7 +234,7 @@ def _within_a_day(to_column: Coerce | None, column: ScalarType | Decimal, path: 
     def coerce(value: Value) -> Value:
         # 24:00 is in: Connect's bound is inclusive.
         if not 0 <= cast("int", value) <= _DAY_MS:
-            raise _misfit(value, "the writer's type is Time, which is 0 to 86400000 milliseconds", column, path)
+            raise _misfit(value, _NO_TIME if column is ScalarType.TIME else _OTHER_TIME, column, path)
         return value if to_column is None else to_column(value)
 
     return coerce
@@ -244,7 +246,8 @@ def _to_date(path: str) -> Coerce:
             return datetime.date.fromordinal(cast("int", value) + _EPOCH_ORDINAL)
         except (ValueError, OverflowError) as error:
             what = (
-                "so many days since 1970-01-01 are outside of the years 1 to 9999, which are all that Python's date has"
+                "so many days since 1970-01-01 are outside of the years 1 to 9999, which are all that Python's date has. "
+                f"{READ_AS_INTEGERS}"
             )
             raise _misfit(value, what, ScalarType.DATE, path) from error
 
@@ -258,7 +261,7 @@ def _to_time(path: str, per_second: int) -> Coerce:
     def coerce(value: Value) -> Value:
         number = cast("int", value)
         if not 0 <= number < a_day:
-            what = f"Python's time has the {unit} 0 to {a_day - 1} of a day"
+            what = f"Python's time has the {unit} 0 to {a_day - 1} of a day. {READ_AS_INTEGERS}"
             raise _misfit(value, what, ScalarType.TIME, path)
         seconds, micro = divmod(micros(number), 1_000_000)
         minutes, seconds = divmod(seconds, 60)
@@ -277,7 +280,10 @@ def _to_timestamp(path: str, per_second: int, column: ScalarType, epoch: datetim
             number = value if micros is None else micros(value)  # type: ignore[arg-type]  # an int, as below
             return epoch + number * duration  # type: ignore[operator]  # a cast would cost as much as the sum
         except OverflowError as error:
-            what = f"so many {unit} since 1970 are outside of the years 1 to 9999, which are all that Python's datetime has"
+            what = (
+                f"so many {unit} since 1970 are outside of the years 1 to 9999, which are all that Python's datetime has. "
+                f"{READ_AS_INTEGERS}"
+            )
             raise _misfit(value, what, column, path) from error
 
     return coerce

@@ -29,7 +29,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns
+from srfix.serde.columns import Columns, Times
 from srfix.serde.connect import Generation, Inferred, NameRule, WrittenBy
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.subjects import Role
@@ -51,6 +51,7 @@ class DecoderFactory(Protocol):
         wrapped: bool = True,
         strict: bool = False,
         reader: ReaderSchema | None = None,
+        times: Times = "datetimes",
     ) -> Decode:
         """A decoder; made once per writer schema. What feeds none of the columns is no row of them: it is refused where it is
         met (`NothingFedError`).
@@ -76,6 +77,7 @@ class EncoderFactory(Protocol):
         references: tuple[str, ...] = (),
         wrapped: bool = True,
         cut_times: bool = False,
+        times: Times = "datetimes",
     ) -> Encode:
         """An encoder; made once per schema. A time finer than what it is written as is refused, or cut if `cut_times`.
 
@@ -95,6 +97,7 @@ class EncoderUnder(Protocol):
         references: tuple[str, ...] = (),
         wrapped: bool = True,
         cut_times: bool = False,
+        times: Times = "datetimes",
     ) -> Encode:
         """An encoder of columns under a schema that exists: exact names, its defaults filled in.
 
@@ -115,6 +118,7 @@ class ValuesDecoderFactory(Protocol):
         references: tuple[str, ...] = (),
         strict: bool = False,
         reader: ReaderSchema | None = None,
+        times: Times = "datetimes",
     ) -> Decode | None:
         """As `DecoderFactory`; what it gives is an iterable of the columns' values. None if rows are the only way."""
 

@@ -31,6 +31,7 @@ from srfix.serde.columns import (
     Columns,
     Decimal,
     ScalarType,
+    Times,
     print_columns,
     type_name,
     usable_columns,
@@ -60,6 +61,7 @@ def decoder(
     wrapped: bool = False,
     strict: bool = False,
     reader: ReaderSchema | None = None,
+    times: Times = "datetimes",
 ) -> Decode:
     """A decoder for rows of the one column. Nothing but the column has a say: there are no names in the bytes, and no
     wrapping.
@@ -83,6 +85,7 @@ def encoder(
     references: tuple[str, ...] = (),
     wrapped: bool = False,
     cut_times: bool = False,
+    times: Times = "datetimes",
 ) -> Encode:
     """An encoder for rows of the one column, whose key in the row is matched by the case rule. It has no times to cut.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Final, assert_never
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from srfix.serde.casing import CaseRule, placements
 from srfix.serde.columns import (
@@ -15,8 +15,10 @@ from srfix.serde.columns import (
     Map,
     ScalarType,
     Struct,
+    Times,
     only_column,
     struct_of,
+    with_times,
 )
 from srfix.serde.connect import (
     MILLIS,
@@ -46,21 +48,29 @@ _READER: Final = "the reader's schema"
 
 
 def project(
-    writer: W, columns: Columns, case_rule: CaseRule, *, wrapped: bool = True, strict: bool = False
+    writer: W,
+    columns: Columns,
+    case_rule: CaseRule,
+    *,
+    wrapped: bool = True,
+    strict: bool = False,
+    times: Times = "datetimes",
 ) -> Projection[W]:
     """How bodies of a writer's schema are read into columns.
 
     :param wrapped: False says that a body is the bare value of the only column.
     :param strict: every column, and every field inside one, must be fed.
+    :param times: `"integers"` leaves the numbers of times as they were written; the tree has integer columns then.
     :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
     :raises ColumnError: if two columns get the same name in the format, or several are un-wrapped.
     :raises SchemaError: if the schema is one that cannot be read.
     """
     walk = _Walk(case_rule)
-    type_ = struct_of(columns) if wrapped else only_column(columns).type
-    root = walk.value(writer, type_, "")
+    shown = with_times(columns, times)
+    type_, declared = ((struct_of(each) if wrapped else only_column(each).type) for each in (shown, columns))
+    root = walk.value(writer, type_, "", declared)
     return Projection(
-        columns=columns,
+        columns=shown,
         is_wrapped=wrapped,
         root=root,
         unfed=_unfed(root, walk.absent, strict=strict) if wrapped else None,
@@ -85,55 +95,68 @@ class _Walk:
         self.absent: list[str] = []
         """The paths of columns, and of fields inside them, that nothing feeds."""
 
-    def value(self, writer: W, column: ColumnType, path: str) -> Projected[W]:
+    def value(self, writer: W, column: ColumnType, path: str, declared: ColumnType) -> Projected[W]:
+        """:param declared: the column's type with its times, which decides what feeds it; else they are the same."""
         unit = writer.unit if self._reads_units else None
-        how = self._how(writer, column, path, unit)
+        how = self._how(writer, column, path, unit, declared)
         default = None if isinstance(how, Refused) else writer.default
         return Projected(writer=writer, column=column, path=path, unit=unit, default=default, how=how)
 
-    def _how(self, writer: W, column: ColumnType, path: str, unit: TimeUnit | None) -> How[W]:
+    def _how(self, writer: W, column: ColumnType, path: str, unit: TimeUnit | None, declared: ColumnType) -> How[W]:
         connect = writer.connect
         if connect is None:
             return Refused(incompatible("null", column, path))
-        refused = refusal_in_unit(connect, unit, column, path)
+        refused = refusal_in_unit(connect, unit, declared, path)
         if refused is not None:
             return Refused(refused)
-        match column:
-            case Struct(fields):
-                return self._fields(writer, fields, path)
-            case Array(items):
-                return Items(self.value(writer.items(), items, f"{path}->ARRAY"))
-            case Map(values, keys):
+        match column, declared:
+            case Struct(fields), Struct(declared_fields):
+                return self._fields(writer, fields, path, declared_fields)
+            case Array(items), Array(declared_items):
+                return Items(self.value(writer.items(), items, f"{path}->ARRAY", declared_items))
+            case Map(values, keys), Map(declared_values, declared_keys):
                 key, value = writer.entries(path)
-                return Entries(self.value(key, keys, f"{path}->MAP_KEY"), self.value(value, values, f"{path}->MAP_VAL"))
-            case ScalarType() | Decimal():
+                return Entries(
+                    self.value(key, keys, f"{path}->MAP_KEY", declared_keys),
+                    self.value(value, values, f"{path}->MAP_VAL", declared_values),
+                )
+            case ScalarType() | Decimal(), _:
+                # A time that is left as it was written is a number and nothing else: no bound of a day.
+                name = writer.name if column == declared else None
                 return Scalar(
                     type=column,
                     connect=connect,
-                    name=writer.name,
+                    name=name,
                     coercion=coercion_of(connect, column),
                     per_second=MILLIS if unit is None else unit.per_second or MILLIS,
-                    refusal=refusal_of_values(connect, writer.name, column, path),
+                    refusal=refusal_of_values(connect, name, column, path),
                 )
             case _:
-                assert_never(column)
+                raise AssertionError("a column and its declaration have the same parts")
 
-    def _fields(self, writer: W, columns: Columns, path: str) -> Fields[W]:
+    def _fields(self, writer: W, columns: Columns, path: str, declared: Columns) -> Fields[W]:
+        types = {column.name: column.type for column in declared}
         fields = writer.fields(path)
         placed = self._placed(writer, columns, fields, writer.holder, path)
-        targets = tuple(self.target(field, column, path, counts=counts) for field, column, counts in placed)
+        targets = tuple(
+            self.target(field, column, path, types[column.name], counts=counts) for field, column, counts in placed
+        )
         filled = {target.column.name for target in targets}
-        defaults = self._defaults(writer, columns, filled, path)
+        defaults = self._defaults(writer, columns, filled, path, types)
         left = [column for column in columns if column.name not in filled]
         self.absent += [f"{path}->{one.name}".removeprefix("->") for one in left if one.name not in defaults]
         absent = tuple(Absent(column=column, default=defaults.get(column.name)) for column in left)
         return Fields(columns=columns, fields=fields, targets=targets, absent=absent)
 
-    def target(self, field: WriterField[W], column: Column, path: str, *, counts: bool) -> Target[W]:
-        value = self.value(field.type, column.type, f"{path}->{column.name}")
+    def target(
+        self, field: WriterField[W], column: Column, path: str, declared: ColumnType, *, counts: bool
+    ) -> Target[W]:
+        value = self.value(field.type, column.type, f"{path}->{column.name}", declared)
         return Target(field=field, column=column, counts=counts, value=value)
 
-    def _defaults(self, writer: W, columns: Columns, filled: Collection[str], path: str) -> dict[str, Target[W]]:
+    def _defaults(
+        self, writer: W, columns: Columns, filled: Collection[str], path: str, types: Mapping[str, ColumnType]
+    ) -> dict[str, Target[W]]:
         """What a reader's schema has for columns that the writer does not feed."""
         if not writer.defaults:
             return {}
@@ -141,7 +164,7 @@ class _Walk:
         # What a default lacks says nothing about the writer.
         walk = _Walk(self._case_rule)
         return {
-            column.name: walk.target(field, column, path, counts=counts)
+            column.name: walk.target(field, column, path, types[column.name], counts=counts)
             for field, column, counts in placed
             if counts and column.name not in filled
         }

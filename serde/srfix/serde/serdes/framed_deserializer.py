@@ -9,7 +9,7 @@ from uuid import UUID
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import GivenColumns, given_columns
-from srfix.serde.columns import Columns, half_of
+from srfix.serde.columns import Columns, Times, given_times, half_of, with_times
 from srfix.serde.engine import Decode
 from srfix.serde.formats.avro import columns_from_avro
 from srfix.serde.formats.avro.read import ReaderSchema, usable_reader
@@ -40,15 +40,18 @@ class FramedDeserializer(FramedReader):
         wrap: bool | None = None,
         strict: bool = False,
         reader_schema: str | ReaderSchema | None = None,
+        times: Times = "datetimes",
     ) -> None:
         """
         :param columns: what a row has: parsed, text, or a StructType (its names stay as they are).
         :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
         :param reader_schema: an Avro schema whose aliases and defaults count (Avro's schema resolution). Without columns a
             row has its fields.
+        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer that stands in the record
+            (`srfix.serde.columns.times`).
         :raises ColumnError: if the columns cannot be used.
         :raises SchemaError: if the reader's schema is none of Avro.
-        :raises UsageError: if there is a reader's schema, and ksqlDB's own case rules.
+        :raises UsageError: if there is a reader's schema, and ksqlDB's own case rules; if `times` is no word of its.
         """
         self._resolver = resolver
         self._reader = usable_reader(reader_schema, case_rule)
@@ -58,19 +61,22 @@ class FramedDeserializer(FramedReader):
         self._case_rule = case_rule
         self._wrap = wrap
         self._strict = strict
+        self._times = given_times(times)
         self._forget_plans()
 
     @property
     def columns(self) -> Columns | None:
         """All columns, of both halves; None where rows are as the writer has them."""
-        return self._columns
+        return None if self._columns is None else with_times(self._columns, self._times)
 
     def columns_of(self, role: Role) -> Columns | None:
         """What every key, or every value, has, in this order; None where rows are as the writer has them.
 
         :raises ColumnError: if there is no column for this half, or it cannot be used.
         """
-        return None if self._columns is None else half_of(self._columns, role, self._wrap).columns
+        return (
+            None if self._columns is None else with_times(half_of(self._columns, role, self._wrap).columns, self._times)
+        )
 
     def values_decode(self, payload: bytes, ctx: Context) -> Decode | None:
         """For typed arrays: what gives the columns' values of all payloads with this one's schema id, in their order, as
@@ -98,6 +104,7 @@ class FramedDeserializer(FramedReader):
             references=resolved.references,
             strict=self._strict,
             reader=self._reader,
+            times=self._times,
         )
 
     def _plan(self, identity: int | UUID, ctx: Context | None) -> Decode:
@@ -116,7 +123,14 @@ class FramedDeserializer(FramedReader):
             format_ = format_of(schema.schema_type)
         half = None if self._columns is None else half_of(self._columns, role, self._wrap)
         decode = decode_plan(
-            format_, schema.text, half, self._case_rule, resolved.references, strict=self._strict, reader=self._reader
+            format_,
+            schema.text,
+            half,
+            self._case_rule,
+            resolved.references,
+            strict=self._strict,
+            reader=self._reader,
+            times=self._times,
         )
         return validated_decode(decode, format_, schema, resolved.references) if self._validate else decode
 
@@ -126,6 +140,8 @@ class FramedDeserializer(FramedReader):
             options["strict"] = True
         if self._reader is not None:
             options["reader_schema"] = self._reader
+        if self._times != "datetimes":
+            options["times"] = self._times
         if self._validate:
             options["validate"] = True
         return partial(type(self), **options), (self._resolver,)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import GivenColumns, given_columns
-from srfix.serde.columns import roles_of
+from srfix.serde.columns import Times, given_times, roles_of
 from srfix.serde.connect import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format, check_schema_type, schema_module_of
@@ -35,13 +35,18 @@ class OwnOptions:
     """JSON Schema: whether bodies are checked."""
     cut_times: bool = False
     """Whether times finer than the schema's are cut."""
+    times: Times = "datetimes"
+    """What a DATE, TIME or TIMESTAMP of a row is."""
 
     def given(self) -> dict[str, Any]:
         """The options that differ from their defaults."""
         flags = {"validate": self.validate, "cut_times": self.cut_times}
-        return ({} if self.full_name is None else {"full_name": self.full_name}) | {
-            name: True for name, is_set in flags.items() if is_set
-        }
+        given: dict[str, Any] = {} if self.times == "datetimes" else {"times": self.times}
+        return (
+            given
+            | ({} if self.full_name is None else {"full_name": self.full_name})
+            | {name: True for name, is_set in flags.items() if is_set}
+        )
 
 
 class FramedSerializer:
@@ -103,7 +108,14 @@ class FramedSerializer:
         if own.full_name is not None:
             internal["full_name"] = own.full_name
         plans = ColumnPlans(
-            self._format, columns, wrap, case_rule, internal, validate=own.validate, cut_times=own.cut_times
+            self._format,
+            columns,
+            wrap,
+            case_rule,
+            internal,
+            validate=own.validate,
+            cut_times=own.cut_times,
+            times=own.times,
         )
         if schema_id is not None or version is not None:
             lookup = cast("SchemaLookup", registry)
@@ -137,14 +149,16 @@ class FramedSerializer:
         normalize: bool = False,
         schema_id_framing: Framing = Framing.PREFIX_ID,
         cut_times: bool = False,
+        times: Times = "datetimes",
     ) -> Self:
         """A serializer that writes under exactly this schema: a text, or a schema with references, which are asked for
         with the first row. Rows have its field names.
 
         :param cut_times: True to cut times that are finer than the schema's; refused otherwise.
+        :param times: `"integers"` takes times as the integers that are written.
         :raises SchemaError: if the text is not a schema of the format.
         """
-        own = OwnOptions(cut_times=cut_times)
+        own = OwnOptions(cut_times=cut_times, times=given_times(times))
         options = {"subjects": subjects, "register": register, "normalize": normalize}
         return cls._for_schema(registry, schema, own, schema_id_framing, options)
 
@@ -164,7 +178,9 @@ class FramedSerializer:
         schema_type = schema_module_of(cls._format).SCHEMA_TYPE
         given = Schema(text=schema, schema_type=schema_type) if isinstance(schema, str) else schema
         check_schema_type(given.schema_type, cls._format)
-        plans = ColumnPlans(cls._format, None, None, CaseRule.EXACT, {}, validate=own.validate, cut_times=own.cut_times)
+        plans = ColumnPlans(
+            cls._format, None, None, CaseRule.EXACT, {}, validate=own.validate, cut_times=own.cut_times, times=own.times
+        )
         with_guid = framing is not Framing.PREFIX_ID
         choice = OwnSchema(registry, lambda _: given, plans.encode, with_guid=with_guid, **options)
         serializer._choice = choice

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from srfix.serde.casing import CaseRule, match_fields
-from srfix.serde.columns import Columns, Half, ScalarType, half_of, scalars_of
+from srfix.serde.columns import Columns, Half, ScalarType, Times, half_of, scalars_of
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import CasingError, ColumnError, DecodeError, EncodeError
 from srfix.serde.formats.avro.read import ReaderSchema
@@ -32,9 +32,11 @@ class ColumnPlans:
         *,
         validate: bool = False,
         cut_times: bool = False,
+        times: Times = "datetimes",
     ) -> None:
         self._validate = validate
         self._cut_times = cut_times
+        self._times = times
         self._format = format_
         self._columns = columns
         self._wrap = wrap
@@ -53,7 +55,13 @@ class ColumnPlans:
     def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
         """How rows are written under their own schema."""
         encode = encode_plan(
-            self._format, schema.text, self._half(role), self._case_rule, references, cut_times=self._cut_times
+            self._format,
+            schema.text,
+            self._half(role),
+            self._case_rule,
+            references,
+            cut_times=self._cut_times,
+            times=self._times,
         )
         return self._validated(encode, schema, references)
 
@@ -67,7 +75,15 @@ class ColumnPlans:
 
     def _under(self, schema: Schema, references: tuple[str, ...], half: Half | None) -> EncodeOrNone:
         if half is None:
-            return encode_plan(self._format, schema.text, None, CaseRule.EXACT, references, cut_times=self._cut_times)
+            return encode_plan(
+                self._format,
+                schema.text,
+                None,
+                CaseRule.EXACT,
+                references,
+                cut_times=self._cut_times,
+                times=self._times,
+            )
         make = schema_module_of(self._format).encoder_under
         encode = make(
             schema.text,
@@ -75,6 +91,7 @@ class ColumnPlans:
             references=references,
             wrapped=half.wrapped,
             cut_times=self._cut_times,
+            times=self._times,
         )
         return encode if half.wrapped else _none_for_null(encode, half, CaseRule.EXACT)
 
@@ -104,6 +121,7 @@ def decode_plan(
     *,
     strict: bool = False,
     reader: ReaderSchema | None = None,
+    times: Times = "datetimes",
 ) -> Decode:
     """A plan for reading; without a half, the body as the writer has it.
 
@@ -118,6 +136,7 @@ def decode_plan(
         wrapped=half is None or half.wrapped,
         strict=strict,
         reader=reader,
+        times=times,
     )
 
 
@@ -129,6 +148,7 @@ def encode_plan(
     references: tuple[str, ...] = (),
     *,
     cut_times: bool = False,
+    times: Times = "datetimes",
 ) -> EncodeOrNone:
     """A plan for writing; without a half, rows as the schema has them.
 
@@ -142,6 +162,7 @@ def encode_plan(
         references=references,
         wrapped=half is None or half.wrapped,
         cut_times=cut_times,
+        times=times,
     )
     return encode if half is None or half.wrapped else _none_for_null(encode, half, case_rule)
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import GivenColumns, given_columns
-from srfix.serde.columns import Columns, Half, half_of, roles_of
+from srfix.serde.columns import Columns, Half, Times, given_times, half_of, roles_of, with_times
 from srfix.serde.connect import NameRule
 from srfix.serde.engine import Decode
 from srfix.serde.formats.table import Format
@@ -23,6 +23,7 @@ class _Schemaless(Generic[_Plan]):
     _format: ClassVar[Format]
     _names: ClassVar[NameRule] = "keep"
     """Whether the names of a StructType stay as they are."""
+    _times: Times = "datetimes"
 
     def __init__(
         self, columns: GivenColumns | None = None, *, case_rule: CaseRule = CaseRule.UNIQUE, wrap: bool | None = None
@@ -40,7 +41,7 @@ class _Schemaless(Generic[_Plan]):
     @property
     def columns(self) -> Columns | None:
         """All columns, of both halves; None where rows are as the writer has them."""
-        return self._columns
+        return None if self._columns is None else with_times(self._columns, self._times)
 
     def columns_of(self, role: Role) -> Columns | None:
         """What every key, or every value, has, in this order; None where rows are as the writer has them.
@@ -48,7 +49,7 @@ class _Schemaless(Generic[_Plan]):
         :raises ColumnError: if there is no column for this half, or it cannot be used.
         """
         half = self._half(role)
-        return None if half is None else half.columns
+        return None if half is None else with_times(half.columns, self._times)
 
     def _plan(self, role: Role) -> _Plan:
         plan = self._plans[role.value] = self._made(self._half(role))
@@ -73,16 +74,21 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone]):
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,
         cut_times: bool = False,
+        times: Times = "datetimes",
     ) -> None:
         """
         :param cut_times: True to cut times to milliseconds; finer ones are refused otherwise.
+        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer that is written.
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
         """
         self._cut_times = cut_times
+        self._times = given_times(times)
         super().__init__(columns, case_rule=case_rule, wrap=wrap)
 
     def __reduce__(self) -> tuple[object, ...]:
         make = partial(type(self), case_rule=self._case_rule, wrap=self._wrap, cut_times=self._cut_times)
+        if self._times != "datetimes":
+            make = partial(make, times=self._times)
         return make, (self._columns,)
 
     def __call__(self, row: object, ctx: Context) -> bytes | None:
@@ -99,7 +105,7 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone]):
             raise written_to(error, ctx) from error
 
     def _made(self, half: Half | None) -> EncodeOrNone:
-        return encode_plan(self._format, None, half, self._case_rule, cut_times=self._cut_times)
+        return encode_plan(self._format, None, half, self._case_rule, cut_times=self._cut_times, times=self._times)
 
 
 class SchemalessDeserializer(_Schemaless[Decode]):
@@ -112,12 +118,17 @@ class SchemalessDeserializer(_Schemaless[Decode]):
         case_rule: CaseRule = CaseRule.UNIQUE,
         wrap: bool | None = None,
         strict: bool = False,
+        times: Times = "datetimes",
     ) -> None:
         """
         :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
+        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer that stands in the record
+            (`srfix.serde.columns.times`).
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+        :raises UsageError: if `times` is no word of its.
         """
         self._strict = strict
+        self._times = given_times(times)
         super().__init__(columns, case_rule=case_rule, wrap=wrap)
 
     def __call__(self, payload: bytes | None, ctx: Context) -> Value:
@@ -135,8 +146,10 @@ class SchemalessDeserializer(_Schemaless[Decode]):
             raise read_from(error, ctx) from error
 
     def _made(self, half: Half | None) -> Decode:
-        return decode_plan(self._format, None, half, self._case_rule, strict=self._strict)
+        return decode_plan(self._format, None, half, self._case_rule, strict=self._strict, times=self._times)
 
     def __reduce__(self) -> tuple[object, ...]:
         made = partial(type(self), case_rule=self._case_rule, wrap=self._wrap, strict=self._strict)
+        if self._times != "datetimes":
+            made = partial(made, times=self._times)
         return made, (self._columns,)

@@ -253,7 +253,8 @@ class TestDate:
     @pytest.mark.parametrize("text", ["2932897", "-719163", "9223372036854775807", '"99999999"'])
     def test_days_that_python_cannot_hold_are_refused(self, text: str) -> None:
         with pytest.raises(
-            OutOfRangeError, match=r"is no day of the years 1 to 9999, which Python can hold: .* DATE, at \$\.$"
+            OutOfRangeError,
+            match=r"is -?\d+, no day of the years 1 to 9999, .*\(times='integers' .*: .* DATE, at \$\.$",
         ):
             _read("DATE", text)
 
@@ -283,7 +284,9 @@ class TestTime:
 
     @pytest.mark.parametrize("text", ["-1", "86400001", '"3000000000"'])
     def test_beyond_the_day_is_refused(self, text: str) -> None:
-        with pytest.raises(CoercionError, match="is not a number of milliseconds from 0 to 86400000"):
+        with pytest.raises(
+            CoercionError, match=r"is -?\d+, not a number of milliseconds from 0 to 86400000 \(times='int"
+        ):
             _read("TIME", text)
 
     def test_the_end_of_the_day_which_the_engine_takes_is_beyond_python(self) -> None:
@@ -305,7 +308,7 @@ class TestTimestamp:
 
     @pytest.mark.parametrize("text", ["253402300800000", "-9223372036854775808"])
     def test_a_time_that_python_cannot_hold_is_refused(self, text: str) -> None:
-        with pytest.raises(OutOfRangeError, match="is no time of the years 1 to 9999"):
+        with pytest.raises(OutOfRangeError, match=r"is -?\d+, no time of the years 1 to 9999"):
             _read("TIMESTAMP", text)
 
 

@@ -8,6 +8,7 @@ from srfix.cli.commands.shared.half import (
     half_options,
     schema_options,
     schema_text,
+    times_option,
 )
 from srfix.cli.commands.shared.payloads import payload_bytes, write_decoded
 from srfix.cli.commands.shared.plan_report import plan_report

@@ -7,7 +7,7 @@ def encode(half, …): …
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -15,7 +15,7 @@ from srfix.cli.options import choice_of, handing_over
 from srfix.serde import bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import given_columns
-from srfix.serde.columns import Columns
+from srfix.serde.columns import Columns, Times
 from srfix.serde.columns import half_of as half_of_columns
 from srfix.serde.connect import Generation, WrittenBy
 from srfix.serde.errors import UsageError
@@ -80,6 +80,16 @@ case_rule_option = handing_over(
     ),
 )
 """Adds `--case-rule`; the command gets `case_rule: CaseRule`."""
+
+
+times_option = click.option(
+    "--times",
+    type=click.Choice(get_args(Times)),
+    default="datetimes",
+    show_default=True,
+    help="What a DATE, TIME or TIMESTAMP is: a datetime of the years 1 to 9999, or the integer that stands in the record.",
+)
+"""Adds `--times`; the command gets `times: Times`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +188,7 @@ half_options = handing_over(
         show_default=True,
         help="Which half of a record it is.",
     ),
-    click.option("--columns", metavar='"NAME TYPE, …"', help="Its columns, as ksqlDB declares them."),
+    click.option("--columns", metavar='"NAME TYPE, …"', help="Its columns, as ksqlDB declares or prints them."),
     click.option(
         "--wrapped/--unwrapped",
         default=None,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from srfix.recovery.facts import Deserializer
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, key_columns
+from srfix.serde.columns import Columns, Times, key_columns
 from srfix.serde.deserializer import (
     AvroDeserializer,
     JsonDeserializer,
@@ -39,6 +40,8 @@ class DecodeOptions:
     wrap: bool | None
     """Whether a single column stands in a record; None as ksqlDB does."""
     case_rule: CaseRule
+    times: Times
+    """What a DATE, TIME or TIMESTAMP is."""
     window: WindowKind | None
     """The windows around keys."""
     schema: str | None
@@ -91,19 +94,20 @@ class DecodeOptions:
             columns = None  # unmarked columns are the value's
         if self.schema is not None:
             return self._under(self.schema, columns)
+        how: dict[str, Any] = {"case_rule": self.case_rule, "wrap": self.wrap, "times": self.times}
         match self.format:
             case Format.JSON:
-                return JsonDeserializer(columns, case_rule=self.case_rule, wrap=self.wrap)
+                return JsonDeserializer(columns, **how)
             case Format.KAFKA:
                 if columns is None:
                     raise UsageError('The format kafka needs its column: --columns "ID BIGINT", say.')
                 return KafkaDeserializer(columns)
             case Format.AVRO:
-                return AvroDeserializer(resolver, columns=columns, case_rule=self.case_rule, wrap=self.wrap)
+                return AvroDeserializer(resolver, columns=columns, **how)
             case Format.JSON_SR:
-                return JsonSchemaDeserializer(resolver, columns=columns, case_rule=self.case_rule, wrap=self.wrap)
+                return JsonSchemaDeserializer(resolver, columns=columns, **how)
             case None:
-                return SchemaDeserializer(resolver, columns=columns, case_rule=self.case_rule, wrap=self.wrap)
+                return SchemaDeserializer(resolver, columns=columns, **how)
 
     def _under(self, text: str, columns: Columns | None) -> Deserializer:
         schema_type = schema_module_of(self.format or Format.AVRO).SCHEMA_TYPE
@@ -113,6 +117,7 @@ class DecodeOptions:
             columns=columns,
             case_rule=self.case_rule,
             wrap=self.wrap,
+            times=self.times,
         )
         if self.is_framed:
             return read

@@ -43,7 +43,9 @@ from srfix.serde.columns import (
     Map,
     ScalarType,
     Struct,
+    Times,
     type_name,
+    with_times,
 )
 from srfix.serde.connect import NOT_FITTING, decimal_fit, decimal_text, double_text
 from srfix.serde.engine import Encode
@@ -132,14 +134,21 @@ def _no_json(error: Exception) -> EncodeError:
 
 
 def column_encoder(
-    columns: Columns, *, case_rule: CaseRule, wrapped: bool, maps_as_entries: bool = False, cut_times: bool = False
+    columns: Columns,
+    *,
+    case_rule: CaseRule,
+    wrapped: bool,
+    maps_as_entries: bool = False,
+    cut_times: bool = False,
+    times: Times = "datetimes",
 ) -> Encode:
     """Rows of the columns; with `wrapped=False` the bytes are the bare value of the only one.
 
     :param maps_as_entries: a MAP is an array of `{"key": …, "value": …}`, as JSON_SR has it.
     :param cut_times: times finer than milliseconds are cut, not refused.
     """
-    check = _Plan(case_rule, maps_as_entries=maps_as_entries, cut_times=cut_times).of(Struct(columns))
+    plan = _Plan(case_rule, maps_as_entries=maps_as_entries, cut_times=cut_times)
+    check = plan.of(Struct(with_times(columns, times)))
     return check_encoder(check, single=None if wrapped else columns[0].name)
 
 

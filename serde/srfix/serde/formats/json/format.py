@@ -7,7 +7,7 @@ Reading is `KsqlJsonDeserializer`, writing is Connect's `JsonConverter` with `sc
 from __future__ import annotations
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns
+from srfix.serde.columns import Columns, Times, with_times
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.formats.avro.read import ReaderSchema
 from srfix.serde.formats.json.decode import column_decoder, plain_decoder
@@ -28,6 +28,7 @@ def decoder(
     wrapped: bool = True,
     strict: bool = False,
     reader: ReaderSchema | None = None,
+    times: Times = "datetimes",
 ) -> Decode:
     """A decoder. Without columns it gives the parsed JSON: fractions are floats, whole numbers exact.
 
@@ -39,7 +40,7 @@ def decoder(
     if columns is None:
         return plain_decoder()
     check_json_columns(columns, wrapped=wrapped)
-    return column_decoder(columns, case_rule=case_rule, wrapped=wrapped, strict=strict)
+    return column_decoder(with_times(columns, times), case_rule=case_rule, wrapped=wrapped, strict=strict)
 
 
 def encoder(
@@ -50,6 +51,7 @@ def encoder(
     references: tuple[str, ...] = (),
     wrapped: bool = True,
     cut_times: bool = False,
+    times: Times = "datetimes",
 ) -> Encode:
     """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
 
@@ -62,4 +64,4 @@ def encoder(
     if columns is None:
         return plain_encoder()
     check_json_columns(columns, wrapped=wrapped)
-    return column_encoder(columns, case_rule=case_rule, wrapped=wrapped, cut_times=cut_times)
+    return column_encoder(columns, case_rule=case_rule, wrapped=wrapped, cut_times=cut_times, times=times)

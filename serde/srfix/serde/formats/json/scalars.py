@@ -191,16 +191,22 @@ def _date(value: object) -> Value:
     try:
         return datetime.date.fromordinal(_EPOCH_DAY + days)
     except (ValueError, OverflowError):
-        raise Misread.out_of_range(value, DATE, "is no day of the years 1 to 9999, which Python can hold") from None
+        raise Misread.out_of_range(value, DATE, _far(days, "day")) from None
 
 
 def _time(value: object) -> Value:
     milliseconds = _whole(value, TIME, LONG_BITS)
     if not 0 <= milliseconds <= _DAY_MS:
-        raise Misread.bad_value(value, TIME, "is not a number of milliseconds from 0 to 86400000")
+        raise Misread.bad_value(
+            value,
+            TIME,
+            f"is {milliseconds}, not a number of milliseconds from 0 to 86400000 (times='integers' reads it as it is)",
+        )
     if milliseconds == _DAY_MS:
         # The engine takes the end of the day; there is no such time in Python, and 00:00 would be another row.
-        raise Misread.out_of_range(value, TIME, "is the end of the day, 24:00, which Python cannot hold")
+        raise Misread.out_of_range(
+            value, TIME, "is the end of the day, 24:00, which Python cannot hold (times='integers' can)"
+        )
     seconds, rest = divmod(milliseconds, 1000)
     minutes, second = divmod(seconds, 60)
     return datetime.time(minutes // 60, minutes % 60, second, rest * 1000)
@@ -213,9 +219,12 @@ def _timestamp(value: object) -> Value:
     try:
         return _EPOCH + milliseconds * _MILLISECOND
     except OverflowError:
-        raise Misread.out_of_range(
-            value, TIMESTAMP, "is no time of the years 1 to 9999, which Python can hold"
-        ) from None
+        raise Misread.out_of_range(value, TIMESTAMP, _far(milliseconds, "time")) from None
+
+
+def _far(number: int, what: str) -> str:
+    """A number of days or milliseconds says nothing that is personal."""
+    return f"is {number}, no {what} of the years 1 to 9999, which Python can hold (times='integers' reads it as it is)"
 
 
 def _bytes(value: object) -> Value:

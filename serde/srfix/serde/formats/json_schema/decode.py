@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, ColumnType, ScalarType, has_decimals
+from srfix.serde.columns import Columns, ColumnType, ScalarType, Times, has_decimals
 from srfix.serde.connect import ConnectSchema, ConnectType
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, PayloadBoundError
@@ -52,14 +52,20 @@ _EXACT: Final[Mapping[tuple[ConnectType, ColumnType], type]] = {
 
 
 def connect_decoder(
-    writer: ConnectSchema, columns: Columns, *, case_rule: CaseRule, wrapped: bool, strict: bool = False
+    writer: ConnectSchema,
+    columns: Columns,
+    *,
+    case_rule: CaseRule,
+    wrapped: bool,
+    strict: bool = False,
+    times: Times = "datetimes",
 ) -> Decode:
     """Rows of the columns; with `wrapped=False` the body is the bare value of the only one.
 
     :param strict: a schema that leaves a column, or a field inside one, unfed has no rows.
     :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
     """
-    projection = project(JsonType(writer), columns, case_rule, wrapped=wrapped, strict=strict)
+    projection = project(JsonType(writer), columns, case_rule, wrapped=wrapped, strict=strict, times=times)
     single = None if wrapped else columns[0]
     plan = _Plan()
     read = plan.rows(projection)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Array, Columns, ColumnType, Map, Struct, type_name
+from srfix.serde.columns import Array, Column, Columns, ColumnType, Map, Struct, Times, type_name, with_times
 from srfix.serde.connect import (
     DATE_NAME,
     DECIMAL_NAME,
@@ -43,21 +43,23 @@ from srfix.serde.formats.rows import (
 _LOGICAL: Final = (DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME)
 
 
-def under_encoder(schema: ConnectSchema, columns: Columns, *, wrapped: bool, cut_times: bool) -> Encode:
+def under_encoder(
+    schema: ConnectSchema, columns: Columns, *, wrapped: bool, cut_times: bool, times: Times = "datetimes"
+) -> Encode:
     """Rows of the columns, under a schema; un-wrapped, the bare value of the only one.
 
     :raises SchemaError: if it misses a column, has one of another type, or requires what no column feeds.
     """
     if wrapped:
-        return check_encoder(_value(schema, Struct(columns), "", cut=cut_times))
+        return check_encoder(_value(schema, Struct(columns), "", cut=cut_times, times=times))
     (column,) = columns
-    check = _with_null(schema, column.type, "", cut=cut_times)
+    check = _with_null(schema, column.type, "", cut=cut_times, times=times)
     record = RecordCheck(CaseRule.EXACT)
     record.set_fields([FieldCheck(name=column.name, field=column.name, check=check, when_missing=None)])
     return check_encoder(ValueCheck(fast=record.fast, careful=record.careful), single=column.name)
 
 
-def _value(schema: ConnectSchema, column: ColumnType, path: str, *, cut: bool) -> ValueCheck:
+def _value(schema: ConnectSchema, column: ColumnType, path: str, *, cut: bool, times: Times) -> ValueCheck:
     """How values that are not null are checked."""
     wanted = connect_schema_of(column)
     is_other_kind = is_union(schema) or _logical(schema) != _logical(wanted)
@@ -68,17 +70,18 @@ def _value(schema: ConnectSchema, column: ColumnType, path: str, *, cut: bool) -
         )
     match column:
         case Struct():
-            return _struct(schema, column, path, cut=cut)
+            return _struct(schema, column, path, cut=cut, times=times)
         case Array(items):
-            return array_check(_with_null(schema.values, items, f"{path}->ARRAY", cut=cut))
+            return array_check(_with_null(schema.values, items, f"{path}->ARRAY", cut=cut, times=times))
         case Map(values, keys):
-            written = _with_null(schema.values, values, f"{path}->MAP_VAL", cut=cut)
+            written = _with_null(schema.values, values, f"{path}->MAP_VAL", cut=cut, times=times)
             if schema.keys.type is ConnectType.STRING and not schema.keys.optional:
                 return map_check(written)
-            key = _with_null(schema.keys, keys, f"{path}->MAP_KEY", cut=cut)
+            key = _with_null(schema.keys, keys, f"{path}->MAP_KEY", cut=cut, times=times)
             return entries_check(key, written, null_keys=schema.keys.optional)
         case _:
-            return column_check(column, cut_times=cut)
+            (shown,) = with_times((Column("_", column),), times)
+            return column_check(shown.type, cut_times=cut)
 
 
 def _logical(schema: ConnectSchema) -> str | None:
@@ -89,8 +92,8 @@ def _words(schema: ConnectSchema) -> str:
     return f"{schema.type.word} ({schema.name})" if schema.name else schema.type.word
 
 
-def _with_null(schema: ConnectSchema, column: ColumnType, path: str, *, cut: bool) -> ValueCheck:
-    check = _value(schema, column, path, cut=cut)
+def _with_null(schema: ConnectSchema, column: ColumnType, path: str, *, cut: bool, times: Times) -> ValueCheck:
+    check = _value(schema, column, path, cut=cut, times=times)
     default, nullable = schema.default, schema.optional
 
     def of(convert: Convert) -> Convert:
@@ -106,7 +109,7 @@ def _with_null(schema: ConnectSchema, column: ColumnType, path: str, *, cut: boo
     return ValueCheck(fast=of(check.fast), careful=of(check.careful))
 
 
-def _struct(schema: ConnectSchema, column: Struct, path: str, *, cut: bool) -> ValueCheck:
+def _struct(schema: ConnectSchema, column: Struct, path: str, *, cut: bool, times: Times) -> ValueCheck:
     types = {part.name: part.type for part in column.fields}
     fields = {part.name: part.schema for part in schema.fields}
     missed = [name for name in types if name not in fields]
@@ -116,7 +119,9 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, *, cut: bool) -> V
             f"have. It has: {', '.join(fields) or 'none'}."
         )
     record = RecordCheck(CaseRule.EXACT)
-    checks = {name: _with_null(fields[name], type_, f"{path}->{name}", cut=cut) for name, type_ in types.items()}
+    checks = {
+        name: _with_null(fields[name], type_, f"{path}->{name}", cut=cut, times=times) for name, type_ in types.items()
+    }
     record.set_fields(
         FieldCheck(name=name, field=name, check=check, when_missing=None) for name, check in checks.items()
     )

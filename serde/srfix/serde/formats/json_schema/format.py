@@ -11,7 +11,7 @@ import json
 from typing import Final
 
 from srfix.serde.casing import CaseRule, match_keys
-from srfix.serde.columns import Columns, half_of
+from srfix.serde.columns import Columns, Times, half_of, with_times
 from srfix.serde.connect import Generation, WrittenBy, connect_of
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
@@ -80,6 +80,7 @@ def decoder(
     wrapped: bool = True,
     strict: bool = False,
     reader: ReaderSchema | None = None,
+    times: Times = "datetimes",
 ) -> Decode:
     """A decoder. Without columns it gives the parsed JSON, whatever the schema says: fractions are floats, whole numbers
     exact.
@@ -98,11 +99,12 @@ def decoder(
     check_json_columns(columns, wrapped=wrapped)
     if case_rule is CaseRule.KSQLDB_2020:
         is_fed = wrapped and _feeds_by_keys(schema_text, references, columns)
+        columns = with_times(columns, times)
         return column_decoder(columns, case_rule=case_rule, wrapped=wrapped, strict=strict, is_fed=is_fed)
     if schema_text is None:
         raise SchemaError("JSON_SR bodies cannot be read without the schema that they were written under.")
     writer = connect_schema(schema_text, references)
-    return connect_decoder(writer, columns, case_rule=case_rule, wrapped=wrapped, strict=strict)
+    return connect_decoder(writer, columns, case_rule=case_rule, wrapped=wrapped, strict=strict, times=times)
 
 
 def _feeds_by_keys(schema_text: str | None, references: tuple[str, ...], columns: Columns) -> bool:
@@ -123,6 +125,7 @@ def encoder(
     references: tuple[str, ...] = (),
     wrapped: bool = True,
     cut_times: bool = False,
+    times: Times = "datetimes",
 ) -> Encode:
     """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
 
@@ -136,7 +139,9 @@ def encoder(
     if columns is None:
         return plain_encoder()
     check_json_columns(columns, wrapped=wrapped)
-    return column_encoder(columns, case_rule=case_rule, wrapped=wrapped, maps_as_entries=True, cut_times=cut_times)
+    return column_encoder(
+        columns, case_rule=case_rule, wrapped=wrapped, maps_as_entries=True, cut_times=cut_times, times=times
+    )
 
 
 def encoder_under(
@@ -146,6 +151,7 @@ def encoder_under(
     references: tuple[str, ...] = (),
     wrapped: bool = True,
     cut_times: bool = False,
+    times: Times = "datetimes",
 ) -> Encode:
     """An encoder of columns under a schema that exists, as ksqlDB writes with a SCHEMA_ID: exact names, its defaults
     filled in (`json_schema.encode`).
@@ -155,4 +161,6 @@ def encoder_under(
     :raises ColumnError: if the columns cannot be used, or a MAP's keys are not STRING.
     """
     check_json_columns(columns, wrapped=wrapped)
-    return under_encoder(connect_schema(schema_text, references), columns, wrapped=wrapped, cut_times=cut_times)
+    return under_encoder(
+        connect_schema(schema_text, references), columns, wrapped=wrapped, cut_times=cut_times, times=times
+    )

@@ -45,7 +45,7 @@ def leaf(writer: ConnectSchema, scalar: Scalar, path: str) -> Read:
     if isinstance(column, Decimal) and writer.name == DECIMAL_NAME:
         coerce = None  # the conversion has made it fit
     else:
-        coerce = coercion(writer.type, writer.name, column, path, per_second=scalar.per_second)
+        coerce = coercion(writer.type, scalar.name, column, path, per_second=scalar.per_second)
     if coerce is None:
         return convert
     then = coerce

@@ -20,7 +20,8 @@ from srfix.serde.spark.releases import arrow_or
 
 BEYOND_PYTHON: Final = (
     "A string is not UTF-8, or a date or timestamp is outside of the years 1 to 9999. "
-    f"{arrow_or('srfix decode', advice='The arrow engine')} says which."
+    f"{arrow_or('srfix decode', advice='The arrow engine')} says which; a plan "
+    "with times='integers' reads times as integers."
 )
 """What a row is bad for."""
 

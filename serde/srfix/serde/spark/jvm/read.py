@@ -220,7 +220,7 @@ def _planned(plan: ReadPlan, planned: PlannedSchema) -> Schemas | SrfixError:
     if planned.problem is not None:
         return planned.problem
     schema, references = planned.resolved.schema, planned.resolved.references
-    half = Half(columns=plan.columns, wrapped=plan.wrapped)
+    half = Half(columns=plan.declared or plan.columns, wrapped=plan.wrapped)
     try:
         if plan.format is not None:
             check_schema_type(schema.schema_type, plan.format)
@@ -232,7 +232,7 @@ def _planned(plan: ReadPlan, planned: PlannedSchema) -> Schemas | SrfixError:
             raise Unrepresentable(str(error).rstrip(".")) from error
         return error
     root = resolved_root(schema.text, references, plan.reader)
-    return schemas(project(AvroType(root), plan.columns, plan.case_rule, wrapped=plan.wrapped))
+    return schemas(project(AvroType(root), half.columns, plan.case_rule, wrapped=plan.wrapped, times=plan.times))
 
 
 def _writer(row: Schemas) -> Json:

@@ -47,7 +47,8 @@ def _head(plan: ReadPlan) -> list[str]:
     if (words := resolution_words(plan)) is not None:
         lines += _entry("resolution", words)
     bare = "" if plan.wrapped else "; a body is its bare value"
-    lines += _entry("columns", f"{print_columns(plan.columns)}{bare}")
+    times = "times as the integers in the record; " if plan.times == "integers" else ""
+    lines += _entry("columns", f"{times}{print_columns(plan.columns)}{bare}")
     if plan.newest is not None:
         newest = plan.newest
         lines += _entry("", f"of version {newest.version} of {newest.subject!r} (schema id {newest.schema_id})")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.serde.casing import CaseRule, match_keys
-from srfix.serde.columns import Half, type_name
+from srfix.serde.columns import Half, Times, type_name
 from srfix.serde.connect import as_written
 from srfix.serde.errors import DecodeError, IncompatibleTypeError, TimeUnitError
 from srfix.serde.formats.avro import AvroType
@@ -43,6 +43,7 @@ def planned_feeds(
     *,
     strict: bool = False,
     reader: ReaderSchema | None = None,
+    times: Times = "datetimes",
 ) -> Feeds:
     """What a writer schema feeds.
 
@@ -54,11 +55,11 @@ def planned_feeds(
     text, references = resolved.schema.text, resolved.references
     if format_ is Format.AVRO:
         avro = AvroType(resolved_root(text, references, reader))
-        return _feeds(project(avro, half.columns, case_rule, wrapped=half.wrapped, strict=strict))
+        return _feeds(project(avro, half.columns, case_rule, wrapped=half.wrapped, strict=strict, times=times))
     writer = JsonType(connect_schema(text, references))
     if case_rule is CaseRule.KSQLDB_2020:
         return _by_keys(writer, half)
-    return _feeds(project(writer, half.columns, case_rule, wrapped=half.wrapped, strict=strict))
+    return _feeds(project(writer, half.columns, case_rule, wrapped=half.wrapped, strict=strict, times=times))
 
 
 def _by_keys(writer: JsonType, half: Half) -> Feeds:

@@ -35,7 +35,7 @@ def filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:
     :raises ColumnError: if the columns cannot be read under a schema.
     """
     versions = tuple(listed(asked, plan.subjects, plan.listed))
-    half = Half(columns=plan.columns, wrapped=plan.wrapped)
+    half = Half(columns=plan.declared or plan.columns, wrapped=plan.wrapped)
     schemas = {planned.schema_id: planned for planned in plan.schemas}
     refusals: list[PlannedRefusal] = []
     wanted = sorted({*ids, *(version.schema_id for version in versions)} - schemas.keys())
@@ -79,7 +79,9 @@ def _planned(plan: ReadPlan, half: Half, resolved: ResolvedSchema, second: Secon
         if plan.format is not None:
             check_schema_type(schema.schema_type, plan.format)
         decode_plan(format_, schema.text, half, plan.case_rule, resolved.references, reader=plan.reader)
-        feeds = planned_feeds(format_, resolved, half, plan.case_rule, strict=plan.strict, reader=plan.reader)
+        feeds = planned_feeds(
+            format_, resolved, half, plan.case_rule, strict=plan.strict, reader=plan.reader, times=plan.times
+        )
         problem = feeds.problem
     except (SchemaError, CasingError) as error:
         problem = error

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from srfix.serde.bounds import PayloadBounds, payload_bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import spark_schema
-from srfix.serde.columns import Columns, print_columns
+from srfix.serde.columns import Columns, Times, print_columns
 from srfix.serde.deserializer import (
     AvroDeserializer,
     JsonDeserializer,
@@ -87,6 +87,10 @@ class ReadPlan:
     """Where the columns are from, if they are `NEWEST`."""
     reader: ReaderSchema | None = None
     """The Avro schema whose aliases and defaults count: the one that was given, or with `NEWEST` the newest, if it has any."""
+    times: Times = "datetimes"
+    """`"integers"` if a DATE, TIME or TIMESTAMP is the integer that stands in the record."""
+    declared: Columns = ()
+    """The columns before `times` made integers of them, which decide what feeds them; empty where they are the same."""
     bounds: PayloadBounds = field(default_factory=payload_bounds, compare=False)
     """What a payload may take in a worker (`srfix.serde.bounds`): the driver's, when the plan was made."""
     kept: Kept = field(default_factory=Kept, init=False, compare=False)
@@ -94,8 +98,11 @@ class ReadPlan:
 
     def deserializer(self) -> Deserializer:
         """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
+        columns, times = self.declared or self.columns, self.times
         if self.format is Format.JSON:
-            return JsonDeserializer(self.columns, case_rule=self.case_rule, wrap=self.wrapped, strict=self.strict)
+            return JsonDeserializer(
+                columns, case_rule=self.case_rule, wrap=self.wrapped, strict=self.strict, times=times
+            )
         if self.format is Format.KAFKA:
             return KafkaDeserializer(self.columns)
         assert self.policy is not None
@@ -103,8 +110,8 @@ class ReadPlan:
         resolver = PlannedResolver(self.policy, found, topic=self.topic, role=self.role)
         kind = _DESERIALIZERS[self.format]
         options: dict[str, Any] = {} if self.reader is None else {"reader_schema": self.reader}
-        options |= {"case_rule": self.case_rule, "wrap": self.wrapped, "strict": self.strict}
-        return kind(resolver, columns=self.columns, **options)
+        options |= {"case_rule": self.case_rule, "wrap": self.wrapped, "strict": self.strict, "times": times}
+        return kind(resolver, columns=columns, **options)
 
     def spark_schema(self) -> str:
         """The rows' schema in Spark's JSON.

@@ -7,7 +7,7 @@ from typing import Final, get_args
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import SparkSchema, given_columns
-from srfix.serde.columns import Columns, Half, half_of
+from srfix.serde.columns import Columns, Half, Times, given_times, half_of, with_times
 from srfix.serde.errors import (
     ImpossibleSchemaIdError,
     UsageError,
@@ -64,6 +64,7 @@ def plan_read(
     reader_schema: str | ReaderSchema | None = None,
     missing_columns: MissingColumns = "error",
     strict: bool = False,
+    times: Times = "datetimes",
 ) -> ReadPlan:
     """Asks the registry for all that the payloads of a topic may carry. Nothing is written: a policy's
     `register_missing` and `on_second` are for ids that the plan does not hold, where they are met. What a second subject
@@ -84,13 +85,15 @@ def plan_read(
         misspelt would be null in every row; or `null`.
     :param strict: a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every field inside one. Otherwise a
         column that it does not feed is null; a row of which no column is fed is bad (NOTHING_FED) either way.
+    :param times: `"integers"` makes DATE int, TIME and TIMESTAMP long: the integer that stands in the record, in the unit that
+        the writer's schema declares; one column is never fed in several units. With `NEWEST` times of day are left out still.
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them; if
         all that feeds a column of days, times or instants are numbers of something else (a local timestamp for a TIMESTAMP).
     :raises UsageError: if a registry or a newest schema is needed, and there is none; if a subject strategy has no subject
         for the topic; if there can be no schema with one of the ids.
     :raises RegistryError: if the registry could not be asked.
     """
-    reader = usable_reader(reader_schema, case_rule)
+    reader, times = usable_reader(reader_schema, case_rule), given_times(times)
     if columns is None and reader is None:
         raise UsageError("Name the columns of the rows, or say NEWEST: those of the newest schema.")
     if reader is not None and (isinstance(columns, Newest) or format not in (Format.AVRO, None)):
@@ -104,7 +107,9 @@ def plan_read(
         )
     if format in _SCHEMALESS:
         assert columns is not None
-        return _schemaless(topic, columns, role=role, format_=format, case_rule=case_rule, wrap=wrap, strict=strict)
+        return _schemaless(
+            topic, columns, role=role, format_=format, case_rule=case_rule, wrap=wrap, strict=strict, times=times
+        )
     if registry is None:
         raise UsageError("Avro and JSON_SR need a schema registry. Give one, or plan the format JSON or KAFKA.")
     try:
@@ -130,7 +135,7 @@ def plan_read(
         topic=topic,
         role=role,
         format=format,
-        columns=half.columns,
+        columns=with_times(half.columns, times),
         wrapped=half.wrapped,
         case_rule=case_rule,
         policy=policy,
@@ -138,6 +143,8 @@ def plan_read(
         strict=strict,
         newest=newest,
         reader=reader,
+        times=times,
+        declared=() if times == "datetimes" else half.columns,
     )
     plan = filled(plan, asked, wanted)
     check_times(plan.schemas, topic)
@@ -171,6 +178,7 @@ def _schemaless(
     case_rule: CaseRule,
     wrap: bool | None,
     strict: bool,
+    times: Times,
 ) -> ReadPlan:
     assert format_ is not None
     if isinstance(columns, Newest):
@@ -181,11 +189,13 @@ def _schemaless(
         topic=topic,
         role=role,
         format=format_,
-        columns=half.columns,
+        columns=with_times(half.columns, times),
         wrapped=half.wrapped,
         case_rule=case_rule,
         policy=None,
         strict=strict,
+        times=times,
+        declared=() if times == "datetimes" else half.columns,
     )
 
 

@@ -34,7 +34,8 @@ def _entries(plan: ReadPlan) -> Iterator[tuple[str, str]]:
     if resolution is not None:
         yield "resolution", f"{resolution}{left_out}"
     bare = "" if plan.wrapped else "; a body is its bare value"
-    yield "columns", f"{print_columns(plan.columns)}{bare}"
+    times = "times as the integers in the record; " if plan.times == "integers" else ""
+    yield "columns", f"{times}{print_columns(plan.columns)}{bare}"
     if plan.newest is not None and resolution is None:
         yield "newest", f"version {plan.newest.version} of {plan.newest.subject!r}{left_out}"
     if plan.policy is not None:

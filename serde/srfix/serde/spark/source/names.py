@@ -116,6 +116,7 @@ _OPTIONS: Final[Mapping[str, Setting[Use]]] = {
     "path": Setting(of=frozenset({Use.SCHEMA, Use.FILES, Use.STREAM}), field="path"),
     "policy": Setting(of=_READS, check=word(Policy), default=Policy.BY_ID, field="policy"),
     "register": Setting(of=frozenset({Use.WRITE}), check=flag, default=True, field="register"),
+    "times": Setting(of=_READS, check=_one_of("datetimes", "integers"), default="datetimes", field="times"),
     "reader.schema": Setting(of=_READS, field="reader_schema"),
     "registry": Setting(of=_ALL),
     "role": Setting(of=_ALL, check=word(Role), default=Role.VALUE, field="role"),

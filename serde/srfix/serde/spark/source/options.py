@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import given_columns
+from srfix.serde.columns import Times, print_columns, with_times
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.printable import foreign
@@ -75,6 +77,8 @@ class SourceOptions:
     """What a column is that no version feeds."""
     strict: bool
     """Whether a row of which any column is not fed is bad."""
+    times: Times
+    """What a DATE, TIME or TIMESTAMP is."""
     fail_on_data_loss: bool
     """Whether records that are gone are an error."""
     min_partitions: int
@@ -116,12 +120,16 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     """Reads options, whose names may come in any letter case.
 
     :raises UsageError: if one is unknown, missing, not for this use, or has a value that is none of its words.
+    :raises ColumnError: if times are to be integers, and the columns cannot be read.
     """
     use = Use.FILES if use is Use.BATCH and has_option(options, "path") else use
     given = GivenOptions(options, use)
     kafka = given.kafka()
     isolation = word(Isolation)("kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
     fields, format_, place = given.fields(), _format(given), _place(given)
+    if fields["columns"] is not None and fields["times"] == "integers":
+        # A frame has the integers' columns.
+        fields["columns"] = print_columns(with_times(given_columns(fields["columns"]), fields["times"]))
     one = len(place) == 1
     found = SourceOptions(
         **fields,

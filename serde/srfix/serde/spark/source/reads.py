@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from srfix.serde.columns import half_of, print_columns
+from srfix.serde.columns import half_of, print_columns, with_times
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.formats.avro.read import ReaderSchema
 from srfix.serde.formats.table import Format
@@ -87,7 +87,7 @@ def with_columns(options: SourceOptions) -> SourceOptions:
     counts = {} if reader is None or options.reader_schema is not None else {options.required_topic(): newest}
     return replace(
         options,
-        columns=print_columns(half.columns),
+        columns=print_columns(with_times(half.columns, options.times)),
         newest={topic: (found.subject, found.schema_id) for topic, found in counts.items()},
     )
 

@@ -40,7 +40,9 @@ def _entries(
         bare = "" if plan.wrapped else "; a body is its bare value"
         yield "columns", f"{print_columns(plan.columns)}{bare}"
         yield "case rule", plan.case_rule.value
-    if plan.cut_times:
+    if plan.times == "integers":
+        yield "times", "given as the integers that are written"
+    elif plan.cut_times:
         yield "times", "cut, where they are finer than the schema's"
     if frame is None:
         yield "engines", "decided with the frame: explain(df.schema)"

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
 from srfix.serde.casing import are_distinct, match_fields
-from srfix.serde.columns import only_column, struct_of
+from srfix.serde.columns import only_column, struct_of, with_times
 from srfix.serde.errors import ColumnError, EngineRefusedError
-from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, load
+from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, load, with_plain_times
 from srfix.serde.formats.avro.write import written
 from srfix.serde.formats.table import Format
 from srfix.serde.projection import Entries, Free, Items, WriteFields, Written
@@ -88,6 +88,9 @@ def _walked(plan: WritePlan, row: FrameRow) -> tuple[_Writer, JvmWrite]:
     if analyse(root).is_recursive:
         raise _refused(plan, ["the schema is recursive"])
     writer, columns = _Writer(plan, row), plan.columns
+    if plan.times == "integers":
+        # The bytes are the same under the schema without what the integers count.
+        root, columns = with_plain_times(root), None if columns is None else with_times(columns, plan.times)
     if plan.wrapped:
         return writer, writer.row(written(root, None if columns is None else struct_of(columns)))
     assert columns is not None

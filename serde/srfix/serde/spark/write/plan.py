@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import SparkSchema, given_columns
-from srfix.serde.columns import Columns, half_of
+from srfix.serde.columns import Columns, Times, given_times, half_of
 from srfix.serde.connect import Generation, NameRule, WrittenBy
 from srfix.serde.errors import RegistryError, UsageError
 from srfix.serde.formats.table import Format, record_name
@@ -56,6 +56,8 @@ class WritePlan:
     """The subject that holds it."""
     cut_times: bool = False
     """True if times finer than the schema's are cut; they are bad rows otherwise."""
+    times: Times = "datetimes"
+    """`"integers"` if a DATE, TIME or TIMESTAMP of a row is the integer that is written."""
     is_given: bool = False
     """True if the columns are written under a schema that was not made of them: names are exact, nothing is coerced."""
 
@@ -95,7 +97,9 @@ class WritePlan:
         if self.format is Format.KAFKA:
             assert self.columns is not None
             return KafkaSerializer(self.columns, case_rule=self.case_rule)
-        return JsonSerializer(self.columns, case_rule=self.case_rule, wrap=self.wrapped, cut_times=self.cut_times)
+        return JsonSerializer(
+            self.columns, case_rule=self.case_rule, wrap=self.wrapped, cut_times=self.cut_times, times=self.times
+        )
 
     def context(self) -> SerdeContext:
         """What the serializer is called with, beside a row."""
@@ -138,6 +142,7 @@ def plan_write(
     schema_id_framing: Framing = Framing.PREFIX_ID,
     validate: bool = False,
     cut_times: bool = False,
+    times: Times = "datetimes",
 ) -> WritePlan:
     """Decides what rows are written under, and registers it: when this returns, the subject holds the schema.
 
@@ -160,6 +165,7 @@ def plan_write(
     :param validate: JSON_SR: True to check every body against the schema.
     :param cut_times: True to cut times that are finer than what they are written as (milliseconds, unless the schema says
         otherwise); a row that holds one cannot be written otherwise.
+    :param times: `"integers"` writes a DATE, TIME or TIMESTAMP from the integer that is to stand in the record (`plan_read`).
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them: nothing is registered then.
     :raises SchemaError: if the given text is not a schema of the format, or columns and schema do not go together.
     :raises RegistryError: if the registry could not be asked, or did not take the schema (`IncompatibleSchemaError`).
@@ -187,6 +193,7 @@ def plan_write(
             wrapped=half is None or half.wrapped,
             case_rule=case_rule,
             cut_times=cut_times,
+            times=given_times(times),
         )
         plan.serializer()  # what the format cannot hold is said now
         return plan
@@ -197,6 +204,7 @@ def plan_write(
     own: dict[str, object] = {} if full_name is None else {"full_name": full_name}
     own |= {"validate": True} if validate else {}
     own |= {"cut_times": True} if cut_times else {}
+    own |= {} if times == "datetimes" else {"times": times}
     own |= {"subjects": subjects, "register": register, "normalize": normalize, "schema_id_framing": schema_id_framing}
     if schema is not None:
         if declared is not None or exists:
@@ -230,6 +238,7 @@ def plan_write(
         settled=settled,
         subject=subject_of(subjects, topic, role, lambda: record_name(settled.schema, settled.references)),
         cut_times=cut_times,
+        times=times,
         is_given=exists and half is not None,
     )
 

@@ -10,17 +10,22 @@ does: where the row holds it, whether it is null or not, and not before.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import cache
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, require_string_keys
+from srfix.serde.columns import Columns, Times, require_string_keys
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats.avro.engine import BodyCheck
+from srfix.serde.formats.avro.plain_times import with_plain_times
 from srfix.serde.formats.avro.read.finish import Finish, unless_none, unscaled_decimal
 from srfix.serde.formats.avro.read.ints import hides_ints, int_check
 from srfix.serde.formats.avro.read.leaves import ReadStep
 from srfix.serde.formats.avro.read.plan import FastavroPlan
 from srfix.serde.formats.avro.read.resolution import ReaderSchema, resolved_root
+from srfix.serde.formats.avro.read.times import far_time_check
 from srfix.serde.formats.avro.schema import AvroNode, has_decimals, load
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.interface import Value
@@ -36,6 +41,7 @@ def decoder(
     wrapped: bool = True,
     strict: bool = False,
     reader: ReaderSchema | None = None,
+    times: Times = "datetimes",
 ) -> Decode:
     """A decoder for bodies written under a schema; without columns the rows are as fastavro gives them.
 
@@ -56,26 +62,41 @@ def decoder(
     if schema_text is None:
         raise SchemaError("Avro bodies cannot be read without the schema that they were written under.")
     if columns is None:
-        return _as_written(load(schema_text, references))
+        return as_written(load(schema_text, references), times)
     root = resolved_root(schema_text, references, reader)
     require_string_keys(columns, "Avro")
-    projection = project(AvroType(root), columns, case_rule, wrapped=wrapped, strict=strict)
-    plan = FastavroPlan(for_columns=True)
-    step = plan.rows(projection)
-    finish = _row_of(step) if wrapped else _bare(step, columns[0].name)
-    return _raw_bytes(finish) if root.kind == "bytes" else plan.decoder(root, step, finish)
+    projection = project(AvroType(root), columns, case_rule, wrapped=wrapped, strict=strict, times=times)
+
+    def decode_by(*, as_on_the_wire: bool) -> Decode:
+        explain = None if as_on_the_wire else _explaining(lambda: decode_by(as_on_the_wire=True))
+        plan = FastavroPlan(for_columns=True, as_on_the_wire=as_on_the_wire)
+        step = plan.rows(projection)
+        finish = _row_of(step) if wrapped else _bare(step, columns[0].name)
+        return _raw_bytes(finish) if root.kind == "bytes" else plan.decoder(root, step, finish, explain=explain)
+
+    return decode_by(as_on_the_wire=False)
 
 
-def _as_written(root: AvroNode) -> Decode:
-    """Without columns."""
+def _explaining(make: Callable[[], Decode]) -> BodyCheck:
+    """What finds the words for a time that fastavro refuses: the column's path, and the number."""
+    decode = cache(make)
+    return lambda payload, body_offset: decode()(payload, body_offset)
+
+
+def as_written(root: AvroNode, times: Times) -> Decode:
+    """Bodies as the writer has them, without columns."""
+    if times == "integers":
+        root = with_plain_times(root)
     if root.kind == "bytes":
         return _raw_bytes(unscaled_decimal(root.scale) if root.connect_logical == "decimal" else None)
     checks_ints = hides_ints(root)
     finish = None if checks_ints else int_check(root)
+    is_plain = times == "integers"
+    explain = None if is_plain else far_time_check(root, cache(lambda: as_written(root, "integers")))
 
     def decode_by(*, bounds_decimals: bool) -> Decode:
         plan = FastavroPlan(for_columns=False, checks_ints=checks_ints, bounds_decimals=bounds_decimals)
-        return plan.decoder(root, ReadStep(schema=plan.verbatim(root)), finish)
+        return plan.decoder(root, ReadStep(schema=plan.verbatim(root)), finish, explain=explain)
 
     most_bytes = payload_bounds().decimal_bytes
     if not has_decimals(root) or most_bytes >= sys.maxsize:
@@ -97,6 +118,7 @@ def values_decoder(
     references: tuple[str, ...] = (),
     strict: bool = False,
     reader: ReaderSchema | None = None,
+    times: Times = "datetimes",
 ) -> Decode | None:
     """As `decoder`, for typed arrays: what it gives is an iterable of the columns' values, in their order, of which
 
@@ -112,7 +134,7 @@ def values_decoder(
     if root.kind != "record":
         return None
     plan = FastavroPlan(for_columns=True, as_values=True)
-    step = plan.rows(project(AvroType(root), columns, case_rule, strict=strict))
+    step = plan.rows(project(AvroType(root), columns, case_rule, strict=strict, times=times))
     return None if step.is_refusal else plan.decoder(root, step, step.finish)
 
 

@@ -8,13 +8,12 @@ two bytes are as a varint, so that any other byte is a KeyError too.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final, cast
 
 from srfix.serde.columns import Decimal, ScalarType
 from srfix.serde.engine import Decode
 from srfix.serde.errors import ColumnError, DecodeError, SchemaError
-from srfix.serde.formats.avro.engine import ParsedSchema, fastavro_decoder, shortest
+from srfix.serde.formats.avro.engine import BodyCheck, ParsedSchema, fastavro_decoder, shortest
 from srfix.serde.formats.avro.read.costs import CONTAINER, Costs, text_cost
 from srfix.serde.formats.avro.read.finish import (
     Finish,
@@ -51,27 +50,47 @@ class FastavroPlan:
     :param bounds_decimals: decimals that are read as the writer has them fail beyond the bound of their bytes.
     :param as_values: the root, a record, becomes the columns' values instead of a row, as typed arrays take them: times and
         dates as numbers, and an INTEGER's number may have more than 32 bits.
+    :param as_on_the_wire: columns' values are made of what is on the wire, never by fastavro: slower, with words for what does
+        not fit.
     """
 
     def __init__(
-        self, *, for_columns: bool, checks_ints: bool = False, bounds_decimals: bool = False, as_values: bool = False
+        self,
+        *,
+        for_columns: bool,
+        checks_ints: bool = False,
+        bounds_decimals: bool = False,
+        as_values: bool = False,
+        as_on_the_wire: bool = False,
     ) -> None:
         self._for_columns = for_columns
         self._checks_ints = checks_ints
         self._bounds_decimals = bounds_decimals
         self._as_values = as_values
+        self._as_on_the_wire = as_on_the_wire
         self._surplus: dict[AvroNode, int] = {}
         """What is made of a value of a type besides what fastavro gives (`Costs`)."""
         self._verbatim: dict[AvroNode, ParsedSchema] = {}
 
-    def decoder(self, root: AvroNode, step: ReadStep, finish: Finish | None) -> Decode:
-        """A decoder of bodies of the root, of which the plan has made a step."""
+    def decoder(
+        self, root: AvroNode, step: ReadStep, finish: Finish | None, *, explain: BodyCheck | None = None
+    ) -> Decode:
+        """A decoder of bodies of the root, of which the plan has made a step.
+
+        :param explain: called with a well-formed body that could not be read; raises a DecodeError if it has better words.
+        """
         costs = Costs(root, self._surplus)
+
+        def explained(payload: bytes, body_offset: int) -> None:
+            check_body(costs, payload, body_offset)
+            if explain is not None:
+                explain(payload, body_offset)
+
         return fastavro_decoder(
             step.schema | {"__fastavro_parsed": True, "__named_schemas": {}},
             guard=guard_of(costs),
             finish=finish,
-            explain=partial(check_body, costs),
+            explain=explained,
         )
 
     def _add(self, node: AvroNode, cost: int) -> None:
@@ -132,7 +151,7 @@ class FastavroPlan:
             case Refused():
                 return ReadStep(schema=self.verbatim(value.writer.value), finish=value.how.refuse, is_refusal=True)
             case Scalar():
-                return leaf(value, value.how, is_shared=is_shared)
+                return leaf(value, value.how, is_shared=is_shared or self._as_on_the_wire)
             case Items(items):
                 part = self._step(items)
                 finish = part.whole(items.path)

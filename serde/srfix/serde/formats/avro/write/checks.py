@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import assert_never, cast
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Decimal, type_name
+from srfix.serde.columns import Decimal, Times, type_name
 from srfix.serde.connect import ensure_fit
 from srfix.serde.errors import CoercionError
 from srfix.serde.formats.avro.schema import has_milliseconds
@@ -36,11 +36,13 @@ class Checks:
 
     :param case_rule: how a row's keys are matched to the columns.
     :param cut_times: whether times finer than the schema's are cut.
+    :param times: `"integers"` takes the integers that are written.
     """
 
-    def __init__(self, case_rule: CaseRule, *, cut_times: bool) -> None:
+    def __init__(self, case_rule: CaseRule, *, cut_times: bool, times: Times = "datetimes") -> None:
         self._case_rule = case_rule
         self._cut_times = cut_times
+        self._times = times
         self._records: dict[WriteFields[AvroType], RecordCheck] = {}
 
     def of(self, value: Written[AvroType]) -> ValueCheck:
@@ -65,6 +67,7 @@ class Checks:
                 check = scalar(
                     node if how.logical == node.logical else replace(node, logical=how.logical),
                     cut_times=self._cut_times,
+                    times=self._times,
                 )
                 return check if how.fits is None else _fitting(check, how.fits)
             case Items(items):

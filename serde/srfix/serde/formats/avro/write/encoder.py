@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Final, cast
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Column, Columns, only_column, struct_of
+from srfix.serde.columns import Column, Columns, Times, only_column, struct_of
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro.engine import ParsedSchema, fastavro_encoder
+from srfix.serde.formats.avro.plain_times import with_plain_times
 from srfix.serde.formats.avro.schema import AvroNode, load
 from srfix.serde.formats.avro.write.checks import Checks
 from srfix.serde.formats.avro.write.schema import WriteSchema
@@ -34,6 +35,7 @@ def encoder(
     references: tuple[str, ...] = (),
     wrapped: bool = True,
     cut_times: bool = False,
+    times: Times = "datetimes",
 ) -> Encode:
     """An encoder for rows under a schema.
 
@@ -46,27 +48,36 @@ def encoder(
     :param wrapped: False writes the bare value of the only column. Null has no bytes then: the engine's payload is null
         (`KsqlConnectSerializer`), which is for the caller to write.
     :param cut_times: times finer than the schema's are cut down; refused otherwise.
+    :param times: `"integers"` takes times as the integers that are written.
     :raises SchemaError: if the text is not an Avro schema, or not the one of the columns.
     :raises ColumnError: if there are several columns, or none, and `wrapped` is False.
     """
     if schema_text is None:
         raise SchemaError("Avro rows cannot be written without a schema.")
     root = load(schema_text, references)
+    if columns is None and times == "integers":
+        root = with_plain_times(root)
     rule = CaseRule.EXACT if columns is None else case_rule
     bare = None if columns is None or wrapped else only_column(columns)
     type_ = bare.type if bare is not None else None if columns is None else struct_of(columns)
-    return encoder_of(written(root, type_), rule, bare=bare, cut_times=cut_times)
+    return encoder_of(written(root, type_), rule, bare=bare, cut_times=cut_times, times=times)
 
 
 def encoder_of(
-    value: Written[AvroType], case_rule: CaseRule, *, bare: Column | None, cut_times: bool, is_free: bool = True
+    value: Written[AvroType],
+    case_rule: CaseRule,
+    *,
+    bare: Column | None,
+    cut_times: bool,
+    is_free: bool = True,
+    times: Times = "datetimes",
 ) -> Encode:
     """An encoder for what a tree says.
 
     :param bare: the only column, if its value is what the tree is about.
     :param is_free: whether the tree may leave it to fastavro which branch of a union of several types a value takes.
     """
-    check = Checks(case_rule, cut_times=cut_times).of(value)
+    check = Checks(case_rule, cut_times=cut_times, times=times).of(value)
     root = value.writer.node
     return _encode_checked(
         root, WriteSchema(is_free=is_free).root(root), check if bare is None else _bare(check, bare.name, case_rule)

@@ -14,6 +14,7 @@ import decimal
 import uuid
 from typing import Final
 
+from srfix.serde.columns import Times
 from srfix.serde.connect import NO_PRECISION, NOT_FITTING, decimal_fit
 from srfix.serde.formats.avro.schema import AvroNode
 from srfix.serde.formats.rows import Convert, Misfit, ValueCheck
@@ -29,11 +30,14 @@ _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _FLOAT_MAX = 3.4028235677973366e38
 
 
-def scalar(node: AvroNode, *, cut_times: bool = False) -> ValueCheck:
+def scalar(node: AvroNode, *, cut_times: bool = False, times: Times = "datetimes") -> ValueCheck:
     """The check of a type without parts.
 
     :param cut_times: times that are finer than the type are cut, not refused.
+    :param times: `"integers"` takes times as the integers that are written.
     """
+    if times == "integers" and node.kind in ("int", "long"):
+        node = AvroNode(kind=node.kind)  # whatever the integer counts, it is written as it is
     convert, exact = _scalar(node, cut_times=cut_times)
     return ValueCheck(fast=convert, careful=convert, exact=exact, is_narrow=convert is _int)
 

@@ -28,6 +28,7 @@ from srfix.serde.columns import (
     Map,
     ScalarType,
     Struct,
+    Times,
     only_column,
     struct_of,
     type_name,
@@ -74,6 +75,7 @@ def encoder_under(
     references: tuple[str, ...] = (),
     wrapped: bool = True,
     cut_times: bool = False,
+    times: Times = "datetimes",
 ) -> Encode:
     """An encoder for rows of columns under a schema that was not made of them. A row has the columns' exact names.
 
@@ -91,7 +93,7 @@ def encoder_under(
             raise SchemaError(f"Columns are written as a record, but the schema is a {describe(root)}.")
         _check_root(writer, columns)
     value = _written(writer, struct_of(columns) if bare is None else bare.type)
-    return encoder_of(value, CaseRule.EXACT, bare=bare, cut_times=cut_times, is_free=False)
+    return encoder_of(value, CaseRule.EXACT, bare=bare, cut_times=cut_times, times=times, is_free=False)
 
 
 def _check_root(root: AvroType, columns: Columns) -> None:

@@ -1,0 +1,76 @@
+"""The table that ksqlDB's `DESCRIBE` prints, as columns.
+
+     Field   | Type
+    -------------------------------------
+     ID      | BIGINT           (primary key)
+     NAME    | VARCHAR(STRING)
+    -------------------------------------
+
+Names stand as they are, in any letter case and without quotes, fields of a STRUCT too (`SchemaInfo.toTypeString`). Behind a
+type may stand `(key)`, `(primary key)`, `(headers)`, `(header('k'))` and `(Window type: …)` (`Console.formatFieldType`);
+headers are left out, as everywhere. Before 0.10 the key was the system's: `ROWKEY … (system)` is the KEY then, `ROWTIME`
+is left out, and `(key)` marks a value that repeats it. What stands around the table is skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from srfix.serde.columns.grammar import Parser
+from srfix.serde.columns.types import Column, Columns, Namespace
+from srfix.serde.errors import ColumnError
+
+_HEAD: Final = re.compile(r"^[ \t]*Field[ \t]*\|[ \t]*Type[ \t]*\r?$", re.MULTILINE)
+_RULE: Final = re.compile(r"-{3,}")
+_ROW: Final = re.compile(
+    r"(?P<name>\S(?:[^|]*[^|\s])?)\s*\|\s*(?P<type>.*?)"
+    r"(?P<marks>(?:\s*\([a-z][^()]*(?:\([^()]*\))?\)|\s*\(Window type: \w+\))*)"
+)
+_KEYS: Final = {"(key)": Namespace.KEY, "(primary key)": Namespace.PRIMARY_KEY}
+
+
+def described_columns(text: str) -> Columns | None:
+    """The columns of such a table; None if there is none in the text.
+
+    :raises ColumnError: if a row of it has no type that a column can have.
+    """
+    head = _HEAD.search(text)
+    if head is None:
+        return None
+    rows = _rows(text[head.end() :])
+    has_system = any("(system)" in marks for _, _, marks in rows)
+    columns: list[Column] = []
+    for name, written, marks in rows:
+        if "(header" in marks or (name == "ROWTIME" and "(system)" in marks):
+            continue
+        try:
+            type_ = Parser(written, plain_names=True).type_alone()
+        except ColumnError as error:
+            raise ColumnError(f"The type of {name} in what DESCRIBE printed cannot be read: {error.message}") from error
+        columns.append(Column(name, type_, _namespace(marks, has_system=has_system)))
+    return tuple(columns)
+
+
+def _rows(table: str) -> list[tuple[str, str, str]]:
+    """Name, type and marks of each row."""
+    rows: list[tuple[str, str, str]] = []
+    for line in map(str.strip, table.splitlines()):
+        if not line or _RULE.fullmatch(line):
+            if rows:
+                break
+            continue
+        found = _ROW.fullmatch(line)
+        if found is None:
+            raise ColumnError(
+                f'What DESCRIBE printed has the line {line[:60]!r}, which is no "name | type". '
+                "Paste the table with whole lines."
+            )
+        rows.append((found["name"], found["type"], found["marks"]))
+    return rows
+
+
+def _namespace(marks: str, *, has_system: bool) -> Namespace:
+    if has_system:
+        return Namespace.KEY if "(system)" in marks else Namespace.VALUE
+    return next((namespace for mark, namespace in _KEYS.items() if mark in marks), Namespace.VALUE)

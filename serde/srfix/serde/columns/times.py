@@ -1,0 +1,66 @@
+"""Times as datetimes, or as the integers that stand in the records: the option `times`, the same wherever columns are read or
+written.
+
+| `times` | DATE | TIME | TIMESTAMP, TIMESTAMP_NTZ |
+|---|---|---|---|
+| `"datetimes"` (default) | `datetime.date` | `datetime.time` | `datetime.datetime`, years 1 to 9999 |
+| `"integers"` | INTEGER (int32) | BIGINT (int64) | BIGINT (int64) |
+
+The integers are those that were written, in the unit that the writer's schema declares: days since 1970-01-01; milliseconds
+of the day or since 1970, or microseconds where it says so (`timestamp-micros`, `time-micros`). All values of a column are
+integers then, those that a datetime could hold too. A type that does not feed the column as a time does not feed it as an
+integer; a time beyond its day is read like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias, get_args
+
+from srfix.serde.columns.types import Array, Columns, ColumnType, Map, ScalarType, Struct
+from srfix.serde.errors import UsageError
+
+Times: TypeAlias = Literal["datetimes", "integers"]
+"""What a DATE, TIME or TIMESTAMP is: a datetime, or the integer that stands in the record."""
+
+READ_AS_INTEGERS: Final = "Read times as integers (times='integers'), or repair the writer"
+"""What to do about a time that no datetime can be; the end of a sentence."""
+
+_INTEGERS: Final = {
+    ScalarType.DATE: ScalarType.INTEGER,
+    ScalarType.TIME: ScalarType.BIGINT,
+    ScalarType.TIMESTAMP: ScalarType.BIGINT,
+    ScalarType.TIMESTAMP_NTZ: ScalarType.BIGINT,
+}
+
+
+def given_times(times: Times) -> Times:
+    """The option, checked.
+
+    :raises UsageError: if it is none of the words.
+    """
+    if times not in get_args(Times):
+        words = " or ".join(map(repr, get_args(Times)))
+        raise UsageError(f"times is {times!r}; it must be {words}.")
+    return times
+
+
+def with_times(columns: Columns, times: Times) -> Columns:
+    """The columns as rows have them: with `"integers"` no DATE, TIME or TIMESTAMP is left."""
+    if times == "datetimes":
+        return columns
+    return tuple(replace(column, type=_as_integers(column.type)) for column in columns)
+
+
+def _as_integers(type_: ColumnType) -> ColumnType:
+    match type_:
+        case ScalarType():
+            return _INTEGERS.get(type_, type_)
+        case Array(items):
+            return Array(_as_integers(items))
+        case Map(values, keys):
+            return Map(_as_integers(values), _as_integers(keys))
+        case Struct(fields):
+            return Struct(with_times(fields, "integers"))
+        case _:
+            return type_
