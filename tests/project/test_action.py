@@ -165,7 +165,7 @@ def test_it_installs_what_it_is_a_part_of_or_the_version_that_was_asked_for(
     script = tmp_path / "step.sh"
     script.write_text(step_called("Install srfix")["run"], encoding="utf-8")
     told = {"PYTHON": str(python), "VERSION": version, "GITHUB_ACTION_PATH": "/actions", "RUNNER_TEMP": str(tmp_path)}
-    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", script]
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
     subprocess.run(command, env={**os.environ, **told}, check=True, timeout=60)
     asked = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
     assert asked[0] == f"-m venv {tmp_path}/srfix-action"
