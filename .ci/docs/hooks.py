@@ -6,7 +6,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from site_pages import MENU, made_pages
 
-_PAGES = made_pages()
+_PAGES = made_pages(runs_notebooks=True)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

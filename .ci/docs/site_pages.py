@@ -7,6 +7,7 @@ import ast
 import importlib
 import inspect
 import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from typing import Final
 import click
 import nbformat
 import yaml
+from nbclient import NotebookClient
 
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.main import cli
@@ -60,15 +62,23 @@ DOCSTRINGS: Final = {
 """Page → the module whose docstring, and those of the files below it that hold a table, it consists of; its title."""
 
 
-def made_pages() -> Mapping[str, str]:
-    """All of them, in the order of the menu."""
+RUNS_ALONE: Final = {"incident", "serde"}
+"""The notebooks that need nothing but Python, so that the site can show what comes of them."""
+
+
+def made_pages(*, runs_notebooks: bool = False) -> Mapping[str, str]:
+    """All of them, in the order of the menu.
+
+    :param runs_notebooks: True to run those that can be, and show what their cells give.
+    """
     pages = {page: _with_plain_bars((ROOT / name).read_text(encoding="utf-8")) for page, name in COPIED.items()}
     pages["github-action.md"] = _action_page(yaml.safe_load(ACTION.read_text(encoding="utf-8")))
     pages |= dict(_command_pages())
     pages |= dict(_finding_pages())
     pages |= {f"api/{front}.md": _api_page(front) for front in API}
     pages |= {page: _docstring_page(front, title) for page, (front, title) in DOCSTRINGS.items()}
-    pages |= {f"notebooks/{path.stem}.md": notebook_page(path) for path in sorted(NOTEBOOKS.glob("*.ipynb"))}
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        pages[f"notebooks/{path.stem}.md"] = _notebook_page(path, runs=runs_notebooks and path.stem in RUNS_ALONE)
     return pages
 
 
@@ -176,11 +186,27 @@ def _with_fenced_sessions(text: str) -> str:
     return "\n\n".join(f"```pycon\n{block}\n```" if block.startswith(">>> ") else block for block in blocks)
 
 
-def notebook_page(path: Path) -> str:
-    """A notebook's cells as Markdown and code."""
-    cells = nbformat.read(path, as_version=4).cells
-    code = "```python\n{}\n```"
-    return _lines(*(cell.source if cell.cell_type == "markdown" else code.format(cell.source) for cell in cells))
+def _notebook_page(path: Path, *, runs: bool) -> str:
+    """A notebook's cells as Markdown and code, with what they give if it is run."""
+    notebook = nbformat.read(path, as_version=4)
+    if runs:
+        with tempfile.TemporaryDirectory() as folder:
+            NotebookClient(notebook, timeout=120, resources={"metadata": {"path": folder}}).execute()
+    blocks = [block for cell in notebook.cells for block in _cell_blocks(cell)]
+    return _lines(blocks[0], f"The notebook: `{path.relative_to(ROOT)}`.", *blocks[1:])
+
+
+def _cell_blocks(cell: nbformat.NotebookNode) -> Iterator[str]:
+    if cell.cell_type == "markdown":
+        yield cell.source
+        return
+    yield f"```python\n{cell.source}\n```"
+    for output in cell.outputs:
+        data = output.get("data", {})
+        if "image/png" in data:
+            yield f"![What the cell draws](data:image/png;base64,{data['image/png'].strip()})"
+        elif text := output.get("text") or data.get("text/plain"):
+            yield f"```text\n{text.rstrip()}\n```"
 
 
 def _lines(*blocks: str) -> str:

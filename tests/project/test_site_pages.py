@@ -68,6 +68,15 @@ def test_a_bar_in_a_table_s_code_has_no_backslash() -> None:
     assert "SRF001|SRF004" in PAGES["index.md"]
 
 
+def test_the_notebooks_are_there_and_those_that_need_only_python_can_be_run() -> None:
+    pages = {page for page in PAGES if page.startswith("notebooks/")}
+    assert pages == {"notebooks/incident.md", "notebooks/serde.md", "notebooks/spark.md"}
+    assert SITE["RUNS_ALONE"] == {"incident", "serde"}
+    page = SITE["_notebook_page"](ROOT / "fixtures" / "notebooks" / "serde.ipynb", runs=True)
+    assert "\n![What the cell draws](data:image/png;base64,iVBOR" in page
+    assert "```text\n40\n```" in page
+
+
 def test_the_action_s_page_has_its_inputs_and_outputs() -> None:
     assert "| `fail-on` |" in PAGES["github-action.md"]
     assert "| `exit-code` |" in PAGES["github-action.md"]
