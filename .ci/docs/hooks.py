@@ -11,7 +11,7 @@ _PAGES = made_pages(runs_notebooks=True)
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """The menu: what each entry of `MENU` holds, in the order of the pages."""
-    config.nav = [{title: _entries(place)} for title, place in MENU.items()]
+    config.nav = [{title: entries} for title, place in MENU.items() if (entries := _entries(place))]
     return config
 
 
@@ -25,4 +25,4 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def _entries(place: str) -> str | list[str]:
     if not place.endswith("/"):
         return place
-    return [path for path in _PAGES if path.startswith(place)]
+    return sorted((path for path in _PAGES if path.startswith(place)), key=lambda path: path != f"{place}index.md")

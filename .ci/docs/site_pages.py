@@ -6,6 +6,8 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import json
+import pkgutil
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,12 +20,12 @@ import yaml
 from nbclient import NotebookClient
 
 from srfix.cli.command_table import COMMANDS
-from srfix.cli.main import cli
 from srfix.recovery.checks import CatalogueEntry
 from srfix.recovery.explain import CATALOGUE
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 NOTEBOOKS: Final = ROOT / "fixtures" / "notebooks"
+DOCUMENTS: Final = ROOT / "cli" / "srfix" / "cli" / "documents"
 ACTION: Final = ROOT / ".github" / "actions" / "srfix" / "action.yml"
 
 COPIED: Final = {"index.md": "README.md", **{name: name for name in ("DESIGN.md", "SECURITY.md", "CHANGELOG.md")}}
@@ -35,6 +37,7 @@ MENU: Final = {
     "GitHub Action": "github-action.md",
     "Commands": "commands/",
     "Findings": "findings/",
+    "JSON": "documents/",
     "Python": "api/",
     "format(&quot;srfix&quot;)": "spark-source.md",
     "confluent-kafka's drop-in": "drop-in.md",
@@ -75,6 +78,7 @@ def made_pages(*, runs_notebooks: bool = False) -> Mapping[str, str]:
     pages["github-action.md"] = _action_page(yaml.safe_load(ACTION.read_text(encoding="utf-8")))
     pages |= dict(_command_pages())
     pages |= dict(_finding_pages())
+    pages |= dict(_document_pages())
     pages |= {f"api/{front}.md": _api_page(front) for front in API}
     pages |= {page: _docstring_page(front, title) for page, (front, title) in DOCSTRINGS.items()}
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
@@ -97,13 +101,15 @@ def _action_page(action: Mapping[str, Mapping[str, Mapping[str, str]]]) -> str:
 
 
 def _command_pages() -> Iterator[tuple[str, str]]:
-    context = click.Context(cli, info_name="srfix")
+    group = click.Context(click.Group(), info_name="srfix", help_option_names=["-h", "--help"])
     listed = [f"| [srfix {name}]({name}.md) | {_cell(entry.summary)} |" for name, entry in COMMANDS.items()]
-    yield "commands/index.md", _lines("# Commands", _text(cli), _table(("command", "what"), listed), cli.epilog or "")
-    for name in COMMANDS:
-        command = cli.get_command(context, name)
-        assert command is not None
-        yield f"commands/{name}.md", _command_page(command, click.Context(command, info_name=name, parent=context))
+    about = (
+        "What `srfix COMMAND --help` says of each. [What the exit codes mean](../index.md#options-that-you-will-need)."
+    )
+    yield "commands/index.md", _lines("# Commands", about, _table(("command", "what"), listed))
+    for name, entry in COMMANDS.items():
+        command = pkgutil.resolve_name(entry.target)
+        yield f"commands/{name}.md", _command_page(command, click.Context(command, info_name=name, parent=group))
 
 
 def _command_page(command: click.Command, context: click.Context) -> str:
@@ -147,6 +153,20 @@ def _finding_page(known: CatalogueEntry) -> str:
         *("## How srfix tells", _escaped(known.detection)),
         *("## What to do", _escaped(known.remedy)),
     )
+
+
+def _document_pages() -> Iterator[tuple[str, str]]:
+    """The JSON Schema of each document that srfix writes."""
+    rows = []
+    for path in sorted(DOCUMENTS.glob("*.schema.json")):
+        name, text = path.name.removesuffix(".schema.json"), path.read_text(encoding="utf-8")
+        told = json.loads(text)
+        about = _escaped(str(told.get("description") or told.get("title") or ""))
+        rows.append(f"| [{name}]({name}.md) | {about.replace('|', '&#124;')} |")
+        yield f"documents/{name}.md", _lines(f"# {name}", about, "Its JSON Schema:", f"```json\n{text.rstrip()}\n```")
+    if rows:
+        about = "The JSON Schemas of what srfix writes; they are in the wheel, too. Keys may be added, never renamed."
+        yield "documents/index.md", _lines("# JSON documents", about, _table(("document", "what"), rows))
 
 
 def _api_page(front: str) -> str:

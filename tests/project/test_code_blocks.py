@@ -1,7 +1,8 @@
 """Every fenced block of the documentation is run or checked; the few that cannot be are named here, with the reason.
 
 A block's language says how: `python` and `python spark` are sessions (`tests/test_examples.py`, `tests/spark/test_readme.py`),
-none is a shell's, whose every line is run or named, `yaml`, `toml` and `json` are read, `text` is what a screen shows.
+none is a shell's, whose every line is run or named, or a screen that begins with `$ srfix` and that `test_readme_screens.py`
+compares; `yaml`, `toml` and `json` are read; `text` is what something else shows.
 """
 
 from __future__ import annotations
@@ -67,8 +68,12 @@ class Fenced:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     @property
+    def is_screen(self) -> bool:
+        return not self.language and self.text.startswith("$ srfix ")
+
+    @property
     def is_shell(self) -> bool:
-        return not self.language and not self.text.startswith(tuple(IS_NO_CODE))
+        return not self.language and not self.is_screen and not self.text.startswith(tuple(IS_NO_CODE))
 
     def commands(self) -> list[list[str]]:
         """Its lines as words; comments are gone, and lines that go on are one."""
@@ -111,6 +116,10 @@ def test_a_block_is_of_a_kind_that_is_run_or_read(block: Fenced) -> None:
             assert tomllib.loads(block.text)
         case "json":
             assert json.loads(block.text)
+        case "" if block.is_screen:
+            screens = ROOT / "tests" / "test_readme_screens.py"
+            assert block.page.name == "README.md"
+            assert screens.exists(), f"Nothing compares the screen at {block.place} with what the command says."
         case "":
             assert not block.is_shell or block.commands()
         case "text":
