@@ -101,7 +101,7 @@ $(DOCKER): $(STAMP)
 images: java $(DOCKER) ## Have Kafka's and the registry's image: pulled, else stand-ins built from this machine's files
 	$(BIN)/python -m srfix.fixtures.docker images
 
-docker-test: java $(DOCKER) ## The incident against Kafka and a registry in containers; starts an engine where none runs
+docker-test: java $(DOCKER) ## The incident against Kafka and a registry in containers, and srfix's own image; starts an engine where none runs
 	$(BIN)/python -m srfix.fixtures.docker run -- $(BIN)/python -m pytest tests/docker
 
 bench: $(STAMP) ## Speed, as ratios against named peers in the same run

@@ -55,6 +55,12 @@ def test_it_is_the_command_and_says_its_version(image: str) -> None:
     assert docker("run", "--rm", *CONFINED, image, "explain", "nonsense").returncode == 2
 
 
+def test_it_is_small(image: str) -> None:
+    base = os.environ["PYTHON_IMAGE"]
+    sizes = [int(docker("image", "inspect", "--format={{.Size}}", name).stdout) for name in (image, base)]
+    assert sizes[0] - sizes[1] < 200e6, sizes
+
+
 def test_it_runs_as_nobody(image: str) -> None:
     (described,) = json.loads(docker("image", "inspect", image).stdout)
     assert described["Config"]["User"] == "65532:65532"

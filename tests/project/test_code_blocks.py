@@ -7,8 +7,11 @@ compares; `yaml`, `toml` and `json` are read; `text` is what something else show
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import re
+import runpy
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -32,6 +35,9 @@ ELSEWHERE: Final = {
     "python spark": ("README.md", "tests/spark/test_readme.py"),
 }
 """Language → the page whose blocks of it are a session, and what runs that."""
+
+DOCSTRINGS: Final = {"srfix.serde.spark.source": "tests/spark/test_readme.py"}
+"""Module whose docstring, on the site, has code that is no doctest → what runs it. Doctests: `tests/test_examples.py`."""
 
 IS_NO_CODE: Final = {
     "org.apache.kafka.connect.errors.DataException": "the stack trace of the incident: see below, it is explained",
@@ -152,6 +158,21 @@ def run_one(arguments: list[str], ran: list[str], parts: Parts, folder: Path, bl
     expected = codes[min(ran.count(command), len(codes) - 1)]
     assert done.returncode == expected, f"{block.place}: srfix {shlex.join(arguments)}\n{done.stdout}{done.stderr}"
     ran.append(command)
+
+
+def test_no_docstring_on_the_site_has_code_that_nothing_runs() -> None:
+    site = runpy.run_path(str(ROOT / ".ci" / "docs" / "site_pages.py"))
+    whole = {front for front, _ in site["DOCSTRINGS"].values()}
+    whole |= {place for front in whole for place, _ in site["shown_names"](front)}
+    objects: dict[str, object] = {name: importlib.import_module(name) for name in {*site["API"], *whole}}
+    for place, name in (shown for front in site["API"] for shown in site["shown_names"](front)):
+        one = getattr(importlib.import_module(place), name)
+        if inspect.isclass(one) or inspect.isfunction(one):
+            objects[f"{place}.{name}"] = one
+    with_code = {name for name, one in objects.items() if re.search(r"\n\n    \S", inspect.getdoc(one) or "")}
+    assert with_code == set(DOCSTRINGS)
+    for module, runner in DOCSTRINGS.items():
+        assert f"import {module.rpartition('.')[2]}" in (ROOT / runner).read_text(encoding="utf-8")
 
 
 def test_the_stack_trace_is_known_to_explain() -> None:
