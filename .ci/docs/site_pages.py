@@ -74,7 +74,7 @@ def made_pages(*, runs_notebooks: bool = False) -> Mapping[str, str]:
 
     :param runs_notebooks: True to run those that can be, and show what their cells give.
     """
-    pages = {page: _with_plain_bars((ROOT / name).read_text(encoding="utf-8")) for page, name in COPIED.items()}
+    pages = {page: _for_the_site((ROOT / name).read_text(encoding="utf-8")) for page, name in COPIED.items()}
     pages["github-action.md"] = _action_page(yaml.safe_load(ACTION.read_text(encoding="utf-8")))
     pages |= dict(_command_pages())
     pages |= dict(_finding_pages())
@@ -241,8 +241,10 @@ def _code(text: str) -> str:
     return f"`{text}`"
 
 
-def _with_plain_bars(text: str) -> str:
-    """GitHub wants a bar in a table's code escaped; Python-Markdown would show the backslash."""
+def _for_the_site(text: str) -> str:
+    """GitHub's Markdown as Python-Markdown takes it: a bar in a table's code has no backslash (it would be shown), and a
+    fence names a language alone (one of two words is no fence, and swallows what follows)."""
+    text = re.sub(r"^(`{3,}\w+) .*$", r"\1", text, flags=re.MULTILINE)
     return re.sub(r"`[^`\n]+`", lambda code: code[0].replace("\\|", "|"), text)
 
 

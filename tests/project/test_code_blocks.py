@@ -39,6 +39,9 @@ ELSEWHERE: Final = {
 DOCSTRINGS: Final = {"srfix.serde.spark.source": "tests/spark/test_readme.py"}
 """Module whose docstring, on the site, has code that is no doctest → what runs it. Doctests: `tests/test_examples.py`."""
 
+SHELLS: Final = ("sh", "bash")
+"""What a shell's block may say that it is."""
+
 IS_NO_CODE: Final = {
     "org.apache.kafka.connect.errors.DataException": "the stack trace of the incident: see below, it is explained",
     "serde/srfix/serde/ ": "DESIGN's tree of folders",
@@ -92,7 +95,8 @@ def fenced() -> Iterator[Fenced]:
         text = page.read_text(encoding="utf-8")
         for found in re.finditer(r"^( *)(`{3,})([^\n`]*)\n(.*?)^\1\2$", text, re.DOTALL | re.MULTILINE):
             line = text.count("\n", 0, found.start()) + 1
-            yield Fenced(page=page, line=line, language=found[3].strip(), text=found[4])
+            language = found[3].strip()
+            yield Fenced(page=page, line=line, language="" if language in SHELLS else language, text=found[4])
 
 
 BLOCKS: Final = list(fenced())

@@ -83,6 +83,12 @@ def test_the_notebooks_are_there_and_those_that_need_only_python_can_be_run() ->
     assert "```text\n40\n```" in page
 
 
+def test_every_fence_names_a_language_at_most() -> None:
+    assert "\n```python spark\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+    fences = {fence for page in PAGES.values() for fence in re.findall(r"^`{3,}(.*)$", page, re.MULTILINE)}
+    assert {fence for fence in fences if not re.fullmatch(r"\w*", fence)} == set()
+
+
 def test_the_action_s_page_has_its_inputs_and_outputs() -> None:
     assert "| `fail-on` |" in PAGES["github-action.md"]
     assert "| `exit-code` |" in PAGES["github-action.md"]
