@@ -118,7 +118,7 @@ def test_its_inputs_become_the_commands_options_each_a_word_of_its_own(tmp_path:
     inputs = {
         "command": "guard",
         "registry": "http://registry:8081",
-        "fail-on": "breaks on restore",
+        "fail-on": "breaks-on-restore",
         "baseline": "known $(touch hurt).json",
         "kafka-config": "kafka.properties",
         "config": "srfix.toml",
@@ -128,7 +128,7 @@ def test_its_inputs_become_the_commands_options_each_a_word_of_its_own(tmp_path:
     assert ran.code == 0, ran.log
     assert json.loads((tmp_path / "arguments").read_text(encoding="utf-8")) == [
         *("guard", "--output", "markdown", "--registry", "http://registry:8081", "--kafka-config", "kafka.properties"),
-        *("--config", "srfix.toml", "--fail-on", "breaks on restore", "--baseline", "known $(touch hurt).json"),
+        *("--config", "srfix.toml", "--fail-on", "breaks-on-restore", "--baseline", "known $(touch hurt).json"),
         *("--quiet", "--ignore", "old-*"),
     ]
     assert not (tmp_path / "hurt").exists()

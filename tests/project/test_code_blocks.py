@@ -59,8 +59,20 @@ IS_NOT_RUN: Final = {
 }
 """How a shell's line begins → why it is not run."""
 
-CODES: Final[Mapping[str, tuple[int, ...]]] = {"diagnose": (1, 0)}
-"""Command → its exit codes, the first time and each later one; 0 where there is none. README's session is a repair."""
+CODES: Final[Mapping[str, tuple[int, ...]]] = {
+    "diagnose": (1, 0),
+    "diagnose --kafka-config /etc/ksqldb/ksql-server.properties": (1,),
+    "diagnose --write-baseline srfix-known.json": (1,),
+}
+"""A line → its exit codes, the first time and each later one; 0 where there is none. README's session repairs the incident, and
+rolls back."""
+
+FILES: Final = {
+    "/etc/ksqldb/ksql-server.properties": (
+        "bootstrap.servers={SRFIX_BOOTSTRAP_SERVERS}\nksql.schema.registry.url={SRFIX_REGISTRY}\n"
+    )
+}
+"""A file of the reader's that a line names → what stands in it here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,18 +162,29 @@ def test_the_shell_s_lines_run_from_top_to_bottom(parts: Parts, tmp_path: Path) 
                 run_one(words[1:], ran, parts, tmp_path, block)
             else:
                 assert line.startswith(tuple(IS_NOT_RUN)), f"{block.place}: {line!r} is neither run nor named."
-    assert {"diagnose", "plan", "apply", "verify", "rollback", "schema", "encode", "decode"} <= set(ran)
+    assert {"diagnose", "plan", "apply", "verify", "rollback", "schema", "encode", "decode"} <= {
+        line.split()[0] for line in ran
+    }
 
 
 def run_one(arguments: list[str], ran: list[str], parts: Parts, folder: Path, block: Fenced) -> None:
     """Runs a command of a session; who would ask a person is told yes."""
-    command = arguments[0]
-    yes = ["--yes"] if command in ("apply", "rollback") and "--yes" not in arguments else []
-    done = parts.srfix(*arguments, *yes, cwd=folder)
-    codes = CODES.get(command, (0,))
-    expected = codes[min(ran.count(command), len(codes) - 1)]
-    assert done.returncode == expected, f"{block.place}: srfix {shlex.join(arguments)}\n{done.stdout}{done.stderr}"
-    ran.append(command)
+    line = " ".join(arguments)
+    yes = ["--yes"] if arguments[0] in ("apply", "rollback") and "--yes" not in arguments else []
+    done = parts.srfix(*(own_file(word, parts, folder) for word in arguments), *yes, cwd=folder)
+    codes = CODES.get(line, (0,))
+    expected = codes[min(ran.count(line), len(codes) - 1)]
+    assert done.returncode == expected, f"{block.place}: srfix {line}\n{done.stdout}{done.stderr}"
+    ran.append(line)
+
+
+def own_file(word: str, parts: Parts, folder: Path) -> str:
+    """The word, or the path of a file in place of the one that it names."""
+    if word not in FILES:
+        return word
+    path = folder / Path(word).name
+    path.write_text(FILES[word].format_map(parts.environment), encoding="utf-8")
+    return str(path)
 
 
 def test_no_docstring_on_the_site_has_code_that_nothing_runs() -> None:
