@@ -6,6 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DOCKER := $(VENV)/.installed-docker
 SPARK  := $(VENV)/.installed-spark
+DOCS   := $(VENV)/.installed-docs
 
 # An older PySpark lives in an environment of its own; its jars are looked up by its release line (srfix.fixtures.jars).
 # PySpark 3.5 holds NumPy below 2, which newer PyArrows cannot be imported with.
@@ -13,7 +14,7 @@ BESIDE_3.5 := 'pyarrow<22'
 SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz wheel pyfiles clean
+.PHONY: help demo test lint docs format test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz wheel pyfiles clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9.-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,11 +34,19 @@ demo: $(STAMP) ## The whole incident, told on the embedded broker and registry
 test: $(STAMP) ## The tests (no Java, no Docker)
 	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))') --dist worksteal
 
-lint: $(SPARK) ## ruff, who may import whom (import-linter), and mypy (strict), code and tests
+lint: $(SPARK) docs ## ruff, who may import whom (import-linter), mypy (strict), code and tests; the site and its links
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
+
+$(DOCS): $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable '.[dev,docs]'
+	@touch $@
+
+# Without a warning about MkDocs 2, which srfix is held below; --quiet would keep warnings from --strict.
+docs: $(DOCS) ## Build the site into build/site: README and its like, commands, findings, docstrings; its links are checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --config-file .ci/docs/mkdocs.yml
 
 format: $(STAMP) ## Format the code
 	$(BIN)/ruff check --fix .
@@ -92,7 +101,7 @@ $(DOCKER): $(STAMP)
 images: java $(DOCKER) ## Have Kafka's and the registry's image: pulled, else stand-ins built from this machine's files
 	$(BIN)/python -m srfix.fixtures.docker images
 
-docker-test: java $(DOCKER) ## The incident against Kafka and a registry in containers; starts an engine where none runs
+docker-test: java $(DOCKER) ## The incident against Kafka and a registry in containers, and srfix's own image; starts an engine where none runs
 	$(BIN)/python -m srfix.fixtures.docker run -- $(BIN)/python -m pytest tests/docker
 
 bench: $(STAMP) ## Speed, as ratios against named peers in the same run

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import runpy
+import os
+import sys
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from srfix.fixtures.fetching import fetch
+from srfix.fixtures.jars import spark_jars
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.client import RegistryClient
+from tests.notebooks import RanNotebook
+from tests.spark.conftest import RELEASE
 
 PNG = b"\x89PNG"
 
 
 def test_the_notebook_reads_plots_repairs_and_writes_back(
-    spark: SparkSession, registry: FixtureRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    registry: FixtureRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with KraftBroker() as broker, RegistryClient(registry.url) as client:
         for topic, partitions in {**damage.TOPICS, "users-clean": 3}.items():
@@ -26,9 +30,13 @@ def test_the_notebook_reads_plots_repairs_and_writes_back(
         monkeypatch.setenv("SRFIX_BOOTSTRAP_SERVERS", broker.bootstrap_servers)
         monkeypatch.setenv("SRFIX_REGISTRY", registry.url)
         monkeypatch.setenv("SRFIX_NOTEBOOK_FOLDER", str(tmp_path))
-        cells = runpy.run_path(str(Path(__file__).with_name("incident_notebook.py")))
+        # The jars that are there, in place of those that `start_session` would fetch.
+        jars = ",".join(map(str, fetch(spark_jars(RELEASE))))
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--master local[2] --conf spark.jars={jars} pyspark-shell")
+        monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+        monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
+        ran = RanNotebook("spark", tmp_path, timeout_s=300)
     rows = [record for record in staged.records if record.row is not None]
-    assert cells["rows_read"] == len(rows)
-    assert cells["reasons_before"] == {"NOT_UNDER_SUBJECT": len(rows)}
-    assert cells["ids_in_values"] == staged.writer_ids
-    assert (tmp_path / "ids-over-offsets.png").read_bytes().startswith(PNG)
+    assert f"{{'NOT_UNDER_SUBJECT': {len(rows)}}}" in ran.said
+    assert "the phantom subject is repaired" in ran.said
+    assert [picture[:4] for picture in ran.pictures] == [PNG]

@@ -1,9 +1,12 @@
-"""README's Python on Spark is run, from top to bottom, on a topic of the incident."""
+"""README's Python on Spark is run, from top to bottom, on a topic of the incident; and the example of `format("srfix")`."""
 
 from __future__ import annotations
 
+import inspect
 import re
+import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,6 +18,7 @@ from srfix.serde.columns.text import parse_columns
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.serializer import AvroSerializer
+from srfix.serde.spark import source
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -40,3 +44,19 @@ def test_the_python_of_the_readme_runs_on_spark(
     copied = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
     rows = copied.option("subscribe", "users-clean").load().orderBy("offset").collect()
     assert [row["value"] is None for row in rows] == [False, True] * 2  # written twice: by the second, too
+
+
+def test_the_example_of_the_source_s_docstring_runs(
+    spark: SparkSession, broker: KraftBroker, registry: FixtureRegistry
+) -> None:
+    (block,) = re.findall(r"^(?: {4}\S?.*\n)+", inspect.getdoc(source) or "", re.MULTILINE)
+    topic = "users-of-the-source"
+    broker.create_topic(topic)
+    write = AvroSerializer(RegistryClient(registry.url), parse_columns("id BIGINT, name STRING"))
+    payload = write({"id": 7, "name": "Ada"}, SerdeContext(topic))
+    broker.produce([ProducedRecord(topic=topic, partition=0, key=b"k", value=payload)])
+    code = textwrap.dedent(block).replace("http://registry:8081", registry.url).replace('"users"', repr(topic))
+    session: dict[str, Any] = {"spark": spark}
+    exec(code.replace("broker:9092", broker.bootstrap_servers), session)
+    (row,) = session["users"].collect()
+    assert (row["ID"], row["NAME"], row["_srfix_reason"], row["offset"]) == (7, "Ada", None, 0)

@@ -1,0 +1,48 @@
+"""Notebooks, run as Jupyter runs them: in a kernel of their own, by `nbclient`."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import nbformat
+from nbclient import NotebookClient
+
+FOLDER: Final = Path(__file__).parents[1] / "fixtures" / "notebooks"
+
+
+class RanNotebook:
+    """A notebook that ran to its end."""
+
+    def __init__(self, name: str, folder: Path, *, timeout_s: int) -> None:
+        """Runs it in a folder of the test's; a cell may take `timeout_s` seconds.
+
+        :raises CellExecutionError: if a cell fails.
+        """
+        self._notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+        NotebookClient(self._notebook, timeout=timeout_s, resources={"metadata": {"path": str(folder)}}).execute()
+
+    @property
+    def said(self) -> str:
+        """What its cells printed, and the values that they ended with."""
+        return "\n".join(
+            output["text"] if output["output_type"] == "stream" else output["data"].get("text/plain", "")
+            for output in self._outputs()
+        )
+
+    @property
+    def pictures(self) -> list[bytes]:
+        """The PNG files that it shows."""
+        data = (output.get("data", {}) for output in self._outputs())
+        return [base64.b64decode(shown["image/png"]) for shown in data if "image/png" in shown]
+
+    @property
+    def complaints(self) -> str:
+        """What came on stderr."""
+        return "".join(output["text"] for output in self._outputs() if output.get("name") == "stderr")
+
+    def _outputs(self) -> Iterator[dict[str, Any]]:
+        for cell in self._notebook.cells:
+            yield from cell.get("outputs", ())

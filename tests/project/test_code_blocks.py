@@ -1,0 +1,240 @@
+"""Every fenced block of the documentation is run or checked; the few that cannot be are named here, with the reason.
+
+A block's language says how: `python` and `python spark` are sessions (`tests/test_examples.py`, `tests/spark/test_readme.py`),
+none is a shell's, whose every line is run or named, or a screen that begins with `$ srfix` and that `test_readme_screens.py`
+compares; `yaml`, `toml` and `json` are read; `text` is what something else shows.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+import runpy
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+
+from tests.cli.kept_demo import Parts, srfix, staged_parts
+
+ROOT: Final = Path(__file__).parents[2]
+PAGES: Final = [
+    *(ROOT / name for name in ("README.md", "DESIGN.md", "SECURITY.md", "CHANGELOG.md")),
+    *sorted((ROOT / ".ci" / "docs" / "pages").rglob("*.md")),
+]
+
+ELSEWHERE: Final = {
+    "python": ("README.md", "tests/test_examples.py"),
+    "python spark": ("README.md", "tests/spark/test_readme.py"),
+}
+"""Language → the page whose blocks of it are a session, and what runs that."""
+
+DOCSTRINGS: Final = {"srfix.serde.spark.source": "tests/spark/test_readme.py"}
+"""Module whose docstring, on the site, has code that is no doctest → what runs it. Doctests: `tests/test_examples.py`."""
+
+SHELLS: Final = ("sh", "bash")
+"""What a shell's block may say that it is."""
+
+IS_NO_CODE: Final = {
+    "org.apache.kafka.connect.errors.DataException": "the stack trace of the incident: see below, it is explained",
+    "serde/srfix/serde/ ": "DESIGN's tree of folders",
+}
+"""How a block without a language begins → what it is."""
+
+IS_NOT_RUN: Final = {
+    "pipx install srfix": "installs for the user who runs the tests, from PyPI",
+    "uvx srfix demo": "takes uv and PyPI",
+    "docker build ": "takes an engine: tests/docker/test_image.py builds the image",
+    "docker run ": "takes an engine: tests/docker/test_image.py runs it",
+    "export SRFIX_": "the tests' broker and registry are elsewhere",
+    "python -m pip download ": "takes PyPI",
+    "python -m pip install --no-index ": "takes what was downloaded",
+}
+"""How a shell's line begins → why it is not run."""
+
+CODES: Final[Mapping[str, tuple[int, ...]]] = {
+    "diagnose": (1, 0),
+    "diagnose --kafka-config /etc/ksqldb/ksql-server.properties": (1,),
+    "diagnose --write-baseline srfix-known.json": (1,),
+}
+"""A line → its exit codes, the first time and each later one; 0 where there is none. README's session repairs the incident, and
+rolls back."""
+
+FILES: Final = {
+    "/etc/ksqldb/ksql-server.properties": (
+        "bootstrap.servers={SRFIX_BOOTSTRAP_SERVERS}\nksql.schema.registry.url={SRFIX_REGISTRY}\n"
+    )
+}
+"""A file of the reader's that a line names → what stands in it here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fenced:
+    """A block."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    @property
+    def is_screen(self) -> bool:
+        return not self.language and self.text.startswith("$ srfix ")
+
+    @property
+    def is_shell(self) -> bool:
+        return not self.language and not self.is_screen and not self.text.startswith(tuple(IS_NO_CODE))
+
+    def commands(self) -> list[list[str]]:
+        """Its lines as words; comments are gone, and lines that go on are one."""
+        lines = self.text.replace("\\\n", "").splitlines()
+        return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def fenced() -> Iterator[Fenced]:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for found in re.finditer(r"^( *)(`{3,})([^\n`]*)\n(.*?)^\1\2$", text, re.DOTALL | re.MULTILINE):
+            line = text.count("\n", 0, found.start()) + 1
+            language = found[3].strip()
+            yield Fenced(page=page, line=line, language="" if language in SHELLS else language, text=found[4])
+
+
+BLOCKS: Final = list(fenced())
+
+
+@pytest.fixture(scope="module")
+def parts() -> Iterator[Parts]:
+    with staged_parts() as parts:
+        yield parts
+
+
+def test_no_block_is_overlooked() -> None:
+    fences = sum(len(re.findall(r"^ *```", page.read_text(encoding="utf-8"), re.MULTILINE)) for page in PAGES)
+    assert fences == 2 * len(BLOCKS) > 40
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.place)
+def test_a_block_is_of_a_kind_that_is_run_or_read(block: Fenced) -> None:
+    match block.language:
+        case "python" | "python spark" as session:
+            page, runner = ELSEWHERE[session]
+            assert block.page.name == page, f"Nothing runs Python on this page; {runner} runs {page}'s."
+            assert page in (ROOT / runner).read_text(encoding="utf-8")
+        case "yaml":
+            assert yaml.safe_load(block.text)
+        case "toml":
+            assert tomllib.loads(block.text)
+        case "json":
+            assert json.loads(block.text)
+        case "" if block.is_screen:
+            screens = ROOT / "tests" / "test_readme_screens.py"
+            assert block.page.name == "README.md"
+            assert screens.exists(), f"Nothing compares the screen at {block.place} with what the command says."
+        case "":
+            assert not block.is_shell or block.commands()
+        case "text":
+            pass
+        case other:
+            pytest.fail(f"{block.place}: nothing is known of the language {other!r}.")
+
+
+def test_the_shell_s_lines_run_from_top_to_bottom(parts: Parts, tmp_path: Path) -> None:
+    targets = set(re.findall(r"^([\w.-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    ran: list[str] = []
+    for block in BLOCKS:
+        for words in block.commands() if block.is_shell else ():
+            line = " ".join(words)
+            if words[0] == "make":
+                assert set(words[1:]) <= targets, f"{block.place}: {line}"
+            elif words[0] == "srfix" and "-" not in words:
+                run_one(words[1:], ran, parts, tmp_path, block)
+            else:
+                assert line.startswith(tuple(IS_NOT_RUN)), f"{block.place}: {line!r} is neither run nor named."
+    assert {"diagnose", "plan", "apply", "verify", "rollback", "schema", "encode", "decode"} <= {
+        line.split()[0] for line in ran
+    }
+
+
+def run_one(arguments: list[str], ran: list[str], parts: Parts, folder: Path, block: Fenced) -> None:
+    """Runs a command of a session; who would ask a person is told yes."""
+    line = " ".join(arguments)
+    yes = ["--yes"] if arguments[0] in ("apply", "rollback") and "--yes" not in arguments else []
+    done = parts.srfix(*(own_file(word, parts, folder) for word in arguments), *yes, cwd=folder)
+    codes = CODES.get(line, (0,))
+    expected = codes[min(ran.count(line), len(codes) - 1)]
+    assert done.returncode == expected, f"{block.place}: srfix {line}\n{done.stdout}{done.stderr}"
+    ran.append(line)
+
+
+def own_file(word: str, parts: Parts, folder: Path) -> str:
+    """The word, or the path of a file in place of the one that it names."""
+    if word not in FILES:
+        return word
+    path = folder / Path(word).name
+    path.write_text(FILES[word].format_map(parts.environment), encoding="utf-8")
+    return str(path)
+
+
+def test_no_docstring_on_the_site_has_code_that_nothing_runs() -> None:
+    site = runpy.run_path(str(ROOT / ".ci" / "docs" / "site_pages.py"))
+    whole = {front for front, _ in site["DOCSTRINGS"].values()}
+    whole |= {place for front in whole for place, _ in site["shown_names"](front)}
+    objects: dict[str, object] = {name: importlib.import_module(name) for name in {*site["API"], *whole}}
+    for place, name in (shown for front in site["API"] for shown in site["shown_names"](front)):
+        one = getattr(importlib.import_module(place), name)
+        if inspect.isclass(one) or inspect.isfunction(one):
+            objects[f"{place}.{name}"] = one
+    with_code = {name for name, one in objects.items() if re.search(r"\n\n    \S", inspect.getdoc(one) or "")}
+    assert with_code == set(DOCSTRINGS)
+    for module, runner in DOCSTRINGS.items():
+        assert f"import {module.rpartition('.')[2]}" in (ROOT / runner).read_text(encoding="utf-8")
+
+
+def test_the_stack_trace_is_known_to_explain() -> None:
+    (trace,) = (block.text for block in BLOCKS if block.text.startswith("org.apache.kafka.connect.errors"))
+    done = srfix("explain", "-", stdin=trace)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "SRF001" in done.stdout
+
+
+def test_each_exception_is_needed() -> None:
+    texts = [block.text for block in BLOCKS if not block.language]
+    lines = [" ".join(words) for block in BLOCKS if block.is_shell for words in block.commands()]
+    assert [start for start in IS_NO_CODE if not any(text.startswith(start) for text in texts)] == []
+    assert [start for start in IS_NOT_RUN if not any(line.startswith(start) for line in lines)] == []
+
+
+def test_the_action_that_is_shown_is_used_as_it_is_declared() -> None:
+    inputs = set(yaml.safe_load((ROOT / ".github/actions/srfix/action.yml").read_text(encoding="utf-8"))["inputs"])
+    shown = [step for block in BLOCKS if block.language == "yaml" for step in uses(yaml.safe_load(block.text))]
+    assert shown
+    for step in shown:
+        assert set(step.get("with", {})) <= inputs
+
+
+def uses(document: object) -> Iterator[Mapping[str, Mapping[str, str]]]:
+    """The steps that use the action, wherever they stand."""
+    match document:
+        case {"uses": str(action), **_rest} if "/.github/actions/srfix@" in action:
+            assert isinstance(document, Mapping)
+            yield document
+        case Mapping():
+            for value in document.values():
+                yield from uses(value)
+        case list():
+            for value in document:
+                yield from uses(value)
+        case _:
+            pass
