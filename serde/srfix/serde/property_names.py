@@ -56,7 +56,8 @@ _LIBRDKAFKA: Final = """
 """
 """CONFIGURATION.md of librdkafka."""
 _JAVA: Final = """
-    auto.include.jmx.reporter config.providers default.api.timeout.ms default.key.serde default.value.serde
+    application.id auto.include.jmx.reporter buffer.memory cache.max.bytes.buffering commit.interval.ms config.providers
+    default.api.timeout.ms default.key.serde default.value.serde
     exclude.internal.topics fetch.max.wait.ms interceptor.classes key.deserializer key.serializer metric.reporters
     metrics.num.samples metrics.recording.level metrics.sample.window.ms receive.buffer.bytes request.timeout.ms
     sasl.client.callback.handler.class sasl.login.callback.handler.class sasl.login.class
@@ -84,10 +85,14 @@ _OURS: Final = """
     http.listing.deadline.ms http.listing.max.pages missing.cache.size missing.id.cache.ttl.sec
 """
 """The bounds of answers (`srfix.serde.bounds`)."""
+_LIBRDKAFKAS: Final = frozenset(_LIBRDKAFKA.split()) - {"sasl.jaas.config"}
 _KNOWN: Final = frozenset(f"{_LIBRDKAFKA} {_JAVA} {_REGISTRY} {_OURS}".split())
 _PREFIXES: Final = ("schema.registry.", "kafka.", "registry.")
 _WORDS: Final = frozenset(word for name in _KNOWN for word in re.split(r"[._]", name)) | {
-    "http", "https", "file", "true", "false", "required", "username", "PLAIN", "schema", "kafka"
+    "http", "https", "file", "true", "false", "required", "username", "PLAIN", "schema", "kafka", "org", "apache", "common",
+    "org.apache.kafka.common.security.plain.PlainLoginModule", "PlainLoginModule", "plain", "ScramLoginModule", "scram",
+    "org.apache.kafka.common.security.scram.ScramLoginModule", "OAuthBearerLoginModule",
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule", "clientId", "clientSecret",
 }  # fmt: skip
 """What pieces of a text are no secret by themselves."""
 
@@ -102,6 +107,11 @@ def is_known(name: str) -> bool:
     return name in _KNOWN or any(
         name.startswith(prefix) and name.removeprefix(prefix) in _KNOWN for prefix in _PREFIXES
     )
+
+
+def is_librdkafkas(name: str) -> bool:
+    """True for a property that librdkafka's manual has."""
+    return name in _LIBRDKAFKAS
 
 
 def shown(name: str) -> str:
