@@ -107,7 +107,8 @@ def _after_comment(text: str, at: int) -> int:
     if text.startswith("/*", at):
         closed = text.find("*/", at + 2)
         return len(text) if closed < 0 else closed + 2
-    return next((place for place in range(at, len(text)) if text[place] in _LINE_ENDS), len(text))
+    # What follows the first slash was read before Java knew that this is a comment: a line's end there ends nothing.
+    return next((place for place in range(at + 2, len(text)) if text[place] in _LINE_ENDS), len(text))
 
 
 def _after_number(text: str, at: int) -> int:
