@@ -256,6 +256,11 @@ class TestSorting:
         (problem,) = file(schema__registry__bearer__auth__client__secret="topsecret").problems
         assert "schema.registry.bearer.auth.client.secret is not supported. srfix fetches no tokens" in problem
 
+    def test_a_file_with_nothing_for_reading_is_another_file(self, tmp_path: Path) -> None:
+        (tmp_path / "log4j.properties").write_text("log4j.rootLogger=INFO\n")
+        with pytest.raises(UsageError, match=r"says nothing of a cluster or a registry"):
+            read_client_file(str(tmp_path / "log4j.properties"))
+
     def test_its_repr_shows_no_value(self) -> None:
         assert "topsecret" not in repr(file(sasl__password="topsecret", x="topsecret"))
 

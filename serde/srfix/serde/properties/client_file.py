@@ -119,9 +119,15 @@ class ClientFile:
 def read_client_file(path: str) -> ClientFile:
     """The properties of a file; `problems` says what cannot be taken of it.
 
-    :raises UsageError: if the file cannot be read, or is no properties file.
+    :raises UsageError: if the file cannot be read, is no properties file, or has nothing for reading in it.
     """
-    return sorted_out(path, read_properties_file(path))
+    file = sorted_out(path, read_properties_file(path))
+    if file.left_out and not file.kafka and not file.registry and not file.problems:
+        raise UsageError(
+            f"The properties file {path!r} says nothing of a cluster or a registry: no bootstrap.servers, no "
+            "security.protocol, no schema.registry.url. Is it the file of the application?"
+        )
+    return file
 
 
 def sorted_out(path: str, properties: Mapping[str, str]) -> ClientFile:

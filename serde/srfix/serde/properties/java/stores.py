@@ -13,6 +13,7 @@ from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -111,7 +112,7 @@ def _lines(body: str) -> str:
 
 def _pkcs12(
     content: bytes, password: str | None
-) -> tuple[pkcs12.PKCS12PrivateKeyTypes | None, x509.Certificate | None, list[x509.Certificate]]:
+) -> tuple[PrivateKeyTypes | None, x509.Certificate | None, list[x509.Certificate]]:
     if not content.startswith(_DER):
         raise ValueError(f"it is neither JKS nor PKCS#12 nor PEM. Java itself turns it into PKCS#12: {_TO_PKCS12}")
     if password is None:

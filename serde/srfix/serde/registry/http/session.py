@@ -59,7 +59,7 @@ class _Adapter(BoundedAdapter):
         return host, pool
 
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
-        super().cert_verify(conn, url, verify, cert)
+        super().cert_verify(conn, url, verify, cert)  # type: ignore[no-untyped-call]
         if self._has_ca_pem:
             conn.ca_certs = conn.ca_cert_dir = None  # certifi's would be trusted beside the text's
 
