@@ -28,17 +28,7 @@ from srfix.cli.options.properties import parse_property
 from srfix.cli.output import OutputFormat, say_on_the_way
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import (
-    ClientFile,
-    RegistrySettings,
-    apart,
-    laid_over,
-    read_client_file,
-    registry_settings,
-    short_names,
-    to_librdkafka,
-    together,
-)
+from srfix.serde.properties import ClientFile, laid_over, read_client_file, settled, short_names
 from srfix.serde.subjects import Topic
 
 READERS = ("connect", "plain", "dual", "unknown")
@@ -266,28 +256,10 @@ def _connection(**values: Any) -> Connection:
             registry["url"] = given["registry"]
     _note_secrets(ctx, [f"{name}={value}" for given in (kafka, registry) for name, value in given.items()])
     _note_secrets(ctx, [text for file in files for text in file.texts])
-    connection = _taken(kafka, registry, files)
-    _note_secrets(ctx, [f"{name}={value}" for name, value in connection.kafka.items()])
+    taken, settings = settled(kafka, registry, [problem for file in files for problem in file.problems])
+    _note_secrets(ctx, [f"{name}={value}" for name, value in taken.items()])
     for line in filter(None, (file.left_out_line() for file in files)):
         say_on_the_way(line)
-    return connection
-
-
-def _taken(kafka: Mapping[str, str], registry: Mapping[str, str], files: Iterable[ClientFile]) -> Connection:
-    """:raises UsageError: that names all that cannot be taken."""
-    wrong = [problem for file in files for problem in file.problems]
-    taken: dict[str, str] = {}
-    settings = RegistrySettings()
-    try:
-        taken = to_librdkafka(kafka)
-    except UsageError as error:
-        wrong += apart(error.message)
-    try:
-        settings = registry_settings(registry)
-    except UsageError as error:
-        wrong += apart(error.message)
-    if wrong:
-        raise UsageError(together("The configuration", wrong))
     return Connection(kafka=taken, registry=settings)
 
 

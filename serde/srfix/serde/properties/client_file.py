@@ -14,17 +14,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
 from srfix.serde.properties.java import STORE_NAMES, read_properties_file, resolve_references
-from srfix.serde.properties.kafka import taken_by_librdkafka
+from srfix.serde.properties.kafka import apart, taken_by_librdkafka, to_librdkafka, together
 from srfix.serde.properties.kafka_client import DECIDED_HERE
-from srfix.serde.properties.registry import is_registry_property, short_names, why_not_of_the_registry
+from srfix.serde.properties.registry import (
+    RegistrySettings,
+    is_registry_property,
+    open_registry,
+    registry_settings,
+    short_names,
+    why_not_of_the_registry,
+)
 from srfix.serde.property_names import is_known, shown
+
+if TYPE_CHECKING:
+    from srfix.serde.registry import RegistryClient
 
 _CLIENT_PREFIXES: Final = (
     "",
@@ -114,6 +124,55 @@ class ClientFile:
         return (
             f"{self.path}: left out {count} propert{'y' if count == 1 else 'ies'} that reading has no use for: {named}."
         )
+
+    def kafka_config(self) -> dict[str, str]:
+        """For confluent-kafka's clients, and all of srfix that takes their configuration. Passwords are among the values.
+
+        :raises UsageError: if something cannot be taken; the message says all of it.
+        :raises SecretError: if a reference (`env:NAME`, `file:PATH`) among the values cannot be read.
+        """
+        from srfix.serde.registry import revealed
+
+        kafka, _ = settled(self.kafka, self.registry, self.problems)
+        return {name: revealed(value) for name, value in kafka.items()}
+
+    def registry_client(self) -> RegistryClient:
+        """A client for the registry; close it after use. It sends nothing yet.
+
+        :raises UsageError: if something cannot be taken, or the file names no registry.
+        :raises SecretError: if a reference among the values cannot be read.
+        """
+        kafka, registry = settled(self.kafka, self.registry, self.problems)
+        if not registry.urls:
+            raise UsageError(
+                f"The properties file {self.path!r} names no schema registry: schema.registry.url=http://HOST:8081."
+            )
+        return open_registry(registry, registry.urls, kafka=kafka)
+
+
+def settled(
+    kafka: Mapping[str, str], registry: Mapping[str, str], problems: Iterable[str]
+) -> tuple[dict[str, str], RegistrySettings]:
+    """Properties under librdkafka's names, and the registry's settings, of what `laid_over` and files gave.
+
+    :param problems: what is wrong already.
+    :raises UsageError: if something cannot be taken; the message says all of it.
+    :raises SecretError: if the password of a store is a reference that cannot be read.
+    """
+    wrong = list(problems)
+    taken: dict[str, str] = {}
+    settings = RegistrySettings()
+    try:
+        taken = to_librdkafka(kafka)
+    except UsageError as error:
+        wrong += apart(error.message)
+    try:
+        settings = registry_settings(registry)
+    except UsageError as error:
+        wrong += apart(error.message)
+    if wrong:
+        raise UsageError(together("The configuration", wrong))
+    return taken, settings
 
 
 def read_client_file(path: str) -> ClientFile:
