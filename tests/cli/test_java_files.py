@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from srfix.cli.redaction import Redactor
+from srfix.cli.redaction import Redactor, is_secret_property
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import srfix
 from tests.serde.properties.java_stores import der, jks, key_der
@@ -59,6 +59,44 @@ def test_a_mechanism_that_is_missing_is_asked_for(tmp_path: Path) -> None:
     done = srfix("scan", "users", "--kafka-config", path, "--registry", "http://127.0.0.1:1")
     assert done.returncode == 2
     assert "security.protocol=SASL_SSL asks for a log-in, and no sasl.mechanism says which." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f"sasl.jaas.config={PLAIN} required username=u password={SECRET};", True),
+        (f"ssl.truststore.password={SECRET}", True),
+        ("ssl.keystore.key=-----BEGIN PRIVATE KEY----- MIIE -----END PRIVATE KEY-----", True),
+        ("ssl.keystore.password=env:STORE", False),
+        ("ssl.truststore.location=/etc/trust.jks", False),
+    ],
+)
+def test_a_printed_command_has_no_secret_of_javas(text: str, secret: bool) -> None:
+    assert is_secret_property(text) == secret
+
+
+def test_the_registry_may_inherit_the_credentials_of_a_jaas_entry(tmp_path: Path) -> None:
+    with FixtureRegistry(basic_auth={"ada": SECRET}) as registry:
+        path = file(
+            tmp_path,
+            f"sasl.jaas.config={PLAIN} required username=ada password={SECRET};\n"
+            f"schema.registry.url={registry.url}\nbasic.auth.credentials.source=SASL_INHERIT\n",
+        )
+        done = srfix("schema", "A INT", "--subject", "users-value", "--kafka-config", path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+def test_a_password_on_the_command_line_opens_the_files_store(tmp_path: Path) -> None:
+    (tmp_path / "trust.jks").write_bytes(jks(SECRET, trusted=der(CHAIN)))
+    path = file(tmp_path, f"ssl.truststore.location={tmp_path}/trust.jks\nbootstrap.servers=127.0.0.1:1\n")
+    for password, code in (("env:STORE", 0), (f"{SECRET}x", 2)):
+        done = srfix(
+            *("schema", "A INT", "--kafka-config", path, "-X", f"ssl.truststore.password={password}"),
+            env={"STORE": SECRET},
+        )
+        assert done.returncode == code, done.stderr
+        assert SECRET not in done.stderr
 
 
 class TestRedaction:

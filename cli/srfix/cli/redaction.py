@@ -19,7 +19,7 @@ from srfix.serde.files import read_file
 from srfix.serde.property_names import is_known, is_plain, names_servers, pieces
 
 _HIDDEN = "***"
-_SECRET_NAME = re.compile(r"(?i)password|secret|user\.info|token|credential|\.pem|jaas|api\.?key")
+_SECRET_NAME = re.compile(r"(?i)password|secret|user\.info|token|credential|\.pem|keystore\.key|jaas|api\.?key")
 _NO_SECRET_NAME = re.compile(r"(?i)credentials\.source$|token\.endpoint")
 """What only sounds like a secret's: its value is one of a few words, which messages name."""
 _PROPERTY = re.compile(r"(?:-[XR]|--[a-z-]+=)?\s*([A-Za-z][\w.-]*)\s*[=:]\s*(.+)", re.DOTALL)

@@ -17,6 +17,7 @@ from srfix.serde.properties import (
     parse_jaas,
     read_client_file,
     registry_settings,
+    to_java,
     to_librdkafka,
 )
 from srfix.serde.properties.client_file import sorted_out
@@ -295,6 +296,9 @@ class TestReferences:
             ("${env:PASSWORD}", "from environment"),
             ("<${env:PASSWORD}|${dir:DIR:password}>", "<from environment|from folder>"),
             ("$env:PASSWORD", "$env:PASSWORD"),
+            ("${no}${env:PASSWORD}", "${no}from environment"),
+            ("${" * 200_000, "${" * 200_000),
+            ("${" + ":" * 400_000, "${" + ":" * 400_000),
         ],
     )
     def test_are_resolved_as_kafka_does(
@@ -349,3 +353,5 @@ def test_confluent_clouds_file_is_taken_as_it_is(tmp_path: Path) -> None:
         "client.id": "ccloud-java-client-1",
     }
     assert registry_settings(found.registry).user_info == "SR:b/c+d="
+    spark = to_java(to_librdkafka(found.kafka))
+    assert spark["sasl.jaas.config"] == f'{PLAIN} required username="KEY" password="a/b+c=";'

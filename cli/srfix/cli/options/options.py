@@ -97,7 +97,7 @@ _CLUSTER = (
         type=Lines("key=value"),
         multiple=True,
         metavar="KEY=VALUE",
-        help="A Kafka client property by librdkafka's name; repeatable. A value may be env:NAME or file:PATH.",
+        help="A Kafka client property by librdkafka's name or Java's; repeatable. A value may be env:NAME or file:PATH.",
     ),
     option(
         "--kafka-config",

@@ -86,7 +86,7 @@ _CODE: Final = frozenset(
 """Java code without which the application would not be let in."""
 _FAMILIES: Final = (
     "admin.", "config.providers.", "config.storage.", "confluent.", "connector.", "consumer.", "internal.", "key.converter.",
-    "ksql.", "listener", "offset.storage.", "plugin.", "producer.", "rest.", "restore.consumer.", "schema.registry.",
+    "ksql.", "listener.name.", "offset.storage.", "plugin.", "producer.", "rest.", "restore.consumer.", "schema.registry.",
     "status.storage.", "streams.", "value.converter.",
 )  # fmt: skip
 """What the names of an application's own properties begin with: only this is shown of a name that no manual here has."""

@@ -72,6 +72,7 @@ _SECRET_WORDS: Final = (
     "passphrase",
     "private.key",
     "key.pem",
+    "keystore.key",
     "oauthbearer.config",
     "jaas",
 )

@@ -5,7 +5,6 @@ Nothing is written anywhere: the texts stay in memory.
 
 from __future__ import annotations
 
-import re
 import ssl
 import textwrap
 from base64 import b64encode
@@ -28,7 +27,6 @@ from srfix.serde.properties.java.jks import MAGIC, WrongPasswordError, read_jks,
 
 _DER: Final = b"\x30"
 _PEM: Final = b"-----BEGIN"
-_BLOCK: Final = re.compile(r"-+BEGIN ([A-Z0-9 ]+?)-+\s*(.*?)\s*-+END \1-+", re.DOTALL)
 _TO_PKCS12: Final = "keytool -importkeystore -srckeystore STORE -destkeystore STORE.p12 -deststoretype PKCS12"
 
 
@@ -95,11 +93,15 @@ def pem_blocks(text: str, label: str) -> str:
 
     :raises ValueError: if there is none.
     """
-    blocks = [
-        f"-----BEGIN {found}-----\n{_lines(body)}\n-----END {found}-----\n"
-        for found, body in _BLOCK.findall(text)
-        if found.endswith(label)
-    ]
+    blocks: list[str] = []
+    behind = text
+    while True:
+        begin, _, behind = behind.partition("-----BEGIN ")[2].partition("-----")
+        body, end, behind = behind.partition(f"-----END {begin}-----")
+        if not end:
+            break
+        if begin.endswith(label):
+            blocks.append(f"-----BEGIN {begin}-----\n{_lines(body.strip())}\n-----END {begin}-----\n")
     if not blocks:
         raise ValueError(f"it holds no block -----BEGIN {label}-----")
     return "".join(blocks)
