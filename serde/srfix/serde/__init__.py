@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from srfix.serde.registry.http.auth import BearerAuth as BearerAuth
     from srfix.serde.registry.http.retry import RetryPolicy as RetryPolicy
     from srfix.serde.registry.http.tls import ClientCertificate as ClientCertificate
+    from srfix.serde.registry.http.tls import ClientCertificateText as ClientCertificateText
     from srfix.serde.registry.models import Schema as Schema
     from srfix.serde.registry.models import SchemaReference as SchemaReference
     from srfix.serde.registry.secret import Secret as Secret
@@ -182,7 +183,7 @@ else:
             "registry.client": ["RegistryClient"],
             "registry.http.auth": ["BasicAuth", "BearerAuth"],
             "registry.http.retry": ["RetryPolicy"],
-            "registry.http.tls": ["ClientCertificate"],
+            "registry.http.tls": ["ClientCertificate", "ClientCertificateText"],
             "registry.models": ["Schema", "SchemaReference"],
             "registry.secret": ["Secret"],
             "resolve.policies": ["ById", "DualSubject", "UnderOneSubject"],
