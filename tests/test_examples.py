@@ -43,7 +43,10 @@ def registry() -> Iterator[FixtureRegistry]:
         yield server
 
 
-def test_the_python_of_the_readme_runs_from_top_to_bottom(registry: FixtureRegistry) -> None:
+def test_the_python_of_the_readme_runs_from_top_to_bottom(
+    registry: FixtureRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     blocks = [block for block in python_blocks() if RECOVERY not in block]
     assert len(blocks) >= 5
     session: dict[str, object] = {}

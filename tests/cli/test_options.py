@@ -105,7 +105,7 @@ class TestPrecedence:
             "security.protocol": "SASL_SSL",
             "client.id": "flag",
             "socket.timeout.ms": "5000",
-            "sasl.username": "a b",
+            "sasl.username": "ab",
         }
         assert connection.registry_urls == "http://file:8081"
 
@@ -151,11 +151,6 @@ class TestKafkaProperties:
     @pytest.mark.parametrize(
         ("name", "advice"),
         [
-            ("ssl.truststore.location", "Use ssl.ca.location"),
-            ("ssl.truststore.password", "Use ssl.ca.location"),
-            ("ssl.keystore.location", "Use ssl.certificate.location and ssl.key.location"),
-            ("ssl.keystore.type", "Use ssl.certificate.location and ssl.key.location"),
-            ("sasl.jaas.config", "Use sasl.mechanism, sasl.username and sasl.password"),
             ("sasl.login.callback.handler.class", "It names a Java class"),
             ("key.deserializer", "It names a Java class"),
             ("ssl.enabled.protocols", "Leave it out"),
@@ -195,11 +190,52 @@ class TestKafkaProperties:
         with pytest.raises(UsageError, match=r"^Line 3 of the properties file '.*' is not key=value\.$"):
             connect("--kafka-config", str(file))
 
-    def test_a_multi_line_jaas_entry_is_refused_as_one(self, tmp_path: Path) -> None:
+    def test_a_jaas_entry_over_several_lines_is_one(self, tmp_path: Path) -> None:
         file = tmp_path / "client.properties"
-        file.write_text('sasl.jaas.config=Plain required \\\n  username="u" \\\n  password="p";\n', encoding="utf-8")
-        with pytest.raises(UsageError, match=r"sasl\.jaas\.config is one of Java's"):
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        file.write_text(
+            f'sasl.jaas.config={module} required \\\n  username="u" \\\n  password="p";\n', encoding="utf-8"
+        )
+        assert connect("--kafka-config", str(file)).kafka == {"sasl.username": "u", "sasl.password": "p"}
+
+    def test_a_jaas_entry_on_top_replaces_the_credentials_below_and_the_other_way_round(self, tmp_path: Path) -> None:
+        file = tmp_path / "client.properties"
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        file.write_text(f'sasl.jaas.config={module} required username="u" password="p";\n', encoding="utf-8")
+        below = "sasl.username=env\nsasl.password=env"
+        assert connect("--kafka-config", str(file), SRFIX_KAFKA_PROPERTIES=below).kafka == {
+            "sasl.username": "u",
+            "sasl.password": "p",
+        }
+        assert connect("--kafka-config", str(file), "-X", "sasl.password=q").kafka == {
+            "sasl.username": "u",
+            "sasl.password": "q",
+        }
+
+    def test_all_that_cannot_be_taken_is_told_at_once(self, tmp_path: Path) -> None:
+        file = tmp_path / "client.properties"
+        file.write_text(
+            "sasl.jaas.config=com.example.vault.VaultLoginModule required path='topsecret';\n"
+            "ssl.truststore.location=/nowhere/trust.jks\nssl.keystore.password=topsecret\n"
+            "sasl.login.class=com.example.Login\nsasl.mechansim=PLAIN\n"
+            "basic.auth.credentials.source=USER_INFO\nssl.key.password=${vault:kafka:key}\n",
+            encoding="utf-8",
+        )
+        with pytest.raises(UsageError) as refusal:
             connect("--kafka-config", str(file))
+        message = refusal.value.message
+        assert message.startswith("The configuration has 7 things that srfix cannot take:\n- ")
+        for words in (
+            "names com.example.vault.VaultLoginModule, which is Java code that srfix does not run",
+            "'/nowhere/trust.jks' of ssl.truststore.location cannot be used: No such file or directory",
+            "ssl.keystore.password is given and no ssl.keystore.location",
+            "sasl.login.class names Java code",
+            "nearly called sasl.mechanism",
+            "USER_INFO needs basic.auth.user.info",
+            "value of ssl.key.password cannot be resolved: ${vault:…} names no provider of config.providers",
+        ):
+            assert words in message
+        assert "topsecret" not in message
 
 
 class TestConnection:
@@ -277,6 +313,7 @@ class TestRegistryProperties:
         assert made == {
             "urls": "http://h",
             "ca_file": "/ca.pem",
+            "ca_pem": None,
             "client_certificate": None,
             "proxy": None,
             "connect_timeout_s": 1.5,
@@ -306,7 +343,7 @@ class TestRegistryProperties:
         [
             (
                 "ssl.truststore.location=x",
-                r"^The registry property ssl\.truststore\.location is not supported\.",
+                r"^For the registry: The file 'x' of ssl\.truststore\.location cannot be used: No such",
             ),
             ("bearer.auth.scope=x", r"^The registry property bearer\.auth\.scope is not supported\."),
             ("proxy.host=x", r"^The registry property proxy\.host is not supported\."),

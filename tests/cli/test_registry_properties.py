@@ -109,9 +109,7 @@ class TestTls:
         with pytest.raises(UsageError, match=r" need ssl\.certificate\.location\.$"):
             registry_settings({name: "topsecret"})
 
-    @pytest.mark.parametrize(
-        "name", ["ssl.keystore.location", "ssl.truststore.password", "ssl.key.pem", "ssl.certificate.chain"]
-    )
+    @pytest.mark.parametrize("name", ["ssl.certificate.chain"])
     def test_what_only_java_has_is_refused_by_name_with_what_to_use(self, name: str) -> None:
         with pytest.raises(UsageError) as refusal:
             registry_settings({name: "topsecret"})

@@ -14,11 +14,12 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from srfix.serde import bounds
+from srfix.serde.errors import SrfixError
 from srfix.serde.files import read_file
 from srfix.serde.property_names import is_known, is_plain, names_servers, pieces
 
 _HIDDEN = "***"
-_SECRET_NAME = re.compile(r"(?i)password|secret|user\.info|token|credential|\.pem|jaas|api\.?key")
+_SECRET_NAME = re.compile(r"(?i)password|secret|user\.info|token|credential|\.pem|keystore\.key|jaas|api\.?key")
 _NO_SECRET_NAME = re.compile(r"(?i)credentials\.source$|token\.endpoint")
 """What only sounds like a secret's: its value is one of a few words, which messages name."""
 _PROPERTY = re.compile(r"(?:-[XR]|--[a-z-]+=)?\s*([A-Za-z][\w.-]*)\s*[=:]\s*(.+)", re.DOTALL)
@@ -32,6 +33,10 @@ _GIVES: Final = re.compile(r"-[XR]|--(?:kafka-property|registry-property|spark-c
 _VARIABLES: Final = ("SRFIX_KAFKA_PROPERTIES", "SRFIX_REGISTRY_PROPERTIES", "SRFIX_SPARK_CONF")
 _URL_VARIABLES: Final = ("SRFIX_REGISTRY", "SRFIX_KSQLDB", "SRFIX_BOOTSTRAP_SERVERS")
 _USER: Final = re.compile(r"^(https?://)[^/@\s:]*(?::[^/@\s]*)?@")
+_PUBLIC: Final = re.compile(r"-----BEGIN CERTIFICATE-----[\sA-Za-z0-9+/=]*-----END CERTIFICATE-----|-----[A-Z ]+-----")
+"""What of PEM is no secret: certificates, and the lines around keys."""
+_NO_SECRETS: Final = frozenset({"username", "clientId", "scope"})
+"""Options of JAAS entries that log-ins are known by."""
 _SHORTEST = 4
 """A shorter secret would blacken half of every message."""
 
@@ -74,8 +79,13 @@ class Redactor:
 
     def note_text(self, text: str) -> None:
         """Remembers what may be a secret in a text that was given as `key=value`: the value of a name that sounds like a
-        secret's, and all pieces of a text that cannot be taken apart.
+        secret's, the options of a JAAS entry, private keys, and all pieces of a text that cannot be taken apart.
         """
+        text = _PUBLIC.sub("", text)
+        in_jaas = _jaas_secrets(text)
+        if in_jaas is not None:
+            self._secrets.update(in_jaas)
+            return
         self.note_properties([text])
         key, equals, value = text.partition("=")
         if not equals or not (is_known(key.strip()) or _SPARKS.fullmatch(key.strip())):
@@ -133,6 +143,20 @@ class Redactor:
         for value in sorted(found, key=len, reverse=True):
             text = text.replace(value, _HIDDEN)
         return _USER_INFO.sub(_HIDDEN, text)
+
+
+def _jaas_secrets(text: str) -> set[str] | None:
+    """What is secret in a property that is a JAAS entry; None if it is none that can be taken apart."""
+    name, _, value = text.partition("=")
+    if not name.strip().endswith("sasl.jaas.config"):
+        return None
+    from srfix.serde.properties import parse_jaas
+
+    try:
+        module = parse_jaas(value)
+    except SrfixError:
+        return None
+    return {piece for option, secret in module.options.items() if option not in _NO_SECRETS for piece in pieces(secret)}
 
 
 def _values(secret: str) -> tuple[str, ...]:

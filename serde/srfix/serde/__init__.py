@@ -77,11 +77,14 @@ if TYPE_CHECKING:
     from srfix.serde.interface import Deserializer as Deserializer
     from srfix.serde.interface import SerdeContext as SerdeContext
     from srfix.serde.interface import Serializer as Serializer
+    from srfix.serde.properties.client_file import ClientFile as ClientFile
+    from srfix.serde.properties.client_file import read_client_file as read_client_file
     from srfix.serde.registry.client import RegistryClient as RegistryClient
     from srfix.serde.registry.http.auth import BasicAuth as BasicAuth
     from srfix.serde.registry.http.auth import BearerAuth as BearerAuth
     from srfix.serde.registry.http.retry import RetryPolicy as RetryPolicy
     from srfix.serde.registry.http.tls import ClientCertificate as ClientCertificate
+    from srfix.serde.registry.http.tls import ClientCertificateText as ClientCertificateText
     from srfix.serde.registry.models import Schema as Schema
     from srfix.serde.registry.models import SchemaReference as SchemaReference
     from srfix.serde.registry.secret import Secret as Secret
@@ -176,10 +179,11 @@ else:
             "formats.json_schema.infer": ["columns_from_json_schema"],
             "connect.generations": ["Generation", "WrittenBy"],
             "interface": ["Deserializer", "SerdeContext", "Serializer"],
+            "properties.client_file": ["ClientFile", "read_client_file"],
             "registry.client": ["RegistryClient"],
             "registry.http.auth": ["BasicAuth", "BearerAuth"],
             "registry.http.retry": ["RetryPolicy"],
-            "registry.http.tls": ["ClientCertificate"],
+            "registry.http.tls": ["ClientCertificate", "ClientCertificateText"],
             "registry.models": ["Schema", "SchemaReference"],
             "registry.secret": ["Secret"],
             "resolve.policies": ["ById", "DualSubject", "UnderOneSubject"],

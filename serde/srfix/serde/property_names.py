@@ -56,18 +56,24 @@ _LIBRDKAFKA: Final = """
 """
 """CONFIGURATION.md of librdkafka."""
 _JAVA: Final = """
-    auto.include.jmx.reporter config.providers default.api.timeout.ms default.key.serde default.value.serde
-    exclude.internal.topics fetch.max.wait.ms interceptor.classes key.deserializer key.serializer metric.reporters
-    metrics.num.samples metrics.recording.level metrics.sample.window.ms receive.buffer.bytes request.timeout.ms
-    sasl.client.callback.handler.class sasl.login.callback.handler.class sasl.login.class
-    sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
-    sasl.login.refresh.window.factor security.providers send.buffer.bytes socket.connection.setup.timeout.max.ms
-    ssl.certificate.chain ssl.enabled.protocols ssl.engine.factory.class ssl.key.password ssl.keymanager.algorithm
-    ssl.keystore.certificate.chain ssl.keystore.key ssl.keystore.type ssl.protocol ssl.provider
-    ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.password
-    ssl.truststore.type value.deserializer value.serializer
+    application.id auto.include.jmx.reporter buffer.memory cache.max.bytes.buffering commit.interval.ms
+    config.providers default.api.timeout.ms default.key.serde default.value.serde exclude.internal.topics
+    fetch.max.wait.ms interceptor.classes key.converter key.deserializer key.serializer listeners max.block.ms
+    max.request.size max.task.idle.ms metric.reporters metrics.num.samples metrics.recording.level
+    metrics.sample.window.ms num.standby.replicas num.stream.threads plugin.path processing.guarantee
+    receive.buffer.bytes replication.factor request.timeout.ms sasl.client.callback.handler.class
+    sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor sasl.login.callback.handler.class
+    sasl.login.class sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
+    sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
+    sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms security.providers send.buffer.bytes
+    socket.connection.setup.timeout.max.ms ssl.certificate.chain ssl.client.auth ssl.enabled.protocols
+    ssl.engine.factory.class ssl.key.password ssl.keymanager.algorithm ssl.keystore.certificate.chain
+    ssl.keystore.key ssl.keystore.type ssl.protocol ssl.provider ssl.secure.random.implementation
+    ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.password ssl.truststore.type state.dir
+    task.shutdown.graceful.timeout.ms tasks.max topology.optimization value.converter value.deserializer
+    value.serializer
 """
-"""The reference of Java's clients."""
+"""The references of Java's clients, of Kafka Streams and of Connect's workers, as far as files have them."""
 _REGISTRY: Final = """
     auto.register.schemas basic.auth.credentials.source basic.auth.user.info bearer.auth.cache.expiry.buffer.seconds
     bearer.auth.client.id bearer.auth.client.secret bearer.auth.credentials.source bearer.auth.identity.pool.id
@@ -84,10 +90,14 @@ _OURS: Final = """
     http.listing.deadline.ms http.listing.max.pages missing.cache.size missing.id.cache.ttl.sec
 """
 """The bounds of answers (`srfix.serde.bounds`)."""
+_LIBRDKAFKAS: Final = frozenset(_LIBRDKAFKA.split()) - {"sasl.jaas.config"}
 _KNOWN: Final = frozenset(f"{_LIBRDKAFKA} {_JAVA} {_REGISTRY} {_OURS}".split())
 _PREFIXES: Final = ("schema.registry.", "kafka.", "registry.")
 _WORDS: Final = frozenset(word for name in _KNOWN for word in re.split(r"[._]", name)) | {
-    "http", "https", "file", "true", "false", "required", "username", "PLAIN", "schema", "kafka"
+    "http", "https", "file", "true", "false", "required", "username", "PLAIN", "schema", "kafka", "org", "apache", "common",
+    "org.apache.kafka.common.security.plain.PlainLoginModule", "PlainLoginModule", "plain", "ScramLoginModule", "scram",
+    "org.apache.kafka.common.security.scram.ScramLoginModule", "OAuthBearerLoginModule",
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule", "clientId", "clientSecret",
 }  # fmt: skip
 """What pieces of a text are no secret by themselves."""
 
@@ -102,6 +112,11 @@ def is_known(name: str) -> bool:
     return name in _KNOWN or any(
         name.startswith(prefix) and name.removeprefix(prefix) in _KNOWN for prefix in _PREFIXES
     )
+
+
+def is_librdkafkas(name: str) -> bool:
+    """True for a property that librdkafka's manual has."""
+    return name in _LIBRDKAFKAS
 
 
 def shown(name: str) -> str:

@@ -24,11 +24,11 @@ from srfix.cli.options.config_file import ConfigFile, read_config
 from srfix.cli.options.given import CONFIG_PATH
 from srfix.cli.options.groups import choice_of, handing_over, option
 from srfix.cli.options.lines import Lines
-from srfix.cli.options.properties import parse_property, read_properties
-from srfix.cli.output import OutputFormat
+from srfix.cli.options.properties import parse_property
+from srfix.cli.output import OutputFormat, say_on_the_way
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import is_registry_property, registry_settings, short_names, to_librdkafka
+from srfix.serde.properties import ClientFile, laid_over, read_client_file, settled, short_names
 from srfix.serde.subjects import Topic
 
 READERS = ("connect", "plain", "dual", "unknown")
@@ -97,9 +97,16 @@ _CLUSTER = (
         type=Lines("key=value"),
         multiple=True,
         metavar="KEY=VALUE",
-        help="A Kafka client property by librdkafka's name; repeatable. A value may be env:NAME or file:PATH.",
+        help="A Kafka client property by librdkafka's name or Java's; repeatable. A value may be env:NAME or file:PATH.",
     ),
-    option("--kafka-config", envvar="KAFKA_CONFIG", metavar="FILE", help="A client.properties file for the cluster."),
+    option(
+        "--kafka-config",
+        envvar="KAFKA_CONFIG",
+        metavar="FILE",
+        help="A properties file as Java's applications have it, for cluster and registry: client.properties, "
+        "ksql-server.properties, connect-distributed.properties, Confluent Cloud's. What is not for reading is left out, "
+        "and named in one line.",
+    ),
 )
 _REGISTRY = (
     option("--registry", envvar="REGISTRY", metavar="URL[,URL]", help="The schema registry."),
@@ -230,25 +237,30 @@ def _connection(**values: Any) -> Connection:
     config: ConfigFile = ctx.meta.get(_CONFIG) or ConfigFile()
     kafka: dict[str, str] = {}
     registry: dict[str, str] = {}
+    files: list[ClientFile] = []
     for layer in _LAYERS:
         given = {name: _value(ctx, name, values[name], layer) for name in _CONNECTION_PARAMETERS}
         if given["kafka_config"]:
-            for name, value in read_properties(given["kafka_config"]).items():
-                if is_registry_property(name):
-                    registry |= short_names({name: value})
-                else:
-                    kafka |= to_librdkafka({name: value})
+            file = read_client_file(given["kafka_config"])
+            files.append(file)
+            kafka = laid_over(kafka, file.kafka)
+            registry |= file.registry
         if layer is ParameterSource.DEFAULT_MAP:
-            kafka |= to_librdkafka(config.kafka)
+            kafka = laid_over(kafka, config.kafka)
             registry |= short_names(config.registry)
-        kafka |= to_librdkafka(_properties(given["kafka_properties"], option="-X"))
+        kafka = laid_over(kafka, _properties(given["kafka_properties"], option="-X"))
         registry |= short_names(_properties(given["registry_properties"], option="-R"))
         if given["bootstrap_servers"]:
             kafka["bootstrap.servers"] = given["bootstrap_servers"]
         if given["registry"]:
             registry["url"] = given["registry"]
-    _note_secrets(ctx, kafka, registry)
-    return Connection(kafka=kafka, registry=registry_settings(registry))
+    _note_secrets(ctx, [f"{name}={value}" for given in (kafka, registry) for name, value in given.items()])
+    _note_secrets(ctx, [text for file in files for text in file.texts])
+    taken, settings = settled(kafka, registry, [problem for file in files for problem in file.problems])
+    _note_secrets(ctx, [f"{name}={value}" for name, value in taken.items()])
+    for line in filter(None, (file.left_out_line() for file in files)):
+        say_on_the_way(line)
+    return Connection(kafka=taken, registry=settings)
 
 
 def _value(ctx: click.Context, name: str, winner: Any, layer: ParameterSource) -> Any:
@@ -267,12 +279,11 @@ def _properties(texts: Iterable[str] | None, *, option: str) -> dict[str, str]:
     return dict(parse_property(text, option=option) for text in texts or () if text.strip())
 
 
-def _note_secrets(ctx: click.Context, *layers: Mapping[str, str]) -> None:
+def _note_secrets(ctx: click.Context, texts: Iterable[str]) -> None:
     redactor = ctx.find_object(Redactor)
     if redactor is not None:
-        for layer in layers:
-            for name, value in layer.items():
-                redactor.note_text(f"{name}={value}")
+        for text in texts:
+            redactor.note_text(text)
 
 
 def _sources(texts: Iterable[str]) -> dict[str, Topic]:

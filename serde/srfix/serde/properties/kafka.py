@@ -6,7 +6,9 @@
 | `request.timeout.ms` | `socket.timeout.ms` |
 | `send.buffer.bytes`, `receive.buffer.bytes` | `socket.send.buffer.bytes`, `socket.receive.buffer.bytes` |
 | `ssl.endpoint.identification.algorithm=` (empty) | `none` |
-| key stores, trust stores, JAAS, Java classes | refused by name |
+| `sasl.jaas.config` | `sasl.username`, `sasl.password`, `sasl.oauthbearer.…` (`java.sasl`) |
+| `ssl.truststore.…`, `ssl.keystore.…` | `ssl.ca.…`, `ssl.certificate.…`, `ssl.key.…` (`java.tls`) |
+| Java classes, and what OpenSSL negotiates | refused by name |
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from srfix.serde.casing import is_same
 from srfix.serde.errors import UsageError
-from srfix.serde.property_names import shown
+from srfix.serde.properties.java import OWN_KEY_NAMES, OWN_TRUST_NAMES, from_jaas, from_stores
+from srfix.serde.property_names import is_librdkafkas, shown
 
 JAVA_NAMES: Final = {
     "socket.receive.buffer.bytes": "receive.buffer.bytes",
@@ -24,18 +28,11 @@ JAVA_NAMES: Final = {
     "socket.timeout.ms": "request.timeout.ms",
 }
 """librdkafka's name → Java's, where librdkafka does not know that one."""
-_OWN_NAMES: Final = {java: own for own, java in JAVA_NAMES.items()}
+_OWN_NAMES: Final = {java: own for own, java in JAVA_NAMES.items()} | {"fetch.max.wait.ms": "fetch.wait.max.ms"}
+_ITEM: Final = "\n- "
+_JAAS: Final = "sasl.jaas.config"
+_HANDLER: Final = "sasl.login.callback.handler.class"
 _REFUSED: Final = (
-    (
-        re.compile(r"ssl\.truststore\..+"),
-        "Use ssl.ca.location with a PEM file: `keytool -exportcert -rfc` writes one from a trust store.",
-    ),
-    (
-        re.compile(r"ssl\.keystore\..+"),
-        "Use ssl.certificate.location and ssl.key.location with PEM files (ssl.key.password opens the key); "
-        "a PKCS#12 store is taken apart by `openssl pkcs12`.",
-    ),
-    (re.compile(r"sasl\.jaas\.config"), "Use sasl.mechanism, sasl.username and sasl.password."),
     (
         re.compile(r"ssl\.(?:protocol|provider|enabled\.protocols|(?:key|trust)manager\.algorithm)"),
         "Leave it out: OpenSSL negotiates the protocol.",
@@ -45,21 +42,104 @@ _REFUSED: Final = (
         "It names a Java class; leave it out.",
     ),
 )
+_CREDENTIALS: Final = frozenset(
+    {
+        "sasl.username",
+        "sasl.password",
+        "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.scope",
+        "sasl.oauthbearer.extensions",
+        "sasl.oauthbearer.method",
+        "sasl.oauthbearer.config",
+    }
+)
+"""What `sasl.jaas.config` stands for."""
+_STANDS_FOR: Final = (
+    (frozenset({_JAAS}), _CREDENTIALS),
+    (frozenset({"ssl.truststore.location", "ssl.truststore.certificates"}), OWN_TRUST_NAMES),
+    (frozenset({"ssl.keystore.location", "ssl.keystore.key"}), OWN_KEY_NAMES),
+)
+"""Java's names, and librdkafka's for the same."""
+
+
+def laid_over(below: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]:
+    """Both, where what stands above wins, in Java's names or librdkafka's. The result is for `to_librdkafka`."""
+    given = {_OWN_NAMES.get(name, name): value for name, value in above.items()}
+    hidden: set[str] = set()
+    for java, own in _STANDS_FOR:
+        if given.keys() & java:
+            hidden |= own
+    return {name: value for name, value in below.items() if name not in hidden} | given
 
 
 def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties under librdkafka's names.
+    """The properties under librdkafka's names; stores are read, and their keys and certificates stand among the values.
 
-    :raises UsageError: if one has no counterpart; the message names it, says what to use, and shows no value.
+    Where a thing is said in librdkafka's name and in Java's, librdkafka's counts.
+
+    :raises UsageError: if some have no counterpart; the message names them all, says what to use, and shows no value.
+    :raises SecretError: if the password of a store is a reference that cannot be read.
     """
-    translated: dict[str, str] = {}
-    for name, value in properties.items():
-        for pattern, advice in _REFUSED:
-            if pattern.fullmatch(name):
-                raise UsageError(
-                    f"The Kafka property {shown(name)} is one of Java's and means nothing to librdkafka. {advice}"
-                )
-        if name == "ssl.endpoint.identification.algorithm" and not value:
-            value = "none"
-        translated[_OWN_NAMES.get(name, name)] = value
+    renamed = {_OWN_NAMES.get(name, name): value for name, value in properties.items()}
+    translated, wrong = from_stores(renamed)
+    if _JAAS in translated:
+        try:
+            said = from_jaas(translated)
+        except UsageError as error:
+            wrong.append(error.message)
+        else:
+            translated = said | {name: value for name, value in translated.items() if name != _HANDLER}
+        del translated[_JAAS]
+        translated.pop(_HANDLER, None)
+    wrong += _refusals(translated)
+    if wrong:
+        raise UsageError(together("The Kafka configuration", wrong))
+    if translated.get("ssl.endpoint.identification.algorithm") == "":
+        translated["ssl.endpoint.identification.algorithm"] = "none"
     return translated
+
+
+def taken_by_librdkafka(name: str) -> bool:
+    """True if `to_librdkafka` takes a property of this name: librdkafka knows it, or it is translated."""
+    return name in _OWN_NAMES or name in (_JAAS, _HANDLER) or is_librdkafkas(name)
+
+
+def together(what: str, wrong: list[str]) -> str:
+    """One message of all that is wrong."""
+    if len(wrong) == 1:
+        return wrong[0]
+    return f"{what} has {len(wrong)} things that srfix cannot take:" + "".join(f"{_ITEM}{each}" for each in wrong)
+
+
+def apart(message: str) -> list[str]:
+    """What is wrong, of a message that `together` made or that is of one thing."""
+    return message.split(_ITEM)[1:] or [message]
+
+
+def _refusals(properties: Mapping[str, str]) -> list[str]:
+    refused: list[str] = []
+    for name in properties:
+        advice = next((advice for pattern, advice in _REFUSED if pattern.fullmatch(name)), None)
+        if advice is not None:
+            refused.append(
+                f"The Kafka property {shown(name)} is one of Java's and means nothing to librdkafka. {advice}"
+            )
+    return refused
+
+
+def refuse_without_mechanism(config: Mapping[str, str]) -> None:
+    """:raises UsageError: if SASL is asked for and nothing says how; librdkafka would mean Kerberos, and not know whose."""
+    protocol = config.get("security.protocol", "")
+    asking = next((each for each in ("SASL_SSL", "SASL_PLAINTEXT") if is_same(each, protocol)), None)
+    if asking is None or any(name in config for name in ("sasl.mechanism", "sasl.mechanisms")):
+        return
+    if any(name.startswith("sasl.kerberos.") for name in config):
+        return
+    raise UsageError(
+        f"security.protocol={asking} asks for a log-in, and no "
+        "sasl.mechanism says which. Name the one that the brokers take: -X sasl.mechanism=PLAIN, SCRAM-SHA-256 or "
+        "SCRAM-SHA-512, with -X sasl.username=NAME -X sasl.password=env:VARIABLE (in a file also sasl.jaas.config=…); or "
+        "OAUTHBEARER, with sasl.oauthbearer.method=oidc, sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id and "
+        "sasl.oauthbearer.client.secret. An API key of Confluent Cloud is name and password of PLAIN."
+    )

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.errors import AccessDeniedError, ClusterError, UsageError
+from srfix.serde.properties.kafka import refuse_without_mechanism
 from srfix.serde.property_names import NOT_SHOWN, is_known, is_plain, names_servers, pieces, shown
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ _SECRET_WORDS: Final = (
     "passphrase",
     "private.key",
     "key.pem",
+    "keystore.key",
     "oauthbearer.config",
     "jaas",
 )
@@ -86,7 +88,7 @@ _RANGE: Final = re.compile(r"outside allowed range (-?\d+\.\.-?\d+)")
 class ReadOnlyClient:
     """The user's configuration made harmless, and what librdkafka complained about since.
 
-    :raises UsageError: if the configuration names no bootstrap servers.
+    :raises UsageError: if the configuration names no bootstrap servers, or SASL without its mechanism.
     """
 
     def __init__(self, config: Mapping[str, str]) -> None:
@@ -95,6 +97,7 @@ class ReadOnlyClient:
             raise UsageError(
                 "The Kafka configuration names no bootstrap.servers; give --bootstrap-servers HOST:PORT[,…]."
             )
+        refuse_without_mechanism(config)
         self.bootstrap_servers: Final = servers if names_servers(servers) else NOT_SHOWN
         self._config = {name: value for name, value in config.items() if name not in DECIDED_HERE}
         self._secrets = sorted(_secrets(config), key=len, reverse=True)

@@ -31,6 +31,7 @@ _SAME: Final = frozenset(
     {
         "bootstrap.servers",
         "check.crcs",
+        "client.dns.lookup",
         "client.id",
         "client.rack",
         "connections.max.idle.ms",

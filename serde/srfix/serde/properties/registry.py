@@ -10,15 +10,19 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from srfix.serde.bounds import CONNECT_SECONDS, REGISTRY_READ_SECONDS, AnswerBounds, UnknownIdBounds
+from srfix.serde.casing import is_same
 from srfix.serde.errors import UsageError
+from srfix.serde.properties.java import STORE_NAMES, from_stores
+from srfix.serde.properties.kafka import together
 from srfix.serde.properties.settings_table import Setting, fields_of
 from srfix.serde.property_names import shown
 
 if TYPE_CHECKING:
     from srfix.serde.registry import RegistryClient
-    from srfix.serde.registry.http import Auth, BasicAuth, ClientCertificate, RetryPolicy
+    from srfix.serde.registry.http import Auth, BasicAuth, ClientCertificate, ClientCertificateText, RetryPolicy
 
 _PREFIX: Final = "schema.registry."
+_RULE: Final = "ssl.endpoint.identification.algorithm"
 _SOURCES: Final = ("USER_INFO", "URL", "SASL_INHERIT")
 ANSWER_BOUNDS: Final = {
     "body_bytes": "http.answer.max.bytes",
@@ -38,6 +42,10 @@ _REFUSED: Final = (
         re.compile(r"ssl\.(?:truststore|keystore|key|certificate)\..+"),
         "Give PEM files: ssl.ca.location for the CA; ssl.certificate.location, ssl.key.location and ssl.key.password "
         "for a client certificate.",
+    ),
+    (
+        re.compile(r"ssl\.endpoint\.identification\.algorithm"),
+        "srfix always looks whether the certificate is the host's, as https says; leave it out.",
     ),
     (re.compile(r"bearer\.auth\..+"), _FETCH_IT_YOURSELF),
     (re.compile(r"(?:https?\.)?proxy.*"), "Give proxy=http://HOST:PORT."),
@@ -67,6 +75,12 @@ class RegistrySettings:
     """PEM file of the client certificate."""
     key_file: str | None = None
     """PEM file of its private key; None if it is in the certificate's file."""
+    ca_pem: str | None = None
+    """The CA as a PEM text."""
+    certificate_pem: str | None = None
+    """The client certificate as a PEM text."""
+    key_pem: str | None = field(default=None, repr=False)
+    """Its private key as a PEM text, or `env:NAME` or `file:PATH`."""
     key_password: str | None = field(default=None, repr=False)
     """The key's password, or `env:NAME` or `file:PATH`."""
     proxy: str | None = field(default=None, repr=False)
@@ -98,7 +112,10 @@ def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
     :raises UsageError: if one is unknown, not supported, or not a number where one is needed, or if they contradict
         each other.
     """
-    given = {_known_name(name): value for name, value in short_names(properties).items()}
+    converted, wrong = from_stores(_without_the_rule(short_names(properties)))
+    if wrong:
+        raise UsageError(f"For the registry: {together('the configuration', wrong)}")
+    given = {_known_name(name): value for name, value in converted.items()}
     fields = fields_of(_KNOWN, given)
     user_info = given.get("basic.auth.user.info")
     source = given.get("basic.auth.credentials.source") or ("URL" if user_info is None else "USER_INFO")
@@ -114,7 +131,10 @@ def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
         raise UsageError(
             "The registry gets one kind of credentials: basic.auth.user.info or bearer.auth.token, not both."
         )
-    if "ssl.certificate.location" not in given and given.keys() & {"ssl.key.location", "ssl.key.password"}:
+    if ("ssl.certificate.pem" in given) != ("ssl.key.pem" in given):
+        raise UsageError("The registry properties ssl.certificate.pem and ssl.key.pem belong together; one is missing.")
+    has_certificate = not given.keys().isdisjoint({"ssl.certificate.location", "ssl.certificate.pem"})
+    if not has_certificate and given.keys() & {"ssl.key.location", "ssl.key.password"}:
         raise UsageError("The registry properties ssl.key.location and ssl.key.password need ssl.certificate.location.")
     return RegistrySettings(
         **fields,
@@ -124,6 +144,11 @@ def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
         bounds=answer_bounds(given),
         unknown_ids=_unknown_ids(given),
     )
+
+
+def _without_the_rule(properties: Mapping[str, str]) -> dict[str, str]:
+    """Without Java's rule for the names in certificates, where it is the one that holds here."""
+    return {name: value for name, value in properties.items() if name != _RULE or not is_same(value, "https")}
 
 
 def answer_bounds(given: Mapping[str, str], *, default: AnswerBounds = AnswerBounds()) -> AnswerBounds:  # noqa: B008
@@ -164,6 +189,13 @@ def _bearer_token(given: Mapping[str, str]) -> str | None:
             "The registry properties bearer.auth.… need bearer.auth.token; it may be env:NAME or file:PATH."
         )
     return token
+
+
+def why_not_of_the_registry(name: str) -> str | None:
+    """Why a property (its short name) is not taken: what to do instead, "" if there is none of this name; None if it is."""
+    if name in _KNOWN or name in STORE_NAMES or name == _RULE:
+        return None
+    return next((advice for pattern, advice in _REFUSED if pattern.fullmatch(name)), "")
 
 
 def _known_name(name: str) -> str:
@@ -212,9 +244,12 @@ _KNOWN: Final[Mapping[str, Setting[Enum]]] = {
     "retries.max.wait.ms": Setting(check=_seconds, field="retry_max_wait_s"),
     "retries.wait.ms": Setting(check=_seconds, field="retry_wait_s"),
     "ssl.ca.location": Setting(field="ca_file"),
+    "ssl.ca.pem": Setting(field="ca_pem"),
     "ssl.certificate.location": Setting(field="certificate_file"),
+    "ssl.certificate.pem": Setting(field="certificate_pem"),
     "ssl.key.location": Setting(field="key_file"),
     "ssl.key.password": Setting(field="key_password"),
+    "ssl.key.pem": Setting(field="key_pem"),
     "url": Setting(field="urls"),
 }
 
@@ -233,6 +268,7 @@ def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, 
         urls,
         auth=_auth(settings, kafka),
         ca_file=settings.ca_file,
+        ca_pem=settings.ca_pem,
         client_certificate=_client_certificate(settings),
         proxy=None if settings.proxy is None else revealed(settings.proxy),
         connect_timeout_s=settings.connect_timeout_s,
@@ -254,10 +290,16 @@ def _retry_policy(settings: RegistrySettings) -> RetryPolicy:
     )
 
 
-def _client_certificate(settings: RegistrySettings) -> ClientCertificate | None:
+def _client_certificate(settings: RegistrySettings) -> ClientCertificate | ClientCertificateText | None:
     from srfix.serde.registry import Secret
-    from srfix.serde.registry.http import ClientCertificate
+    from srfix.serde.registry.http import ClientCertificate, ClientCertificateText
 
+    if settings.certificate_pem is not None and settings.key_pem is not None:
+        return ClientCertificateText(
+            chain=settings.certificate_pem,
+            key=Secret.parse(settings.key_pem),
+            key_password=None if settings.key_password is None else Secret.parse(settings.key_password),
+        )
     if settings.certificate_file is None:
         return None
     return ClientCertificate(

@@ -28,10 +28,12 @@ from srfix.serde.registry.http import (
     Answer,
     Auth,
     ClientCertificate,
+    ClientCertificateText,
     RetryPolicy,
     Transport,
     TransportSettings,
     check_ca_file,
+    check_ca_text,
     client_context,
     parse_proxy,
     parse_urls,
@@ -54,7 +56,8 @@ class ClientBase:
         *,
         auth: Auth | None = None,
         ca_file: str | None = None,
-        client_certificate: ClientCertificate | None = None,
+        ca_pem: str | None = None,
+        client_certificate: ClientCertificate | ClientCertificateText | None = None,
         proxy: str | None = None,
         connect_timeout_s: float = CONNECT_SECONDS,
         read_timeout_s: float = REGISTRY_READ_SECONDS,
@@ -69,6 +72,7 @@ class ClientBase:
         `urls` is one URL, several with commas between, or a sequence. User name and password in a URL become
         credentials for that URL and are shown nowhere. `proxy` is `http://[USER:PASSWORD@]HOST:PORT`. Neither proxies
         nor .netrc are taken from the environment. `clock` tells seconds, for deadlines and for what is remembered for a while.
+        `ca_pem` is the text that a `ca_file` holds.
 
         :raises UsageError: if a URL cannot be used, credentials are given twice, `ca_file` is not a PEM file, the
             client certificate and its key cannot be used, or a time-out is not positive.
@@ -81,12 +85,15 @@ class ClientBase:
             )
         if ca_file is not None:
             check_ca_file(ca_file)
+        if ca_pem is not None:
+            check_ca_text(ca_pem)
         if client_certificate is not None:
             client_context(client_certificate)  # once now, so that what is wrong is said before anything is sent
         self._start(
             TransportSettings(
                 endpoints=parse_urls(urls, auth),
                 ca_file=ca_file,
+                ca_pem=ca_pem,
                 client_certificate=client_certificate,
                 proxy=None if proxy is None else parse_proxy(proxy),
                 connect_timeout_s=connect_timeout_s,

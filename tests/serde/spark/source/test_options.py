@@ -234,7 +234,7 @@ class TestSourceOptions:
                 r"The option kafka\.group\.id is not taken: this source decides on it",
             ),
             (Use.BATCH, {"kafka.enable.auto.commit": "true"}, r"The option kafka\.enable\.auto\.commit is not taken"),
-            (Use.BATCH, {"kafka.sasl.jaas.config": "x"}, r"The Kafka property sasl\.jaas\.config is one of Java's"),
+            (Use.BATCH, {"kafka.sasl.jaas.config": "x"}, r"sasl\.jaas\.config begins with no login module"),
             (
                 Use.BATCH,
                 {"registry.basic.auth.user": "x"},

@@ -5,6 +5,12 @@ from srfix.serde.registry.http.auth import NO_CREDENTIALS, Auth, BasicAuth, Bear
 from srfix.serde.registry.http.bounded import AnswerBoundError, BoundedSession, check_json_parts, exchange
 from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.registry.http.session import RegistrySession
-from srfix.serde.registry.http.tls import ClientCertificate, check_ca_file, client_context
+from srfix.serde.registry.http.tls import (
+    ClientCertificate,
+    ClientCertificateText,
+    check_ca_file,
+    check_ca_text,
+    client_context,
+)
 from srfix.serde.registry.http.transport import Transport, TransportSettings
 from srfix.serde.registry.http.urls import parse_proxy, parse_urls, path_of, without_user_info

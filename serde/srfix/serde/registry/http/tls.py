@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import ssl
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from urllib3.util.ssl_ import create_urllib3_context
 
@@ -24,6 +28,18 @@ class ClientCertificate:
     """The password of the private key; None if it has none."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCertificateText:
+    """The same as texts, of a Java key store say. It pickles as its key's `Secret` does."""
+
+    chain: str
+    """The certificate and those that signed it; PEM."""
+    key: Secret = field(repr=False)
+    """The private key; PEM."""
+    key_password: Secret | None = field(default=None, repr=False)
+    """The password of the private key; None if it has none."""
+
+
 def check_ca_file(ca_file: str) -> None:
     """Makes sure that the certificate authorities can be read.
 
@@ -39,12 +55,28 @@ def check_ca_file(ca_file: str) -> None:
         ) from error
 
 
-def client_context(certificate: ClientCertificate) -> ssl.SSLContext:
+def check_ca_text(ca_pem: str) -> None:
+    """Makes sure that these are certificates in PEM.
+
+    :raises UsageError: if they are not.
+    """
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=ca_pem)
+    except (ssl.SSLError, ValueError):
+        pass
+    else:
+        return
+    raise UsageError("The certificates of ssl.ca.pem for the registry cannot be used: they are no PEM certificates.")
+
+
+def client_context(certificate: ClientCertificate | ClientCertificateText) -> ssl.SSLContext:
     """A TLS context that shows the certificate. Whom it trusts is set for each connection.
 
     :raises UsageError: if certificate and key cannot be read, or do not belong together.
     :raises SecretError: if the key's password cannot be read.
     """
+    if isinstance(certificate, ClientCertificateText):
+        return _context_of_texts(certificate)
     context = create_urllib3_context()
     asked = False
 
@@ -72,6 +104,46 @@ def client_context(certificate: ClientCertificate) -> ssl.SSLContext:
             "and its private key (ssl.certificate.location, ssl.key.location, ssl.key.password)."
         ) from error
     return context
+
+
+def _context_of_texts(certificate: ClientCertificateText) -> ssl.SSLContext:
+    """OpenSSL reads certificates from files alone: for that moment there is one, private, its key under a password that
+    nobody is told."""
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        Encoding,
+        PrivateFormat,
+        load_pem_private_key,
+    )
+
+    context = create_urllib3_context()
+    passing = secrets.token_hex(32)
+    password = None if certificate.key_password is None else certificate.key_password.reveal().encode()
+    try:
+        key = load_pem_private_key(certificate.key.reveal().encode(), password)
+        hidden = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(passing.encode()))
+        _with_file(
+            hidden + certificate.chain.encode(),
+            lambda path: context.load_cert_chain(path, password=lambda: passing),
+        )
+    except (ValueError, TypeError, ssl.SSLError):
+        pass
+    else:
+        return context
+    raise UsageError(
+        "The client certificate for the registry cannot be used: key and certificate do not belong together, or the key is "
+        "encrypted and ssl.key.password does not open it."
+    )
+
+
+def _with_file(content: bytes, use: Callable[[str], None]) -> None:
+    descriptor, path = tempfile.mkstemp(prefix="srfix-")  # for its owner alone
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        use(path)
+    finally:
+        os.unlink(path)
 
 
 def _reason(error: OSError) -> str | None:

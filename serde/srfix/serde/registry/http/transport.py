@@ -21,7 +21,7 @@ from srfix.serde.registry.http.bounded import AnswerBoundError, check_json_parts
 from srfix.serde.registry.http.failure import TRANSPORT_ERRORS, Failure, failure_of
 from srfix.serde.registry.http.retry import RetryPolicy, retry_after_s
 from srfix.serde.registry.http.session import RegistrySession
-from srfix.serde.registry.http.tls import ClientCertificate
+from srfix.serde.registry.http.tls import ClientCertificate, ClientCertificateText
 from srfix.serde.registry.http.urls import Endpoint, request_url
 from srfix.serde.registry.models import Json
 from srfix.serde.registry.unknown_ids import note_write
@@ -42,7 +42,9 @@ class TransportSettings:
     """The URLs, in the order in which they are tried first."""
     ca_file: str | None
     """PEM file of the certificate authorities to trust; None for those of certifi."""
-    client_certificate: ClientCertificate | None
+    ca_pem: str | None
+    """The same as a PEM text; None if it is not given so."""
+    client_certificate: ClientCertificate | ClientCertificateText | None
     """Shown to registries that ask for one; None for none."""
     proxy: Endpoint | None
     """The proxy that all requests go through; None for none."""
@@ -218,7 +220,7 @@ class Transport:
         return own.get()
 
     def _open(self) -> RegistrySession:
-        session = RegistrySession(self.settings.client_certificate, self.settings.proxy)
+        session = RegistrySession(self.settings.client_certificate, self.settings.proxy, self.settings.ca_pem)
         with self._lock:
             self._sessions.add(session)
         return session

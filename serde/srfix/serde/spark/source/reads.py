@@ -53,7 +53,9 @@ def registry_of(options: SourceOptions) -> RegistryClient | None:
     except SecretError as error:
         raise SecretError(
             f"{error.message} As an option: registry.basic.auth.user.info=USER:env:NAME, or "
-            "registry.bearer.auth.token=file:PATH; the workers read it for themselves."
+            "registry.bearer.auth.token=file:PATH; the workers read it for themselves. A client certificate in a Java key "
+            "store does not travel either: give it as PEM files, registry.ssl.certificate.location and "
+            "registry.ssl.key.location."
         ) from None
     return client
 

@@ -1,0 +1,287 @@
+"""A properties file as an application has it: which of its properties are Kafka's and the registry's, and which are not taken.
+
+Taken are those of `client.properties`, `ksql-server.properties`, `connect-distributed.properties`, and of Confluent Cloud's
+file, for who reads: a consumer's win over those without a prefix. What is an application's own is left out and counted.
+
+| prefix | what |
+|---|---|
+| none, `ksql.streams.`, `consumer.`, `main.consumer.`, … | Kafka's; behind a prefix only servers, log-in and TLS |
+| `schema.registry.`, `ksql.schema.registry.`, `value.converter.schema.registry.`, … | the registry's |
+| `producer.`, `admin.`, other `ksql.…` and `….converter.…` | left out |
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde.errors import UsageError
+from srfix.serde.hints import nearest
+from srfix.serde.properties.java import STORE_NAMES, read_properties_file, resolve_references
+from srfix.serde.properties.kafka import apart, taken_by_librdkafka, to_librdkafka, together
+from srfix.serde.properties.kafka_client import DECIDED_HERE
+from srfix.serde.properties.registry import (
+    RegistrySettings,
+    is_registry_property,
+    open_registry,
+    registry_settings,
+    short_names,
+    why_not_of_the_registry,
+)
+from srfix.serde.property_names import is_known, shown
+
+if TYPE_CHECKING:
+    from srfix.serde.registry import RegistryClient
+
+_CLIENT_PREFIXES: Final = (
+    "",
+    "ksql.streams.",
+    "consumer.",
+    "main.consumer.",
+    "ksql.streams.consumer.",
+    "ksql.streams.main.consumer.",
+)
+"""Weakest first, as Kafka Streams lays them on each other."""
+_REGISTRY_PREFIXES: Final = ("key.converter.", "value.converter.", "", "ksql.")
+_CONNECTION: Final = re.compile(r"bootstrap\.servers|security\.protocol|client\.dns\.lookup|(?:sasl|ssl)\..+")
+_IDLE: Final = frozenset(
+    [
+        "acks",
+        "batch.num.messages",
+        "batch.size",
+        "client.software.name",
+        "client.software.version",
+        "compression.codec",
+        "compression.level",
+        "compression.type",
+        "delivery.timeout.ms",
+        "enable.idempotence",
+        "heartbeat.interval.ms",
+        "linger.ms",
+        "max.in.flight",
+        "max.in.flight.requests.per.connection",
+        "max.poll.interval.ms",
+        "max.poll.records",
+        "message.timeout.ms",
+        "partitioner",
+        "plugin.library.paths",
+        "request.required.acks",
+        "retries",
+        "session.timeout.ms",
+        "transaction.timeout.ms",
+    ]
+)
+"""librdkafka knows them, and who only reads, in no group, has no use for them; nor for foreign code."""
+_CODE: Final = frozenset(
+    {
+        "sasl.client.callback.handler.class",
+        "sasl.login.class",
+        "ssl.engine.factory.class",
+        "sasl.oauthbearer.jwt.retriever.class",
+    }
+)
+"""Java code without which the application would not be let in."""
+_FAMILIES: Final = (
+    "admin.", "config.providers.", "config.storage.", "confluent.", "connector.", "consumer.", "internal.", "key.converter.",
+    "ksql.", "listener.name.", "offset.storage.", "plugin.", "producer.", "rest.", "restore.consumer.", "schema.registry.",
+    "status.storage.", "streams.", "value.converter.",
+)  # fmt: skip
+"""What the names of an application's own properties begin with: only this is shown of a name that no manual here has."""
+_MISSPELT: Final = (
+    "basic.auth.credentials.source", "basic.auth.user.info", "bootstrap.servers", "sasl.jaas.config", "sasl.mechanism",
+    "sasl.password", "sasl.username", "schema.registry.url", "security.protocol", "ssl.keystore.location",
+    "ssl.keystore.password", "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type",
+)  # fmt: skip
+"""Without which nobody gets in: a name that is nearly one of them is a mistake, not the application's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFile:
+    """What of a properties file srfix takes. Its repr shows no value."""
+
+    path: str
+    """The file."""
+    kafka: Mapping[str, str] = field(repr=False)
+    """For `laid_over` and `to_librdkafka`: names are Java's or librdkafka's."""
+    registry: Mapping[str, str] = field(repr=False)
+    """For `registry_settings`."""
+    left_out: Mapping[str, int] = field(repr=False)
+    """What is not for reading: a name, or the beginning of several with `…` behind it, and how many there are."""
+    texts: tuple[str, ...] = field(repr=False)
+    """All `name=value` as they stand in the file, and as its references resolve: for a redactor."""
+    problems: tuple[str, ...]
+    """What cannot be taken, in sentences without any value."""
+
+    def left_out_line(self) -> str | None:
+        """The one line that says what was left out; None if nothing was."""
+        if not self.left_out:
+            return None
+        count = sum(self.left_out.values())
+        named = ", ".join(f"{name} ({times})" if times > 1 else name for name, times in self.left_out.items())
+        return (
+            f"{self.path}: left out {count} propert{'y' if count == 1 else 'ies'} that reading has no use for: {named}."
+        )
+
+    def kafka_config(self) -> dict[str, str]:
+        """For confluent-kafka's clients, and all of srfix that takes their configuration. Passwords are among the values.
+
+        :raises UsageError: if something cannot be taken; the message says all of it.
+        :raises SecretError: if a reference (`env:NAME`, `file:PATH`) among the values cannot be read.
+        """
+        from srfix.serde.registry import revealed
+
+        kafka, _ = settled(self.kafka, self.registry, self.problems)
+        return {name: revealed(value) for name, value in kafka.items()}
+
+    def registry_client(self) -> RegistryClient:
+        """A client for the registry; close it after use. It sends nothing yet.
+
+        :raises UsageError: if something cannot be taken, or the file names no registry.
+        :raises SecretError: if a reference among the values cannot be read.
+        """
+        kafka, registry = settled(self.kafka, self.registry, self.problems)
+        if not registry.urls:
+            raise UsageError(
+                f"The properties file {self.path!r} names no schema registry: schema.registry.url=http://HOST:8081."
+            )
+        return open_registry(registry, registry.urls, kafka=kafka)
+
+
+def settled(
+    kafka: Mapping[str, str], registry: Mapping[str, str], problems: Iterable[str]
+) -> tuple[dict[str, str], RegistrySettings]:
+    """Properties under librdkafka's names, and the registry's settings, of what `laid_over` and files gave.
+
+    :param problems: what is wrong already.
+    :raises UsageError: if something cannot be taken; the message says all of it.
+    :raises SecretError: if the password of a store is a reference that cannot be read.
+    """
+    wrong = list(problems)
+    taken: dict[str, str] = {}
+    settings = RegistrySettings()
+    try:
+        taken = to_librdkafka(kafka)
+    except UsageError as error:
+        wrong += apart(error.message)
+    try:
+        settings = registry_settings(registry)
+    except UsageError as error:
+        wrong += apart(error.message)
+    if wrong:
+        raise UsageError(together("The configuration", wrong))
+    return taken, settings
+
+
+def read_client_file(path: str) -> ClientFile:
+    """The properties of a file; `problems` says what cannot be taken of it.
+
+    :raises UsageError: if the file cannot be read, is no properties file, or has nothing for reading in it.
+    """
+    file = sorted_out(path, read_properties_file(path))
+    if file.left_out and not file.kafka and not file.registry and not file.problems:
+        raise UsageError(
+            f"The properties file {path!r} says nothing of a cluster or a registry: no bootstrap.servers, no "
+            "security.protocol, no schema.registry.url. Is it the file of the application?"
+        )
+    return file
+
+
+def sorted_out(path: str, properties: Mapping[str, str]) -> ClientFile:
+    """The same of properties that were read already; `path` is for the messages."""
+    kafka: list[tuple[int, str, str]] = []
+    registry: list[tuple[int, str, str]] = []
+    left_out: list[str] = []
+    problems: list[str] = []
+    resolved: list[str] = []
+    for name, raw in properties.items():
+        place = _place(name)
+        if isinstance(place, str):
+            problems.append(place)
+        elif place is None:
+            left_out.append(name)
+        else:
+            try:
+                value = resolve_references(name, raw, properties)
+            except UsageError as error:
+                problems.append(error.message)
+                continue
+            resolved.append(f"{name}={value}")
+            (registry if place.registry else kafka).append((place.rank, place.name, value))
+    kafkas = {name: value for _, name, value in sorted(kafka, key=lambda each: each[0])}
+    registrys = {name: value for _, name, value in sorted(registry, key=lambda each: each[0])}
+    if any(name.startswith("ksql.schema.registry.") for name in properties):
+        registrys = _as_ksqldb_does(kafkas) | registrys
+    return ClientFile(
+        path=path,
+        kafka=kafkas,
+        registry=registrys,
+        left_out=_folded(left_out),
+        texts=tuple(dict.fromkeys([*(f"{name}={value}" for name, value in properties.items()), *resolved])),
+        problems=tuple(f"{path}: {problem}" for problem in problems),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Whose a property is."""
+
+    registry: bool
+    rank: int
+    name: str
+
+
+def _place(name: str) -> _Place | str | None:
+    """Whose the property is; a sentence if it cannot be taken; None if nobody here has a use for it."""
+    for rank, prefix in reversed(list(enumerate(_REGISTRY_PREFIXES))):
+        rest = name.removeprefix(prefix)
+        if name.startswith(prefix) and is_registry_property(rest):
+            (short,) = short_names({rest: ""})
+            why_not = why_not_of_the_registry(short)
+            if why_not is None:
+                return _Place(True, rank, short)
+            return f"The registry property {shown(rest)} is not supported. {why_not}" if why_not else _misspelt(rest)
+    for rank, prefix in reversed(list(enumerate(_CLIENT_PREFIXES))):
+        rest = name.removeprefix(prefix)
+        if not name.startswith(prefix) or (prefix and not _CONNECTION.fullmatch(rest)):
+            continue
+        if rest in _CODE:
+            return (
+                f"The Kafka property {rest} names Java code, which srfix does not run. Where the brokers take another way "
+                "in, give that: sasl.mechanism, sasl.username and sasl.password, or PEM certificates."
+            )
+        if rest in DECIDED_HERE or rest in _IDLE:
+            return None
+        if rest in STORE_NAMES or taken_by_librdkafka(rest):
+            return _Place(False, rank, rest)
+    return _misspelt(name)
+
+
+def _misspelt(name: str) -> str | None:
+    if is_known(name) or name.startswith(_FAMILIES):
+        return None
+    near = nearest(name[:100], _MISSPELT, cutoff=0.9)
+    return f"A property is nearly called {near}, and is not taken. Spell it so." if near else None
+
+
+def _as_ksqldb_does(kafka: Mapping[str, str]) -> dict[str, str]:
+    """ksqlDB asks the registry with the TLS of its own, unless `ksql.schema.registry.ssl.…` says otherwise."""
+    return {name: value for name, value in kafka.items() if name in STORE_NAMES or name == "ssl.key.password"}
+
+
+def _folded(names: list[str]) -> dict[str, int]:
+    counted = Counter(_shown(name) for name in sorted(names))
+    # What is not named comes last.
+    return dict(sorted(counted.items(), key=lambda each: (each[0] == _OTHERS, each[0])))
+
+
+_OTHERS: Final = "the application's own"
+
+
+def _shown(name: str) -> str:
+    if is_known(name):
+        return name
+    family = next((family for family in _FAMILIES if name.startswith(family)), None)
+    return _OTHERS if family is None else f"{family}…"

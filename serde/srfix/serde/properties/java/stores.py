@@ -1,0 +1,148 @@
+"""Key and trust stores as PEM texts: JKS, PKCS#12, and PEM itself. What a store is, its first bytes say, as Java goes by them.
+
+Nothing is written anywhere: the texts stay in memory.
+"""
+
+from __future__ import annotations
+
+import ssl
+import textwrap
+from base64 import b64encode
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    pkcs12,
+)
+
+from srfix.serde import bounds
+from srfix.serde.errors import UsageError
+from srfix.serde.files import read_file
+from srfix.serde.properties.java.jks import MAGIC, WrongPasswordError, read_jks, shown_key
+
+_DER: Final = b"\x30"
+_PEM: Final = b"-----BEGIN"
+_TO_PKCS12: Final = "keytool -importkeystore -srckeystore STORE -destkeystore STORE.p12 -deststoretype PKCS12"
+
+
+def is_pem(content: bytes) -> bool:
+    """True for PEM, a comment before it or not."""
+    return _PEM in content and content[:1] != _DER and not content.startswith(MAGIC)
+
+
+def read_store(path: str, name: str) -> bytes:
+    """The content of a store's file.
+
+    :param name: the property that names it, for the message.
+    :raises UsageError: if it cannot be read.
+    """
+    try:
+        return read_file(path, most_bytes=bounds.MOST_SECRET_BYTES)
+    except OSError as error:
+        raise UsageError(f"The file {path!r} of {name} cannot be used: {error.strerror}.") from None
+
+
+def trusted_certificates(content: bytes, password: str | None) -> str:
+    """The certificates of a trust store that is not PEM, as PEM.
+
+    :raises ValueError: says what is wrong, and what to do.
+    """
+    if content.startswith(MAGIC):
+        store = read_jks(content, password)
+        found = [*store.trusted, *(key.chain[0] for key in store.keys if key.chain)]
+    else:
+        _, own, others = _pkcs12(content, password)
+        found = [_der(each) for each in ([own] if own is not None else []) + others]
+    if not found:
+        raise ValueError("it holds no certificate (without the store's password Java sees none either)")
+    return _certificates_pem(found)
+
+
+def private_key_and_chain(content: bytes, password: str | None, key_password: str | None) -> tuple[str, str]:
+    """The private key of a key store that is not PEM (PKCS#8, not encrypted), and its chain; both PEM.
+
+    :raises ValueError: says what is wrong, and what to do.
+    """
+    if not content.startswith(MAGIC):
+        key, own, others = _pkcs12(content, password)
+        if key is None or own is None:
+            raise ValueError("it holds no private key with its certificate")
+        text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode("ascii")
+        return text, _certificates_pem([_der(each) for each in _chain(own, others)])
+    if password is None and key_password is None:
+        raise ValueError("its password is missing")
+    store = read_jks(content, password)
+    if len(store.keys) != 1:
+        raise ValueError(
+            f"it holds {len(store.keys)} private keys, and srfix takes a store of one. Take one out: {_TO_PKCS12} "
+            "-srcalias ALIAS"
+        )
+    (entry,) = store.keys
+    shown = shown_key(entry.hidden_key, key_password or password or "")
+    text = f"-----BEGIN PRIVATE KEY-----\n{_lines(b64encode(shown).decode('ascii'))}\n-----END PRIVATE KEY-----\n"
+    return text, _certificates_pem(list(entry.chain))
+
+
+def pem_blocks(text: str, label: str) -> str:
+    """The blocks whose label ends so, each on lines of its own: Java takes them on one line too, OpenSSL does not.
+
+    :raises ValueError: if there is none.
+    """
+    blocks: list[str] = []
+    behind = text
+    while True:
+        begin, _, behind = behind.partition("-----BEGIN ")[2].partition("-----")
+        body, end, behind = behind.partition(f"-----END {begin}-----")
+        if not end:
+            break
+        if begin.endswith(label):
+            blocks.append(f"-----BEGIN {begin}-----\n{_lines(body.strip())}\n-----END {begin}-----\n")
+    if not blocks:
+        raise ValueError(f"it holds no block -----BEGIN {label}-----")
+    return "".join(blocks)
+
+
+def _lines(body: str) -> str:
+    # Headers of the old encrypted form (Proc-Type) keep their lines.
+    return body if ":" in body else "\n".join(textwrap.wrap("".join(body.split()), 64))
+
+
+def _pkcs12(
+    content: bytes, password: str | None
+) -> tuple[PrivateKeyTypes | None, x509.Certificate | None, list[x509.Certificate]]:
+    if not content.startswith(_DER):
+        raise ValueError(f"it is neither JKS nor PKCS#12 nor PEM. Java itself turns it into PKCS#12: {_TO_PKCS12}")
+    if password is None:
+        raise ValueError("it is PKCS#12, and its password is missing")
+    try:
+        store = pkcs12.load_pkcs12(content, password.encode("utf-8"))
+    except (ValueError, UnsupportedAlgorithm):
+        pass
+    else:
+        own = store.cert.certificate if store.cert is not None else None
+        return store.key, own, [each.certificate for each in store.additional_certs]
+    raise WrongPasswordError(
+        f"it has another password, or is in a form of PKCS#12 that OpenSSL cannot read; then Java writes it anew: {_TO_PKCS12}"
+    )
+
+
+def _chain(own: x509.Certificate, others: list[x509.Certificate]) -> list[x509.Certificate]:
+    """From the own certificate up, as far as the store goes."""
+    chain, left = [own], list(others)
+    while above := next((each for each in left if each.subject == chain[-1].issuer), None):
+        left.remove(above)
+        chain.append(above)
+    return chain
+
+
+def _der(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(Encoding.DER)
+
+
+def _certificates_pem(certificates: list[bytes]) -> str:
+    return "".join(dict.fromkeys(ssl.DER_cert_to_PEM_cert(each) for each in certificates))

@@ -1,0 +1,128 @@
+"""Java's properties for key and trust stores as librdkafka's, of Kafka's clients and of the registry's.
+
+| Java | librdkafka |
+|---|---|
+| `ssl.truststore.location` (PEM) | `ssl.ca.location` |
+| `ssl.truststore.location` (JKS, PKCS#12), `ssl.truststore.certificates` | `ssl.ca.pem` |
+| `ssl.keystore.location` (PEM) | `ssl.certificate.location`, `ssl.key.location` |
+| `ssl.keystore.location` (JKS, PKCS#12) | `ssl.certificate.pem`, `ssl.key.pem` |
+| `ssl.keystore.certificate.chain`, `ssl.keystore.key` | `ssl.certificate.pem`, `ssl.key.pem` |
+| `ssl.truststore.type`, `ssl.keystore.type` | nothing: the file's first bytes say it |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
+
+from srfix.serde.errors import UsageError
+
+_T = TypeVar("_T")
+STORE_NAMES: Final = frozenset(
+    {
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+    }
+)
+"""Java's names, taken by `from_stores`."""
+OWN_TRUST_NAMES: Final = frozenset({"ssl.ca.location", "ssl.ca.pem"})
+"""librdkafka's names for whom to trust: they win over Java's."""
+OWN_KEY_NAMES: Final = frozenset({"ssl.certificate.location", "ssl.certificate.pem", "ssl.key.location", "ssl.key.pem"})
+"""librdkafka's names for a client certificate: they win over Java's."""
+_KEY_PASSWORD: Final = "ssl.key.password"  # noqa: S105 - a property's name
+_TRUST_ADVICE: Final = "Or give PEM: keytool -list -rfc -keystore STORE > ca.pem, and ssl.ca.location=ca.pem."
+_KEY_ADVICE: Final = (
+    "Or give PEM: openssl pkcs12 -in STORE.p12 -nodes -out client.pem, and that file as ssl.certificate.location and "
+    "ssl.key.location."
+)
+
+
+def from_stores(config: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The properties without Java's names for stores, librdkafka's in their place; and what is wrong, in sentences.
+
+    A password among them may be `env:NAME` or `file:PATH`.
+    """
+    taken = {name: value for name, value in config.items() if name not in STORE_NAMES}
+    given = {name: value for name, value in config.items() if name in STORE_NAMES and value}
+    wrong: list[str] = []
+    for own_names, convert, advice in ((OWN_TRUST_NAMES, _trust, _TRUST_ADVICE), (OWN_KEY_NAMES, _key, _KEY_ADVICE)):
+        if own_names & config.keys():
+            continue
+        try:
+            convert(given, taken)
+        except UsageError as error:
+            wrong.append(f"{error.message} {advice}")
+    return taken, wrong
+
+
+def _trust(given: Mapping[str, str], taken: dict[str, str]) -> None:
+    from srfix.serde.properties.java.stores import is_pem, pem_blocks, read_store, trusted_certificates
+
+    location, inline = given.get("ssl.truststore.location"), given.get("ssl.truststore.certificates")
+    if location is None and inline is None:
+        _refuse_without_store(given, "ssl.truststore.")
+        return
+    if inline is not None:
+        taken["ssl.ca.pem"] = _told("ssl.truststore.certificates", lambda: pem_blocks(inline, "CERTIFICATE"))
+    elif location is not None:
+        content = read_store(location, "ssl.truststore.location")
+        if is_pem(content):
+            taken["ssl.ca.location"] = location
+        else:
+            password = _password(given, "ssl.truststore.password")
+            taken["ssl.ca.pem"] = _told(
+                f"The trust store {location!r}", lambda: trusted_certificates(content, password)
+            )
+
+
+def _key(given: Mapping[str, str], taken: dict[str, str]) -> None:
+    from srfix.serde.properties.java.stores import is_pem, pem_blocks, private_key_and_chain, read_store
+
+    location = given.get("ssl.keystore.location")
+    key, chain = given.get("ssl.keystore.key"), given.get("ssl.keystore.certificate.chain")
+    if key is not None or chain is not None:
+        if key is None or chain is None:
+            raise UsageError("ssl.keystore.key and ssl.keystore.certificate.chain belong together; one is missing.")
+        taken["ssl.certificate.pem"] = _told("ssl.keystore.certificate.chain", lambda: pem_blocks(chain, "CERTIFICATE"))
+        taken["ssl.key.pem"] = _told("ssl.keystore.key", lambda: pem_blocks(key, "PRIVATE KEY"))
+        return
+    if location is None:
+        _refuse_without_store(given, "ssl.keystore.")
+        return
+    content = read_store(location, "ssl.keystore.location")
+    if is_pem(content):
+        taken |= {"ssl.certificate.location": location, "ssl.key.location": location}
+        return
+    password, key_password = _password(given, "ssl.keystore.password"), _password(taken, _KEY_PASSWORD)
+    taken["ssl.key.pem"], taken["ssl.certificate.pem"] = _told(
+        f"The key store {location!r}", lambda: private_key_and_chain(content, password, key_password)
+    )
+    taken.pop(_KEY_PASSWORD, None)  # the key is opened
+
+
+def _refuse_without_store(given: Mapping[str, str], prefix: str) -> None:
+    """As Java does."""
+    if f"{prefix}password" in given:
+        raise UsageError(f"{prefix}password is given and no {prefix}location, which it is for.")
+
+
+def _password(config: Mapping[str, str], name: str) -> str | None:
+    from srfix.serde.registry import revealed
+
+    return revealed(config[name]) if name in config else None
+
+
+def _told(what: str, convert: Callable[[], _T]) -> _T:
+    try:
+        return convert()
+    except ValueError as error:
+        why = str(error).rstrip(".")
+    # Raised out here: a library's error may hold what it read.
+    raise UsageError(f"{what} cannot be used: {why}.")
