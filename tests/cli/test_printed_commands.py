@@ -28,7 +28,17 @@ from tests.cli.kept_demo import SRFIX, environment, srfix
 
 ROW = b"\x02\x06Ada"
 NOT_REPEATED = frozenset(
-    {"--output", "--out", "--as-shell", "--detailed-exitcode", "--yes", "--help", "--journal", "--probe-permissions"}
+    {
+        "--output",
+        "--details",
+        "--out",
+        "--as-shell",
+        "--detailed-exitcode",
+        "--yes",
+        "--help",
+        "--journal",
+        "--probe-permissions",
+    }
 )
 """Options of the commands on the way of a repair that say nothing to the next one: how a report is written, and where."""
 SECRET = "hunter22hunter22"
