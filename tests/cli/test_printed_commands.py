@@ -184,7 +184,7 @@ class TestEveryReport:
     def test_what_a_pasted_trace_leads_to(self, tmp_path: Path) -> None:
         message = "Error retrieving Avro value schema version for id 3; error code: 40403"
         [command] = [c for c in printed(srfix("explain", message)) if "explain" not in c]
-        assert parsed(command, tmp_path).params["registry"] == "http://REGISTRY:8081"
+        assert parsed(command, tmp_path).params["reader"] == "connect"
 
     def test_hostile_names_stay_one_argument(self, world: World) -> None:
         plans = of("plan", printed(srfix("diagnose", *world.where, "--output", "json", cwd=world.folder)))

@@ -31,7 +31,7 @@ def folded(console: Console, text: str, *, first: str = "", rest: str | None = N
                 yield shown.rstrip()
                 shown, has_words = rest, False
             if not has_words and cell_len(shown) + width > console.width:
-                if shown.strip():
+                if shown.strip() not in {"", "-"}:
                     yield shown.rstrip()
                 shown = ""
             shown, has_words = shown + word, True

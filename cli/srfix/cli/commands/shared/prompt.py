@@ -22,9 +22,9 @@ def before_apply(plan: Plan, journal: str, given: Given) -> Iterator[Block]:
     """Subjects, ids, and the undo; the number of steps is the question's."""
     subjects = sorted(plan.expects)
     if len(subjects) <= _FEW_SUBJECTS:
-        items = [f"{subject}: schema ids {_ids(plan, {subject})}" for subject in subjects]
+        items = [f"schema ids {_ids(plan, {subject})} under {subject}" for subject in subjects]
     else:
-        items = [f"{len(subjects)} subjects, schema ids {_ids(plan, set(subjects))}:", *subjects[:_MOST_SUBJECTS]]
+        items = [f"schema ids {_ids(plan, set(subjects))} under {len(subjects)} subjects:", *subjects[:_MOST_SUBJECTS]]
         if len(subjects) > _MOST_SUBJECTS:
             items.append(f"and {len(subjects) - _MOST_SUBJECTS} more, which the plan names")
     yield ItemList((*items, f"undo: {given.quoted('rollback', *positional(journal))}"))
