@@ -149,7 +149,7 @@ class TestDiagnose:
         assert report.startswith("## SRF001, broken: ")
         assert "\\" not in report
         assert f"\n- **subject**: `{demo.ready['phantom_subject']}`\n" in report
-        assert "\n| schema id | partition | live keys | pending keys | offsets |\n|---|" in report
+        assert "\n| schema id | partition | live keys | not yet committed | offsets |\n|---|" in report
         assert "\n```sh\nsrfix plan -o plan.json\n" in report
 
     def test_report_and_summary_stand_in_order_where_both_go_to_one_file(self, demo: KeptDemo) -> None:
@@ -249,14 +249,14 @@ class TestPlan:
         plan, journal = tmp_path / "p.json", tmp_path / "p.json.journal.jsonl"
         told(srfix("plan", "-o", plan, env=demo.environment), 0)
         applied = srfix("apply", plan, "--yes")
-        verified = srfix("verify", journal, "--output", "markdown")  # a journal does as well as the plan
+        verified = srfix("verify", journal, "--details", "--output", "markdown")  # a journal does as well as the plan
         undone = srfix("rollback", plan)
         subject = demo.ready["phantom_subject"]
         assert f"Applied\n\nregistry {demo.ready['registry']}\nsubject  {subject}\n" in told(applied, 0)
         assert applied.stdout.endswith(f"To undo it:\n\n  srfix rollback {journal}\n")
         assert applied.stderr.splitlines()[0] == "Step 1 of 6: set the compatibility to NONE."
         assert f"## Confirmed\n\nSubject `{subject}`\n\n- schema id 1 is registered here\n" in told(verified, 0)
-        assert verified.stderr == "2 schema id(s) asked for, 6 live row(s) read.\n5 confirmed, 0 problem(s).\n"
+        assert verified.stderr == "2 schema ids asked for, 6 live rows read.\n5 confirmed, 0 problems.\n"
         deleted = f"version 2 (schema id 1) of {subject} deleted for good"
         assert f"- step 2 (register schema id 1): {deleted}\n" in told(undone, 0)
         assert re.findall(r"- step (\d)", undone.stdout) == ["4", "2", "6", "5", "3", "1"]

@@ -32,7 +32,7 @@ IN_ORDER = (
     "Step 6 of 6: ",
     "Applied\n",
     "$ srfix verify ",
-    "5 confirmed, 0 problem(s).\n",
+    "5 confirmed, 0 problems.\n",
     "$ srfix diagnose\n",
     "0 findings, 1 note",
     "The read that failed\n",

@@ -18,7 +18,7 @@ _MOST_RANGES: Final = 5
 def ids_in_short(faults: Sequence[IdAtFault]) -> str:
     """`1 (4 live keys), 2 (3 live keys, 1 not yet committed); partitions 0-2`, or the ids with their sums."""
     least = "at least " if any(fault.is_partial for fault in faults) else ""
-    where = partitions_in_short(place.partition for fault in faults for place in fault.partitions)
+    where = _where(place.partition for fault in faults for place in fault.partitions)
     each = ", ".join(f"{fault.schema_id} ({least}{_keys([fault])})" for fault in faults)
     text = f"{each}{where}"
     if len(text) <= _LINE:
@@ -26,19 +26,22 @@ def ids_in_short(faults: Sequence[IdAtFault]) -> str:
     return f"{enumerated((fault.schema_id for fault in faults), most=_MOST_IDS)}: {least}{_keys(faults)}{where}"
 
 
-def partitions_in_short(partitions: Iterable[int]) -> str:
-    """`; partitions 0-2, 5`, empty without any."""
+def ranges(partitions: Iterable[int]) -> str:
+    """`0-2, 5`; of many ranges how many partitions there are, and where they begin and end."""
     numbers = sorted(set(partitions))
+    gaps = [(before, after) for before, after in pairwise(numbers) if after != before + 1]
+    starts = [*numbers[:1], *(after for _before, after in gaps)]
+    ends = [*(before for before, _after in gaps), *numbers[-1:]]
+    if len(starts) > _MOST_RANGES:
+        return f"{len(numbers):,} of {numbers[0]} to {numbers[-1]}"
+    return ", ".join(str(start) if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True))
+
+
+def _where(partitions: Iterable[int]) -> str:
+    numbers = set(partitions)
     if not numbers:
         return ""
-    if len(numbers) == 1:
-        return f"; partition {numbers[0]}"
-    starts = [numbers[0], *(after for before, after in pairwise(numbers) if after != before + 1)]
-    ends = [*(before for before, after in pairwise(numbers) if after != before + 1), numbers[-1]]
-    ranges = [str(start) if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True)]
-    if len(ranges) > _MOST_RANGES:
-        return f"; {len(numbers):,} partitions from {numbers[0]} to {numbers[-1]}"
-    return f"; partitions {', '.join(ranges)}"
+    return f"; {'partition' if len(numbers) == 1 else 'partitions'} {ranges(numbers)}"
 
 
 def _keys(faults: Sequence[IdAtFault]) -> str:

@@ -89,7 +89,7 @@ def _finding_blocks(finding: Finding) -> list[Block]:
             is_partial = any(fault.is_partial for fault in finding.schema_ids)
             blocks.append(
                 Table(
-                    ("schema id", "partition", "live keys", "pending keys", "offsets"),
+                    ("schema id", "partition", "live keys", "not yet committed", "offsets"),
                     tuple(row for fault in finding.schema_ids for row in _places(fault)),
                     title=BY_CODE[finding.code].partial if is_partial else None,
                 )
