@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def application(number: int) -> str:
 
 
 def writer(number: int, generation: int) -> str:
-    fields = [{"name": f"user{number}Id", "type": "long"}]
+    fields: list[dict[str, Any]] = [{"name": f"user{number}Id", "type": "long"}]
     fields += [{"name": f"note{n}", "type": ["null", "string"], "default": None} for n in range(generation)]
     return json.dumps({"type": "record", "name": f"User{number}", "fields": fields})
 

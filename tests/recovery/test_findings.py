@@ -195,7 +195,7 @@ class TestDiagnosisDocument:
         assert isinstance(summary, dict)
         notes = sum(finding.severity is Severity.NOTE for finding in diagnosis.findings)
         assert (summary["findings"], summary["notes"]) == (len(diagnosis.findings) - notes, notes)
-        assert (summary["findings"] > 0) == diagnosis.has_findings
+        assert bool(summary["findings"]) == diagnosis.has_findings
         assert summary["healthy"] == (not diagnosis.has_findings and not diagnosis.is_inconclusive)
 
 

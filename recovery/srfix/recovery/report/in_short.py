@@ -67,7 +67,7 @@ def in_short(examination: Examination, plan: Plan | None) -> InShort:
         )
         for finding in wrong
     )
-    beside = [note for store in stores for note in store.notes]
+    beside = [note for finding in diagnosis.findings for note in beside_finding(finding, notes)]
     return InShort(
         stores=stores,
         notes=tuple(note for note in notes if note not in beside),
@@ -77,10 +77,14 @@ def in_short(examination: Examination, plan: Plan | None) -> InShort:
 
 
 def beside_finding(finding: Finding, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The notes among these that speak of this finding's repair, and are told with it."""
-    if finding.severity is Severity.NOTE or not finding.repairable:
+    """The notes among these that speak of this finding's repair, and are told with it.
+
+    With a finding that is a note itself, only what its repair would overcome: the rest must be seen.
+    """
+    if not finding.repairable or BY_CODE[finding.code].is_of_repair:
         return
-    for note in findings:
+    shown = [note for note in findings if note.repairable or finding.severity is not Severity.NOTE]
+    for note in shown:
         if note.severity is Severity.NOTE and BY_CODE[note.code].is_of_repair and note.subject == finding.subject:
             yield note
 
@@ -101,6 +105,8 @@ def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts
             bodies = each.bodies.get(finding.role)
             if bodies is None or not bodies.decoded or bodies.undecodable:
                 continue
+            if bodies.is_whole and bodies.live_keys == 1:
+                return "intact: the only live row decodes"
             if bodies.is_whole:
                 return f"intact: all {bodies.live_keys:,} live rows decode"
             return f"intact as far as looked at: {bodies.decoded:,} of {bodies.live_keys:,} live rows decode"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import Final
 
 from srfix.cli.commands.shared.advice import ignored_line, secrets_to_add
@@ -46,8 +45,11 @@ def diagnosis_in_short(diagnosis: Diagnosis, short: InShort, given: Given) -> It
     """The blocks: each finding once, then what holds for all of them."""
     if not short.stores:
         yield Paragraph(nothing_found(diagnosis))
-    for (code, severity), stores in groupby(short.stores, key=lambda each: (each.finding.code, each.finding.severity)):
-        yield from _of_one_kind(code, severity.value, list(stores))
+    kinds: dict[tuple[str, str], list[StoreInShort]] = {}
+    for store in short.stores:
+        kinds.setdefault((store.finding.code, store.finding.severity.value), []).append(store)
+    for (code, severity), stores in kinds.items():
+        yield from _of_one_kind(code, severity, stores)
     if short.do_not:
         yield Paragraph(f"Until it is repaired do not {_either(short.do_not)}.")
     also = repair_on_request(diagnosis)
@@ -119,7 +121,10 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
     for note in notes:
         by_code.setdefault(note.code, []).append(note)
     for code, of_it in by_code.items():
-        yield f"Note {code}: {BY_CODE[code].entry.title} ({some(list(dict.fromkeys(map(_whose, of_it))))})"
+        if BY_CODE[code].is_of_repair:
+            yield from (f"Note {code}: {note.explanation}" for note in of_it)
+        else:
+            yield f"Note {code}: {BY_CODE[code].entry.title} ({some(list(dict.fromkeys(map(_whose, of_it))))})"
 
 
 def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:

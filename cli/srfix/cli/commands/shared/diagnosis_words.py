@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Skipped
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.planning import ONLY_ON_REQUEST
 from srfix.serde.subjects import Role
 
@@ -17,7 +18,7 @@ def nothing_found(diagnosis: Diagnosis) -> str:
     """The verdict where nothing was found."""
     if diagnosis.is_inconclusive:
         return "Nothing was found, but not everything could be looked at: this is no clean bill of health."
-    stores = f" {len(diagnosis.examined)} suspicious store(s) examined." if diagnosis.examined else ""
+    stores = f" {counted(len(diagnosis.examined), 'suspicious store')} examined." if diagnosis.examined else ""
     besides = " besides what was ignored" if diagnosis.ignored else ""
     return f"Nothing is wrong{besides}.{stores}"
 
