@@ -176,6 +176,16 @@ class TestEightStores:
         assert eight.registry.dump() == before
 
 
+class TestDeclined:
+    def test_a_rollback_says_so_too(self, own_parts: Parts, tmp_path: Path) -> None:
+        for arguments in (("plan", "-o", "p.json"), ("apply", "p.json", "--yes")):
+            assert own_parts.srfix(*arguments, cwd=tmp_path).returncode == 0
+        repaired = own_parts.registry.dump()
+        screen = on_terminal("rollback", "p.json", env=own_parts.environment, cwd=tmp_path, typed="n\n")
+        assert (screen.code, screen.lines[-1]) == (130, "Nothing was written.")
+        assert own_parts.registry.dump() == repaired
+
+
 class TestTheCommands:
     def test_they_run_as_they_are_printed_at_80_columns(self, parts: Parts, tmp_path: Path) -> None:
         """Given options are repeated, and make the command longer than a line."""

@@ -74,6 +74,22 @@ class TestTable:
         assert "…" not in text
         assert text.split().count(SUBJECT) == 2
 
+    def test_a_table_without_room_for_a_name_is_a_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "30")
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("NO_COLOR", "1")
+        stream = Terminal()
+        name = "my-application-my-store-changelog"
+        rows = ((name, "live", "a"), ("7", "soft-deleted", name))
+        write_report(Report(document={}, blocks=(Table(("subject", "state", "of"), rows),)), OutputFormat.TABLE, stream)
+        assert stream.getvalue().splitlines() == [
+            name,
+            "  state live, of a",
+            "- subject 7",
+            "  state soft-deleted, of",
+            name,
+        ]
+
     def test_no_color_is_honoured_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setenv("NO_COLOR", "1")

@@ -134,6 +134,7 @@ def _print_table(console: Console, block: Table) -> None:
             table.add_row(*map(Text, row))
         console.print(table)
         return
-    for row in rows:
-        said = ", ".join(f"{head} {cell}" for head, cell in zip(heads, row, strict=True))
-        _print_text(console, said, first="- ", rest="  ")
+    for first, *others in rows:
+        _print_text(console, f"{heads[0]} {first}" if first.isdigit() else first, first="- ", rest="  ")
+        said = ", ".join(f"{head} {cell}" for head, cell in zip(heads[1:], others, strict=True))
+        _print_text(console, said, first="  ", rest="  ")

@@ -11,7 +11,7 @@ from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Para
 from srfix.recovery.checks import BY_CODE
 from srfix.recovery.commands import Given
 from srfix.recovery.findings import Diagnosis, Evidence, Finding, IdAtFault, Severity
-from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.report import beside_finding
 
 _MOST_SOURCES: Final = 5
@@ -65,7 +65,8 @@ def _keys(finding: Finding) -> str:
     ids = enumerated(fault.schema_id for fault in finding.schema_ids)
     known = [fault.live_keys for fault in finding.schema_ids if fault.live_keys is not None]
     least = "at least " if any(fault.is_partial for fault in finding.schema_ids) else ""
-    return f": schema id(s) {ids}" + (f" in {least}{sum(known)} live key(s)" if known else "")
+    named = "schema id" if len(finding.schema_ids) == 1 else "schema ids"
+    return f": {named} {ids}" + (f" in {least}{counted(sum(known), 'live key')}" if known else "")
 
 
 def _finding_blocks(finding: Finding) -> list[Block]:

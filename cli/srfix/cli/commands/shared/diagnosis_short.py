@@ -20,6 +20,8 @@ from srfix.serde.errors import SrfixError
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects import Role
 
+_MOST_IDS: Final = 200
+"""Ids at fault of which a plan is made to count its writes."""
 _MOST_STORES: Final = 10
 """Stores that have a part of their own; the rest is named."""
 
@@ -27,10 +29,12 @@ _MOST_STORES: Final = 10
 def foreseen(session: ClusterSession, examination: Examination) -> InShort:
     """The diagnosis in short, with the writes that its repair would take. Reads only.
 
-    Where no repair can be planned, `srfix plan` says why; here its writes are not counted.
+    Where no repair can be planned, `srfix plan` says why; here its writes are not counted, nor where a plan would ask the
+    registry for so many ids that a person waits for it.
     """
     also = repair_on_request(examination.diagnosis)
-    if also is None:
+    ids = sum(len(finding.schema_ids) for finding in examination.diagnosis.findings if finding.repairable)
+    if also is None or ids > _MOST_IDS:
         return in_short(examination, None)
     try:
         plan = make_plan(
