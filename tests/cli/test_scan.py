@@ -99,7 +99,7 @@ class TestTheCensus:
             ("1", "8", "4", "0"),
             ("2", "4", "4", "0"),
         ]
-        assert len(re.findall(r"(?m)^[12] +[012] +\d+ ", whole)) == 6
+        assert len(re.findall(r"(?m)^[12] +[012] +\d+ .* to \d+$", whole)) == 6
         assert ("The log" in short, "The log" in whole) == (False, True)
 
 
