@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
@@ -174,6 +176,18 @@ class TestEightStores:
         assert not [phantom for phantom in eight.phantoms if phantom not in screen.text.split()]
         assert screen.lines[-1] == "Nothing was written."
         assert eight.registry.dump() == before
+
+
+class TestWhatCannotBeRepairedNow:
+    def test_it_says_why_with_the_finding(self, own_parts: Parts) -> None:
+        answer = requests.put(
+            f"{own_parts.registry.url}/mode/{own_parts.staged.phantom_subject}", json={"mode": "READONLY"}, timeout=10
+        )
+        assert answer.ok, answer.text
+        screen = on_terminal("diagnose", env=own_parts.environment)
+        assert "repair not as things stand" in screen.words
+        assert re.search(r"SRF012 As things stand the registry would refuse the repair of .* READONLY", screen.words)
+        assert screen.height <= 30
 
 
 class TestDeclined:

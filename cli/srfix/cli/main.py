@@ -16,7 +16,7 @@ import click
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.lazy_group import LazyGroup
-from srfix.cli.output import Declined, PrintableFormatter, say
+from srfix.cli.output import PrintableFormatter, say
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import SrfixError
 
@@ -72,9 +72,6 @@ def _sweep_views() -> None:
 def _run(arguments: list[str], redactor: Redactor) -> int:
     try:
         outcome = cli.main(arguments, prog_name="srfix", standalone_mode=False, obj=redactor)
-    except Declined:
-        say("Nothing was written.", err=True)
-        return ExitCode.INTERRUPTED
     except click.Abort:
         say("Stopped; nothing more is done.", err=True)
         return ExitCode.INTERRUPTED

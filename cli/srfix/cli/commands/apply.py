@@ -16,6 +16,7 @@ from srfix.cli.options import connection_options, expect_digest_option, given_op
 from srfix.cli.output import (
     Block,
     Commands,
+    Declined,
     FieldList,
     Heading,
     ItemList,
@@ -116,7 +117,11 @@ def apply(
         )
         return ExitCode.OK
     if not yes:
-        _ask(plan, journal_path)
+        try:
+            _ask(plan, journal_path)
+        except Declined:
+            say("Nothing was written.", err=True)
+            return ExitCode.INTERRUPTED
     done: list[tuple[Action, str]] = []
     title, code = "Applied", ExitCode.OK
     try:

@@ -14,12 +14,14 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, expect_digest_option, output_option, yes_option
 from srfix.cli.output import (
     Block,
+    Declined,
     Heading,
     ItemList,
     OutputFormat,
     Paragraph,
     Report,
     confirm,
+    say,
     say_on_the_way,
     write_report,
 )
@@ -53,11 +55,15 @@ def rollback(
     first.
     """
     journal_path = journal_of(path)
-    told = read_journal(journal_path)
-    plan = told.plan
+    state = read_journal(journal_path)
+    plan = state.plan
     require_digest(plan, expect_digest, where=journal_path)
     if not yes and sys.stdin.isatty():
-        confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?")
+        try:
+            confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?")
+        except Declined:
+            say("Nothing was written.", err=True)
+            return ExitCode.INTERRUPTED
     events: dict[int, Undone | Left] = {}
     undone: list[str] = []
     left: list[str] = []
@@ -86,7 +92,7 @@ def rollback(
         blocks.append(Paragraph(_NOTHING_LEFT if read_journal(journal_path).after else _NOTHING_DONE))
     steps = list(
         steps_told(
-            plan, events, carried_out=read_journal(journal_path).after, undone_before=told.undone, stopped=stopped
+            plan, events, carried_out=read_journal(journal_path).after, undone_before=state.undone, stopped=stopped
         )
     )
     if undone or left or stopped:

@@ -94,7 +94,7 @@ def _print_fields(console: Console, pairs: tuple[tuple[str, str], ...], *, inden
         if fits(console, text, indent=cell_len(beside)):
             lines = folded(console, text, first=beside)
         else:
-            lines = iter([f"{indent}{name}", *folded(console, text, first=f"{indent}  ")])
+            lines = iter([f"{indent}{name}", *folded(console, text, first="  ")])
         for number, line in enumerate(lines):
             shown = Text(line)
             if not number:

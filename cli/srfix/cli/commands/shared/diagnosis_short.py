@@ -104,7 +104,9 @@ def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
         yield "data", store.data
     if finding.repairable:
         overcome = [note.code for note in store.notes if note.repairable]
-        how = counted(store.writes, "write") if store.writes else "srfix plan says how"
+        is_refused = any(not note.repairable for note in store.notes)
+        unplanned = "not as things stand" if is_refused else "srfix plan says how"
+        how = counted(store.writes, "write") if store.writes else unplanned
         around = f"; what the registry would refuse is planned around ({', '.join(overcome)})" if overcome else ""
         yield "repair", how + around
     for note in store.notes:
