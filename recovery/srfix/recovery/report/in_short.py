@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from srfix.recovery.checks import BY_CODE
 from srfix.recovery.diagnosis import Examination
-from srfix.recovery.facts import StoreFacts
+from srfix.recovery.facts import Bodies, StoreFacts
 from srfix.recovery.findings import Finding, Severity, Weight
 from srfix.recovery.repair import Plan
 
@@ -105,9 +105,17 @@ def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts
             bodies = each.bodies.get(finding.role)
             if bodies is None or not bodies.decoded or bodies.undecodable:
                 continue
-            if bodies.is_whole and bodies.live_keys == 1:
-                return "intact: the only live row decodes"
-            if bodies.is_whole:
-                return f"intact: all {bodies.live_keys:,} live rows decode"
-            return f"intact as far as looked at: {bodies.decoded:,} of {bodies.live_keys:,} live rows decode"
+            return _intact(bodies, is_partial=any(fault.is_partial for fault in finding.schema_ids))
     return "not looked at"
+
+
+def _intact(bodies: Bodies, *, is_partial: bool) -> str:
+    """How many rows were decoded; `is_partial` where the topic was not read to its end."""
+    if not bodies.is_whole or is_partial:
+        of = "those read" if is_partial else f"{bodies.live_keys:,} live rows"
+        return f"intact as far as looked at: {bodies.decoded:,} of {of} decode"
+    return (
+        "intact: the only live row decodes"
+        if bodies.live_keys == 1
+        else f"intact: all {bodies.live_keys:,} live rows decode"
+    )

@@ -14,7 +14,7 @@ from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Diagnosis, Finding
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair.planning import make_plan
+from srfix.recovery.repair.planning import ONLY_ON_REQUEST, make_plan
 from srfix.recovery.report import InShort, StoreInShort, ids_in_short, in_short
 from srfix.serde.errors import SrfixError
 from srfix.serde.printable import capitalized
@@ -105,7 +105,14 @@ def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
     if finding.repairable:
         overcome = [note.code for note in store.notes if note.repairable]
         is_refused = any(not note.repairable for note in store.notes)
-        unplanned = "not as things stand" if is_refused else "srfix plan says how"
+        is_on_request = finding.code in ONLY_ON_REQUEST
+        unplanned = (
+            "not as things stand"
+            if is_refused
+            else f"on request alone (--also {finding.code})"
+            if is_on_request
+            else "srfix plan says how"
+        )
         how = counted(store.writes, "write") if store.writes else unplanned
         around = f"; what the registry would refuse is planned around ({', '.join(overcome)})" if overcome else ""
         yield "repair", how + around
