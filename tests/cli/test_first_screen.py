@@ -187,7 +187,22 @@ class TestWhatCannotBeRepairedNow:
         screen = on_terminal("diagnose", env=own_parts.environment)
         assert "repair not as things stand" in screen.words
         assert re.search(r"SRF012 As things stand the registry would refuse the repair of .* READONLY", screen.words)
+        assert "First settle what SRF012 says" in screen.words
         assert screen.height <= 30
+
+    def test_traces_of_an_interrupted_repair_come_before_a_new_plan(self, own_parts: Parts) -> None:
+        """A plan that is made now takes NONE for what is to be left."""
+        answer = requests.put(
+            f"{own_parts.registry.url}/config/{own_parts.staged.phantom_subject}",
+            json={"compatibility": "NONE"},
+            timeout=10,
+        )
+        assert answer.ok, answer.text
+        screen = on_terminal("diagnose", env=own_parts.environment)
+        assert "may have been interrupted: its own compatibility is NONE" in screen.words
+        assert "do not plan anew before" in screen.words
+        assert "First settle what SRF012 says; then plan the repair and read the plan:" in screen.words
+        assert "To repair it" not in screen.words
 
 
 class TestDeclined:

@@ -59,7 +59,11 @@ def diagnosis_in_short(diagnosis: Diagnosis, short: InShort, given: Given) -> It
     also = repair_on_request(diagnosis)
     if also is not None:
         how_many = f", in {counted(short.writes, 'write')}" if short.writes and len(short.stores) > 1 else ""
-        yield Paragraph(f"To repair it{how_many}, plan it and read the plan:")
+        in_the_way = sorted({note.code for store in short.stores for note in store.notes if not note.repairable})
+        if in_the_way:
+            yield Paragraph(f"First settle what {', '.join(in_the_way)} says; then plan the repair and read the plan:")
+        else:
+            yield Paragraph(f"To repair it{how_many}, plan it and read the plan:")
         yield Commands((given.command("plan", *also, "-o", "plan.json"),))
         yield from secrets_to_add(given, "plan")
     last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
@@ -118,7 +122,7 @@ def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
         yield "repair", how + around
     for note in store.notes:
         if not note.repairable:
-            yield note.code, note.explanation
+            yield note.code, f"{note.explanation} {note.next}"
 
 
 def _next(stores: Sequence[StoreInShort]) -> Iterator[Block]:
@@ -135,7 +139,7 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
         by_code.setdefault(note.code, []).append(note)
     for code, of_it in by_code.items():
         if BY_CODE[code].is_of_repair:
-            yield from (f"Note {code}: {note.explanation}" for note in of_it)
+            yield from (f"Note {code}: {note.explanation} {note.next}" for note in of_it)
         else:
             yield f"Note {code}: {BY_CODE[code].entry.title} ({some(list(dict.fromkeys(map(_whose, of_it))))})"
 
