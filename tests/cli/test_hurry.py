@@ -40,7 +40,7 @@ class TestScan:
         done = parts.srfix("scan", "users", env={"SRFIX_MAX_RECORDS": "3"})
         assert done.returncode == 2
         words = " ".join(done.stdout.split())
-        assert "users: 3 records in 3 partition(s) (partial)" in words
+        assert "users: 3 records in 3 partitions (partial)" in words
         assert "Values: at least " in words
         assert "Not read to the end" in words
         assert "were not read: the limit of 3 record(s) (--max-records) was reached" in words
