@@ -23,6 +23,7 @@ from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.client import RegistryClient
 from tests.cli.forked import run_forked
+from tests.documents import check_printed
 
 SRFIX = str(Path(sys.executable).with_name("srfix"))
 TIMEOUT_S = 60.0
@@ -45,9 +46,14 @@ def srfix(
     timeout_s: float = TIMEOUT_S,
     stdin: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the command without a terminal, `env` added to the environment, `stdin` piped in; see `forked`."""
+    """Runs the command without a terminal, `env` added to the environment, `stdin` piped in; see `forked`.
+
+    A document that it prints must be as its published schema says.
+    """
     command = [SRFIX, *map(str, arguments)]
-    return run_forked(command, stdin=stdin, timeout_s=timeout_s, env=environment(env), cwd=cwd)
+    done = run_forked(command, stdin=stdin, timeout_s=timeout_s, env=environment(env), cwd=cwd)
+    check_printed(done.stdout)
+    return done
 
 
 def started(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -25,7 +26,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptDemo]:
 
 def findings(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     document = json.loads(done.stdout)
-    assert document["schema"] == "srfix.diagnosis/1"
+    assert document["schema"] == "srfix.diagnosis/2"
     found: list[dict[str, Any]] = document["findings"]
     return found
 
@@ -101,11 +102,11 @@ class TestDiagnose:
         assert finding["source"] == {"topic": ready["source_topic"], "subject": ready["source_subject"]}
         assert finding["registered_ids"] == [ready["internal_id"]]
         live = {
-            fault["id"]: {place["partition"]: place["live_keys"] for place in fault["partitions"]}
+            fault["id"]: {n: place["live_keys"] for place in fault["partitions"] for n in place["partitions"]}
             for fault in finding["schema_ids"]
         }
         first, second = ready["writer_ids"]
-        # u2; u4, u5; u7 and, under the second schema, u1; u6; u8 (u9 lies behind the committed offset).
+        # u2; u4, u5; u7 and, under the second schema, u1; u6; u8 (u9 is not yet committed).
         assert live == {first: {0: 1, 1: 2, 2: 1}, second: {0: 1, 1: 1, 2: 1}}
         assert {(piece["kind"], piece["topic"]) for piece in finding["evidence"]} >= {
             ("committed-offsets", "users"),
@@ -129,7 +130,7 @@ class TestDiagnose:
         assert (flags.returncode, variables.returncode, file.returncode) == (1, 1, 1)
 
     def test_a_person_is_told_what_where_and_what_to_do_next(self, demo: KeptDemo) -> None:
-        done = srfix("diagnose", env=demo.environment)
+        done = srfix("diagnose", "--details", env=demo.environment)
         report = told(done, 1)
         for piece in (
             f"SRF001, broken: {demo.ready['application']} / {demo.ready['store']}",
@@ -140,13 +141,15 @@ class TestDiagnose:
         ):
             assert piece in report
         assert report.endswith("  srfix plan -o plan.json\n  srfix apply plan.json\n  srfix verify plan.json\n")
-        assert done.stderr == "1 finding(s), 1 note(s), 1 store(s) examined, 3 thing(s) not looked at.\n"
+        assert done.stderr == "1 finding, 1 note, 1 store examined, 3 things not looked at.\n"
         assert not [line for line in report.splitlines() if line != line.rstrip()]
 
     def test_markdown_is_ready_for_a_ticket(self, demo: KeptDemo) -> None:
-        report = told(srfix("diagnose", "--output", "markdown", env=demo.environment), 1)
-        assert "\n## SRF001, broken: " in report
-        assert "\n| schema id | partition | live keys | pending keys | offsets |\n|---|" in report
+        report = told(srfix("diagnose", "--details", "--output", "markdown", env=demo.environment), 1)
+        assert report.startswith("## SRF001, broken: ")
+        assert "\\" not in report
+        assert f"\n- **subject**: `{demo.ready['phantom_subject']}`\n" in report
+        assert "\n| schema id | partition | live keys | not yet committed | offsets |\n|---|" in report
         assert "\n```sh\nsrfix plan -o plan.json\n" in report
 
     def test_report_and_summary_stand_in_order_where_both_go_to_one_file(self, demo: KeptDemo) -> None:
@@ -160,11 +163,11 @@ class TestDiagnose:
             check=False,
             env=environment(demo.environment),
         )
-        assert done.stdout.endswith("\n}\n1 finding(s), 1 note(s), 1 store(s) examined, 3 thing(s) not looked at.\n")
+        assert done.stdout.endswith("\n}\n1 finding, 1 note, 1 store examined, 3 things not looked at.\n")
 
     def test_the_next_command_carries_along_what_the_person_chose(self, demo: KeptDemo) -> None:
         """SRF004 is only found where 2.7 is said: a plan without that would find nothing to do."""
-        done = srfix("diagnose", "--streams-version", "2.7", env=demo.environment)
+        done = srfix("diagnose", "--details", "--streams-version", "2.7", env=demo.environment)
         report = told(done, 1)
         assert report.endswith(
             "  srfix plan --streams-version 2.7 --also SRF004 -o plan.json\n  srfix apply plan.json\n  srfix verify plan.json\n"
@@ -246,17 +249,18 @@ class TestPlan:
         plan, journal = tmp_path / "p.json", tmp_path / "p.json.journal.jsonl"
         told(srfix("plan", "-o", plan, env=demo.environment), 0)
         applied = srfix("apply", plan, "--yes")
-        verified = srfix("verify", journal, "--output", "markdown")  # a journal does as well as the plan
+        verified = srfix("verify", journal, "--details", "--output", "markdown")  # a journal does as well as the plan
         undone = srfix("rollback", plan)
         subject = demo.ready["phantom_subject"]
         assert f"Applied\n\nregistry {demo.ready['registry']}\nsubject  {subject}\n" in told(applied, 0)
         assert applied.stdout.endswith(f"To undo it:\n\n  srfix rollback {journal}\n")
         assert applied.stderr.splitlines()[0] == "Step 1 of 6: set the compatibility to NONE."
-        escaped = subject.replace("_", "\\_")
-        assert f"## Confirmed\n\nSubject {escaped}\n\n- schema id 1 is registered here\n" in told(verified, 0)
-        assert verified.stderr == "2 schema id(s) asked for, 6 live row(s) read.\n5 confirmed, 0 problem(s).\n"
-        assert f"- step 2: version 2 (schema id 1) of {subject} deleted for good\n" in told(undone, 0)
-        assert undone.stderr == "Step 4 undone.\nStep 2 undone.\n"
+        assert f"## Confirmed\n\nSubject `{subject}`\n\n- schema id 1 is registered here\n" in told(verified, 0)
+        assert verified.stderr == "2 schema ids asked for, 6 live rows read.\n5 confirmed, 0 problems.\n"
+        deleted = f"version 2 (schema id 1) of {subject} deleted for good"
+        assert f"- step 2 (register schema id 1): {deleted}\n" in told(undone, 0)
+        assert re.findall(r"- step (\d)", undone.stdout) == ["4", "2", "6", "5", "3", "1"]
+        assert undone.stderr == "Step 4 undone: register schema id 2.\nStep 2 undone: register schema id 1.\n"
         assert demo.dump() == before
 
 

@@ -312,7 +312,7 @@ class TestOddRecords:
         assert [s for s in document["skipped"] if s["could_hide_a_finding"]] == []
 
     def test_an_undecided_source_is_told_with_what_differs_and_no_line_twice(self, odd: OddParts) -> None:
-        told = srfix("diagnose", "--application", "garbage", env=odd.environment)
+        told = srfix("diagnose", "--details", "--application", "garbage", env=odd.environment)
         assert told.returncode == 1
         possible = told.stdout.partition("\nPossible sources\n\n")[2].partition("\n\n")[0].splitlines()
         assert [line.split(". For it: ")[0] for line in possible[:2]] == ["- topic garbage-topic", "- topic guid-topic"]
@@ -327,7 +327,7 @@ class TestOddRecords:
 
     def test_topics_that_were_not_chosen_are_named_in_one_line(self, odd: OddParts) -> None:
         named = odd.kinds["unframed"]
-        told = srfix("diagnose", "--application", named.application, *named.source, env=odd.environment)
+        told = srfix("diagnose", "--details", "--application", named.application, *named.source, env=odd.environment)
         evidence = told.stdout.partition("\nEvidence\n\n")[2].partition("\n\n")[0].splitlines()
         assert {line.partition(": ")[0] for line in evidence} == {
             "- application unframed",

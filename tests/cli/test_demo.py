@@ -22,7 +22,7 @@ IN_ORDER = (
     "Error retrieving Avro value schema version for id 2",
     "$ srfix diagnose\n",
     "SRF001, broken: _confluent-ksql-default_query_CSAS_J_0 / KafkaTopic_Right-Reduce\n",
-    "1 finding(s), 1 note(s), 1 store(s) examined",
+    "1 finding, 1 note, 1 store examined",
     "$ srfix plan -o ",
     "Plan written to ",
     "A reader with the dual-subject fallback reads all along",
@@ -32,9 +32,9 @@ IN_ORDER = (
     "Step 6 of 6: ",
     "Applied\n",
     "$ srfix verify ",
-    "5 confirmed, 0 problem(s).\n",
+    "5 confirmed, 0 problems.\n",
     "$ srfix diagnose\n",
-    "0 finding(s), 1 note(s)",
+    "0 findings, 1 note",
     "The read that failed\n",
     '{"USERID": 1, "FULLNAME": "Ada King", "EMAILADDRESS": "ada@example.com"}',
     "$ srfix rollback ",
@@ -108,7 +108,10 @@ class TestDemo:
         wide = [
             line
             for line in story.splitlines()
-            if len(line) > columns and str(tmp_path) not in line and not line.strip().startswith("srfix ")
+            if len(line) > columns
+            and str(tmp_path) not in line
+            and not line.strip().startswith("srfix ")
+            and len(line.split()) > 1  # a schema's text is one word, and no word is broken
         ]
         assert wide == []
         assert "The registry is as it was before the repair, to the last version.\n" in story

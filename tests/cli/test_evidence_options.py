@@ -59,7 +59,7 @@ class TestStateDir:
         assert evidence(diagnosis(parts, "--config", config), "state-directory") == [("users", "conclusive")]
 
     def test_the_report_says_it_in_words(self, parts: Parts, state_dir: Path) -> None:
-        done = parts.srfix("diagnose", "--state-dir", state_dir)
+        done = parts.srfix("diagnose", "--details", "--state-dir", state_dir)
         said = " ".join(done.stdout.split())
         assert f"{damage.STORE} is the only store there without a changelog of its own" in said
         assert "(state-directory, conclusive)" in said

@@ -40,7 +40,7 @@ class TestScan:
         done = parts.srfix("scan", "users", env={"SRFIX_MAX_RECORDS": "3"})
         assert done.returncode == 2
         words = " ".join(done.stdout.split())
-        assert "users: 3 records in 3 partition(s) (partial)" in words
+        assert "users: 3 records in 3 partitions (partial)" in words
         assert "Values: at least " in words
         assert "Not read to the end" in words
         assert "were not read: the limit of 3 record(s) (--max-records) was reached" in words
@@ -53,7 +53,7 @@ class TestScan:
 
 class TestDiagnose:
     def test_nothing_found_in_what_was_read_is_no_clean_bill_of_health(self, parts: Parts) -> None:
-        done = parts.srfix("diagnose", *AT_ONCE, "--output", "json")
+        done = parts.srfix("diagnose", "--details", *AT_ONCE, "--output", "json")
         assert done.returncode == 2, done.stderr
         told = document(done.stdout)
         assert (told["findings"], told["summary"]["healthy"]) == ([], False)
@@ -61,21 +61,23 @@ class TestDiagnose:
         assert "offsets 0 to 4 were not read: the deadline of 1e-06 s (--deadline) was reached" in reasons
 
     def test_what_was_found_is_a_finding_with_at_least_so_many_keys(self, parts: Parts) -> None:
-        done = parts.srfix("diagnose", "--max-records", "13")
+        done = parts.srfix("diagnose", "--details", "--max-records", "13")
         assert done.returncode == 1, done.stderr
         words = " ".join(done.stdout.split())
         assert "(at least " in words
         assert "the topic was not read to its end, so these are the keys of what was read" in words
         assert "At least, for the topic was not read to its end" in words
-        found = document(parts.srfix("diagnose", "--max-records", "13", "--output", "json").stdout)["findings"]
+        found = document(parts.srfix("diagnose", "--details", "--max-records", "13", "--output", "json").stdout)[
+            "findings"
+        ]
         assert all(fault["partial"] for finding in found for fault in finding["schema_ids"])
 
     def test_a_masked_store_is_not_said_to_be_readable(self, own_parts: Parts, tmp_path: Path) -> None:
         assert own_parts.srfix("plan", "-o", "p.json", cwd=tmp_path).returncode == 0
         assert own_parts.srfix("apply", "p.json", "--yes", cwd=tmp_path).returncode == 0
-        whole = own_parts.srfix("diagnose")
+        whole = own_parts.srfix("diagnose", "--details")
         assert (whole.returncode, "so it can be read" in " ".join(whole.stdout.split())) == (0, True)
-        done = own_parts.srfix("diagnose", "--max-records", "13")
+        done = own_parts.srfix("diagnose", "--details", "--max-records", "13")
         words = " ".join(done.stdout.split())
         assert (done.returncode, "so it can be read" in words, "Nothing is wrong" in words) == (2, False, False)
         assert "whether the store can be read is not known" in words

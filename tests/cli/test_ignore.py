@@ -57,7 +57,7 @@ class TestAnOrphan:
         done = srfix("diagnose", *arguments, env=where | variables)
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.startswith("Nothing is wrong besides what was ignored.")
-        assert "Ignored: 1 thing(s) not looked at, by --ignore dead-*.\n" in done.stdout
+        assert "Ignored: 1 thing not looked at, by --ignore dead-*.\n" in done.stdout
         assert done.stderr.endswith(", 1 ignored.\n")
 
     def test_the_document_has_subject_and_pattern(self, where: dict[str, str]) -> None:

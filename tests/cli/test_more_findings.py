@@ -102,7 +102,7 @@ class TestBodiesThatDoNotDecode:
         assert looked.returncode == 1
         record = json.loads(looked.stdout)
         assert (record["offset"], [error["kind"] for error in record["errors"]]) == (1, ["TruncatedBodyError"])
-        words = " ".join(estate.srfix("diagnose").stdout.split())
+        words = " ".join(estate.srfix("diagnose", "--details").stdout.split())
         assert "At least, for not every row was decoded" in words
 
     def test_an_older_one_is_found_when_all_are_decoded_and_not_called_proven_before(self, estate: Estate) -> None:

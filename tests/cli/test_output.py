@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from srfix.cli.output.interface import (
     Block,
@@ -60,16 +63,32 @@ class TestTable:
         assert "\x1b" not in text
         assert "…" not in text
 
-    def test_on_a_narrow_terminal_subjects_are_folded_and_never_shortened(
+    def test_on_a_narrow_terminal_text_is_folded_and_a_subject_is_neither_broken_nor_shortened(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("COLUMNS", "50")
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setenv("NO_COLOR", "1")
         text = re.sub(r"\x1b\[[0-9;]*m", "", render(OutputFormat.TABLE, Terminal()))
-        assert max(map(len, text.splitlines())) <= 50
+        assert {len(line.split()) for line in text.splitlines() if len(line) > 50} == {1}
         assert "…" not in text
-        assert "".join(text.split()).count("Reduce-changelog-value") == 2
+        assert text.split().count(SUBJECT) == 2
+
+    def test_a_table_without_room_for_a_name_is_a_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "30")
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("NO_COLOR", "1")
+        stream = Terminal()
+        name = "my-application-my-store-changelog"
+        rows = ((name, "live", "a"), ("7", "soft-deleted", name))
+        write_report(Report(document={}, blocks=(Table(("subject", "state", "of"), rows),)), OutputFormat.TABLE, stream)
+        assert stream.getvalue().splitlines() == [
+            name,
+            "  state live, of a",
+            "- subject 7",
+            "  state soft-deleted, of",
+            name,
+        ]
 
     def test_no_color_is_honoured_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TERM", "xterm")
@@ -79,17 +98,33 @@ class TestTable:
     def test_brackets_and_colons_are_text(self) -> None:
         assert "A sentence [red]with brackets[/red] and :smile:." in render(OutputFormat.TABLE)
 
-    def test_a_command_is_never_folded(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("COLUMNS", "20")
-        command = "srfix diagnose --application " + "a" * 100
+    @pytest.mark.parametrize(
+        ("command", "printed"),
+        [
+            ("srfix diagnose --application " + "a" * 100, "  srfix diagnose \\\n      --application " + "a" * 100),
+            (
+                "srfix plan --store 'a b' -o 'it'\"'\"'s'",
+                "  srfix plan \\\n      --store 'a b' \\\n      -o 'it'\"'\"'s'",
+            ),
+            ("srfix plan --yes -- -x y", "  srfix plan --yes -- \\\n      -x y"),
+            ('srfix plan "${SRFIX_WORD_1:?set it}"', '  srfix plan "${SRFIX_WORD_1:?set it}"'),
+            ("srfix plan --store 'a\nb' --yes", "  srfix plan --store 'a\nb' --yes"),
+        ],
+    )
+    def test_a_command_goes_on_behind_a_backslash_and_is_the_same_to_a_shell(
+        self, monkeypatch: pytest.MonkeyPatch, command: str, printed: str
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "24")
         stream = Terminal()
         write_report(Report(document={}, blocks=(Commands((command,)),)), OutputFormat.TABLE, stream)
-        assert command in stream.getvalue()
+        assert stream.getvalue() == f"{printed}\n"
+        if "$" not in command:
+            assert shlex.split(printed.replace("\\\n", " ")) == shlex.split(command)
 
     @pytest.mark.parametrize("block", [Paragraph, lambda text: ItemList(("short", text), is_numbered=True)])
     def test_nor_is_one_in_a_sentence(self, monkeypatch: pytest.MonkeyPatch, block: Callable[[str], Block]) -> None:
-        monkeypatch.setenv("COLUMNS", "30")
-        command = "srfix diagnose --application 'it is `" + "a" * 60 + "`'"
+        monkeypatch.setenv("COLUMNS", "90")
+        command = "srfix diagnose --application 'it is `" + "a" * 40 + "`'"
         stream = Terminal()
         report = Report(document={}, blocks=(block(f"A sentence with a command: `{command}`, and what comes then."),))
         write_report(report, OutputFormat.TABLE, stream)
@@ -118,7 +153,7 @@ class TestMarkdown:
         for line in (
             "## A heading",
             "### A lesser one",
-            r"A sentence \[red\]with brackets\[/red\] and :smile:.",
+            "A sentence `[red]with` `brackets[/red]` and :smile:.",
             "1. first",
             "2. second",
             "- third",
@@ -126,15 +161,53 @@ class TestMarkdown:
             "srfix plan -o p.json",
             "| id | subject |",
             "|---|---|",
-            r"| 2 | a\|b |",
+            "| 2 | <code>a&#124;b</code> |",
         ):
             assert line in text.splitlines()
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "_a_ *b* ~~c~~ [d](e) <f> &amp; `g` # h",
+            "# no heading",
+            "1. no list",
+            "- no list",
+            "+ no list",
+            "> no quote",
+            "===",
+            "---",
+            "a\\*b",
+            "``",
+            "<!-- no comment -->",
+            "![no](picture)",
+        ],
+    )
+    @pytest.mark.parametrize("block", [Paragraph, lambda text: ItemList((text,)), Heading])
+    def test_nothing_in_a_text_is_markup(self, text: str, block: Callable[[str], Block]) -> None:
+        stream = io.StringIO()
+        write_report(Report(document={}, blocks=(block(text),)), OutputFormat.MARKDOWN, stream)
+        (inline,) = (
+            token
+            for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(stream.getvalue())
+            if token.type == "inline"
+        )
+        assert {child.type for child in inline.children or ()} <= {"text", "code_inline"}
+        assert "".join(child.content for child in inline.children or ()) == text
+
+    def test_the_names_of_the_document_are_code(self) -> None:
+        stream = io.StringIO()
+        document: dict[str, Any] = {
+            "findings": [{"subject": "shop-value", "source": {"topic": "users"}, "store": "a b"}]
+        }
+        blocks = (Paragraph("Topic users, and subject shop-value; all users-x of a b."),)
+        write_report(Report(document=document, blocks=blocks), OutputFormat.MARKDOWN, stream)
+        assert stream.getvalue() == "Topic `users`, and subject `shop-value`; all users-x of `a b`.\n"
 
     def test_a_command_in_a_sentence_is_code(self) -> None:
         stream = io.StringIO()
         blocks = (Paragraph("Run [this]: `srfix plan --store 'a_`b`' -o p.json`."), ItemList(("`srfix doctor`",)))
         write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
-        assert stream.getvalue() == "Run \\[this\\]: ``srfix plan --store 'a_`b`' -o p.json``.\n\n- `srfix doctor`\n"
+        assert stream.getvalue() == "Run `[this]`: ``srfix plan --store 'a_`b`' -o p.json``.\n\n- `srfix doctor`\n"
 
 
 class TestPrintable:

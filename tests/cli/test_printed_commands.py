@@ -28,7 +28,17 @@ from tests.cli.kept_demo import SRFIX, environment, srfix
 
 ROW = b"\x02\x06Ada"
 NOT_REPEATED = frozenset(
-    {"--output", "--out", "--as-shell", "--detailed-exitcode", "--yes", "--help", "--journal", "--probe-permissions"}
+    {
+        "--output",
+        "--details",
+        "--out",
+        "--as-shell",
+        "--detailed-exitcode",
+        "--yes",
+        "--help",
+        "--journal",
+        "--probe-permissions",
+    }
 )
 """Options of the commands on the way of a repair that say nothing to the next one: how a report is written, and where."""
 SECRET = "hunter22hunter22"
@@ -174,7 +184,7 @@ class TestEveryReport:
     def test_what_a_pasted_trace_leads_to(self, tmp_path: Path) -> None:
         message = "Error retrieving Avro value schema version for id 3; error code: 40403"
         [command] = [c for c in printed(srfix("explain", message)) if "explain" not in c]
-        assert parsed(command, tmp_path).params["registry"] == "http://REGISTRY:8081"
+        assert parsed(command, tmp_path).params["reader"] == "connect"
 
     def test_hostile_names_stay_one_argument(self, world: World) -> None:
         plans = of("plan", printed(srfix("diagnose", *world.where, "--output", "json", cwd=world.folder)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Mapping
@@ -88,9 +89,18 @@ class TestTheCensus:
     def test_a_person_sees_ids_the_log_and_the_holders(self, parts: Parts, output: str) -> None:
         done = parts.srfix("scan", "users", "--output", output)
         assert (done.returncode, done.stderr) == (0, "")
-        for piece in ("14 records in 3 partition(s)", "13 unframed", "2 tombstone(s)", "users-value"):
+        for piece in ("14 records in 3 partitions", "13 unframed", "2 tombstones", "users-value", "0-2"):
             assert piece in done.stdout
         assert not [line for line in done.stdout.splitlines() if line != line.rstrip()]
+
+    def test_the_details_have_each_partition_and_the_log(self, parts: Parts) -> None:
+        short, whole = parts.srfix("scan", "users").stdout, parts.srfix("scan", "users", "--details").stdout
+        assert re.findall(r"(?m)^([12]) +(\d+) +(\d+) +(\d+) +0-2$", short) == [
+            ("1", "8", "4", "0"),
+            ("2", "4", "4", "0"),
+        ]
+        assert len(re.findall(r"(?m)^[12] +[012] +\d+ .* to \d+$", whole)) == 6
+        assert ("The log" in short, "The log" in whole) == (False, True)
 
 
 class TestTheHolders:

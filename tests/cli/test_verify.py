@@ -135,7 +135,7 @@ class TestWhatWasVerified:
                 "not_looked_at": 0,
             }
         ]
-        assert told.summary == "2 schema id(s) asked for, 1 live row(s) read.\n4 confirmed, 0 problem(s).\n"
+        assert told.summary == "2 schema ids asked for, 1 live row read.\n4 confirmed, 0 problems.\n"
 
     def test_a_plan_that_was_never_applied_is_named_as_that_whatever_is_live(self, world: World) -> None:
         world.plan()
@@ -194,7 +194,7 @@ class TestAnotherCluster:
         (unseen,) = told.unseen
         assert "shop has no committed offset there, so that a restore loads nothing" in unseen
         assert f"Not looked at: {unseen} (subject {PHANTOM}).\n" in told.summary
-        assert told.summary.endswith("3 confirmed, 0 problem(s), 1 thing(s) not looked at.\n")
+        assert told.summary.endswith("3 confirmed, 0 problems, 1 thing not looked at.\n")
 
     def test_an_empty_topic_is_not_looked_at(self, world: World, elsewhere: EmbeddedBroker) -> None:
         told = world.repaired().verify(2, SRFIX_BOOTSTRAP_SERVERS=elsewhere.bootstrap_servers)

@@ -66,7 +66,7 @@ class TestDiagnose:
         assert any(
             "do not upgrade shop to Kafka Streams 2.7 or later with its state kept" in line for line in told["shop"]
         )
-        words = " ".join(own_parts.srfix("diagnose").stdout.split())
+        words = " ".join(own_parts.srfix("diagnose", "--details").stdout.split())
         assert f"What to do: {damage.APPLICATION} 1. Before: stop clean-up jobs" in words
         assert "What to do: shop 1. Before: stop clean-up jobs and deployments of shop" in words
 
@@ -96,7 +96,7 @@ class TestDiagnose:
     def test_where_nothing_was_found_there_is_nothing_to_do(self, parts: Parts) -> None:
         done = parts.srfix("diagnose", "--deadline", "0.000001", "--output", "json")
         assert document(done.stdout)["applications"] == []
-        assert "What to do" not in parts.srfix("diagnose", "--deadline", "0.000001").stdout
+        assert "What to do" not in parts.srfix("diagnose", "--details", "--deadline", "0.000001").stdout
 
 
 class TestApply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,7 +111,7 @@ class TestDiagnosisDocument:
         document = document_of(diagnosis)
         assert json.loads(json.dumps(document, allow_nan=False)) == document
         assert {"schema", "srfix", "generated_at", "findings", "skipped", "summary"} <= document.keys()
-        assert document["schema"] == "srfix.diagnosis/1"
+        assert document["schema"] == "srfix.diagnosis/2"
         told = {each["application"]: each["advice"] for each in listed(document, "applications")}
         assert told == {each.application: [*each.advice] for each in diagnosis.applications}
         for finding in listed(document, "findings"):
@@ -119,7 +120,7 @@ class TestDiagnosisDocument:
                 assert {"id", "live_keys", "records", "partitions"} <= fault.keys()
                 for partition in listed(fault, "partitions"):
                     assert partition.keys() >= {
-                        "partition",
+                        "partitions",
                         "live_keys",
                         "pending_keys",
                         "first_offset",
@@ -141,10 +142,42 @@ class TestDiagnosisDocument:
             by_id = [fault["id"] for fault in listed(finding, "schema_ids")]
             assert by_id == sorted(by_id)  # type: ignore[type-var]
             for fault in listed(finding, "schema_ids"):
-                by_partition = [partition["partition"] for partition in listed(fault, "partitions")]
-                assert by_partition == sorted(by_partition)  # type: ignore[type-var]
+                folded: list[Any] = [place["partitions"] for place in listed(fault, "partitions")]
+                assert folded == sorted(map(sorted, folded))
         ranks = [[s.value for s in Severity].index(str(f["severity"])) for f in listed(document, "findings")]
         assert ranks == sorted(ranks)
+
+    @given(faults)
+    def test_each_partition_stands_once_with_its_numbers(self, fault: IdAtFault) -> None:
+        finding = Finding(
+            code="SRF001",
+            severity=Severity.BROKEN,
+            application="a",
+            store="s",
+            role=Role.VALUE,
+            subject=Subject("x"),
+            source=None,
+            schema_ids=(fault,),
+            explanation="",
+            next="",
+            repairable=False,
+        )
+        document = document_of(Diagnosis(findings=(finding,), skipped=(), examined=()))
+        [written] = listed(listed(document, "findings")[0], "schema_ids")
+        unfolded = {
+            partition: {name: value for name, value in place.items() if name != "partitions"}
+            for place in listed(written, "partitions")
+            for partition in cast(list[int], place["partitions"])
+        }
+        assert unfolded == {
+            place.partition: {
+                "live_keys": place.live_keys,
+                "pending_keys": place.pending_keys,
+                "first_offset": place.first_offset,
+                "last_offset": place.last_offset,
+            }
+            for place in fault.partitions
+        }
 
     @given(diagnoses)
     def test_it_does_not_depend_on_the_order_of_what_was_found(self, diagnosis: Diagnosis) -> None:
@@ -160,7 +193,9 @@ class TestDiagnosisDocument:
     def test_its_summary_agrees_with_the_exit_code(self, diagnosis: Diagnosis) -> None:
         summary = document_of(diagnosis)["summary"]
         assert isinstance(summary, dict)
-        assert summary["findings"] == len(diagnosis.findings)
+        notes = sum(finding.severity is Severity.NOTE for finding in diagnosis.findings)
+        assert (summary["findings"], summary["notes"]) == (len(diagnosis.findings) - notes, notes)
+        assert bool(summary["findings"]) == diagnosis.has_findings
         assert summary["healthy"] == (not diagnosis.has_findings and not diagnosis.is_inconclusive)
 
 

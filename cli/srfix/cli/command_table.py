@@ -31,6 +31,9 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "decode": CommandEntry("srfix.cli.commands.decode:decode", "Read records, or bytes, as a chosen reader does."),
     "encode": CommandEntry("srfix.cli.commands.encode:encode", "Rows as bytes in any format; registers nothing."),
     "schema": CommandEntry("srfix.cli.commands.schema:schema", "The internal schema of columns, and where it stands."),
+    "schema-of": CommandEntry(
+        "srfix.cli.commands.schema_of:schema_of", "The JSON Schema of a document that srfix writes."
+    ),
     "subjects": CommandEntry("srfix.cli.commands.subjects:subjects", "Internal-looking subjects, classified."),
     "doctor": CommandEntry("srfix.cli.commands.doctor:doctor", "Versions, reachability, rights; writes nothing."),
     "demo": CommandEntry("srfix.cli.commands.demo:demo", "The whole incident, told on embedded parts."),

@@ -1,4 +1,4 @@
-"""Findings, and the document they are written as (`srfix.diagnosis/1`).
+"""Findings, and the document they are written as (`srfix.diagnosis/2`).
 
 Keys of the document may be added, never renamed; ids are numbers, absent things are null, lists are sorted.
 """
@@ -99,7 +99,7 @@ class PartitionAtFault:
     live_keys: int | None
     """Keys that a restore puts in the store with this id; None where nothing is restored (no committed offset)."""
     pending_keys: int
-    """Keys whose latest record at or behind the committed offset carries it."""
+    """Keys whose latest record is not yet committed and carries it."""
     first_offset: int
     """Offset of the first record that carries it."""
     last_offset: int
@@ -188,6 +188,8 @@ class ApplicationAdvice:
     """What is seen of its readers, its Streams version and its group."""
     advice: tuple[str, ...] = ()
     """What to do and what not, in order, in sentences."""
+    do_not: tuple[str, ...] = ()
+    """What must not be done before the repair, each as words behind "do not"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,13 +235,13 @@ def finding_order(finding: Finding) -> tuple[int, str, str, str, str, str]:
 
 
 def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at: str) -> dict[str, Json]:
-    """The `srfix.diagnosis/1` document of a diagnosis; `generated_at` in ISO 8601, UTC."""
+    """The `srfix.diagnosis/2` document of a diagnosis; `generated_at` in ISO 8601, UTC."""
     counts = {
         severity.value: sum(1 for finding in diagnosis.findings if finding.severity is severity)
         for severity in Severity
     }
     return {
-        "schema": "srfix.diagnosis/1",
+        "schema": "srfix.diagnosis/2",
         "srfix": srfix_version,
         "generated_at": generated_at,
         "findings": [_finding(finding) for finding in sorted(diagnosis.findings, key=finding_order)],
@@ -261,7 +263,9 @@ def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at
             for subject in sorted(each.subjects)
         ],
         "summary": {
-            "findings": len(diagnosis.findings),
+            "findings": sum(finding.severity is not Severity.NOTE for finding in diagnosis.findings),
+            "notes": counts[Severity.NOTE.value],
+            "not_looked_at": len(diagnosis.skipped),
             "ignored": len(diagnosis.ignored),
             "by_severity": {name: count for name, count in counts.items() if count},
             "stores_examined": [*sorted(diagnosis.examined)],
@@ -276,6 +280,7 @@ def advice_document(told: ApplicationAdvice) -> dict[str, Json]:
         "application": told.application,
         "observations": _observations(told.observations),
         "advice": [*told.advice],
+        "do_not": [*told.do_not],
     }
 
 
@@ -333,8 +338,26 @@ def _id_at_fault(fault: IdAtFault) -> Json:
         "live_keys": fault.live_keys,
         "records": fault.records,
         "partial": fault.is_partial,
-        "partitions": [asdict(place) for place in sorted(fault.partitions, key=lambda place: place.partition)],
+        "partitions": _folded(fault.partitions),
     }
+
+
+def _folded(places: Iterable[PartitionAtFault]) -> list[Json]:
+    """Partitions with equal numbers in one entry, which holds of each of them; by the first of each."""
+    equal: dict[tuple[int | None, int, int, int], list[Json]] = {}
+    for place in sorted(places, key=lambda place: place.partition):
+        numbers = place.live_keys, place.pending_keys, place.first_offset, place.last_offset
+        equal.setdefault(numbers, []).append(place.partition)
+    return [
+        {
+            "partitions": partitions,
+            "live_keys": live_keys,
+            "pending_keys": pending_keys,
+            "first_offset": first_offset,
+            "last_offset": last_offset,
+        }
+        for (live_keys, pending_keys, first_offset, last_offset), partitions in equal.items()
+    ]
 
 
 _SEVERITY = {severity: rank for rank, severity in enumerate(Severity)}

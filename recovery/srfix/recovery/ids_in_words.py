@@ -23,3 +23,8 @@ def enumerated(ids: Iterable[int], *, most: int = MOST_NAMED) -> str:
 def _named(ids: Iterable[int], most: int) -> list[str]:
     texts = [str(schema_id) for schema_id in ids]
     return texts if len(texts) <= most else [*texts[:most], f"{len(texts) - most:,} more"]
+
+
+def counted(count: int, what: str) -> str:
+    """`1 finding`, `1,200 findings`: what takes its plural by an s."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -38,7 +38,7 @@ class TestWhatARestoreLoads:
         finding = incident(world)
         assert ids(finding) == {1: (1, 1), 2: (1, 0)}
         assert (
-            "schema id 1 (1 live key: 1 in partition 0; 1 key behind the committed offset); "
+            "schema id 1 (1 live key: 1 in partition 0; 1 key not yet committed); "
             "schema id 2 (1 live key: 1 in partition 0)" in finding.explanation
         )
 
@@ -76,7 +76,7 @@ class TestWhatARestoreLoads:
         world.commit("shop", users=0)
         finding = incident(world)
         assert ids(finding) == {1: (0, 1)}
-        assert "schema id 1 (1 key behind the committed offset)" in finding.explanation
+        assert "schema id 1 (1 key not yet committed)" in finding.explanation
 
     def test_an_id_that_is_superseded_everywhere_is_not_at_fault(self, world: World) -> None:
         world.put("users", ("a", V1), ("a", V2))

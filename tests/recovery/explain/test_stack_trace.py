@@ -79,8 +79,7 @@ class TestTheIncident:
 
     def test_the_next_command_names_what_is_known(self) -> None:
         assert read(STREAMS_2_6_3).next_command == (
-            "srfix diagnose --bootstrap-servers HOST:9092 --registry http://REGISTRY:8081 --application app "
-            "--store users-store --streams-version 2.6.3 --reader connect"
+            "srfix diagnose --application app --store users-store --streams-version 2.6.3 --reader connect"
         )
 
     def test_a_ksqldb_trace_names_its_query_without_a_thread_name(self) -> None:
@@ -128,7 +127,8 @@ class TestTheIncident:
         reading = read(text)
         assert (reading.application, reading.store) == (None, None)
         assert reading.possible_applications == ("my-app", "my")
-        assert "--application APPLICATION_ID --store STORE" in reading.next_command
+        assert reading.next_command.split()[:2] == ["srfix", "diagnose"]
+        assert "--application" not in reading.next_command
 
     def test_a_generated_store_name_splits_an_ambiguous_one(self) -> None:
         topic = "my-app-KSTREAM-AGGREGATE-STATE-STORE-0000000003-changelog"
@@ -376,7 +376,7 @@ class TestRelatives:
             code,
         )
         assert finding is None or entry(finding) is not None
-        assert reading.next_command.startswith("srfix diagnose ")
+        assert reading.next_command.split()[:2] == ["srfix", "diagnose"]
 
     def test_credentials_are_asked_for_as_a_reference(self) -> None:
         reading = read(
@@ -401,7 +401,7 @@ class TestNotRecognised:
         reading = read(text)
         assert not reading.is_recognised
         assert (reading.finding, reading.schema_id, reading.clues) == (None, None, ())
-        assert reading.next_command == ("srfix diagnose --bootstrap-servers HOST:9092 --registry http://REGISTRY:8081")
+        assert reading.next_command == "srfix diagnose"
 
     @given(text=st.text())
     def test_no_text_makes_it_fail(self, text: str) -> None:
@@ -491,9 +491,7 @@ class TestConnectTasks:
         assert (found.topic, found.schema_id) == (topic, schema_id)
         assert (found.application, found.store, found.possible_applications) == (None, None, ())
         assert "this is not the incident" in found.title
-        assert found.next_command == (
-            f"srfix scan --bootstrap-servers HOST:9092 --registry http://REGISTRY:8081 {topic or 'TOPIC'}"
-        )
+        assert found.next_command == f"srfix scan {topic or 'TOPIC'}"
 
     def test_what_it_rests_on_is_said(self) -> None:
         assert "The frames are those of a Kafka Connect task." in read(SINK).clues

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import complain, connection_of_plan, plan_report, secrets_to_add
+from srfix.cli.commands.shared import before_apply, complain, connection_of_plan, secrets_to_add
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, expect_digest_option, given_options, output_option, yes_option
 from srfix.cli.output import (
     Block,
     Commands,
+    Declined,
     FieldList,
     Heading,
     ItemList,
@@ -116,7 +117,11 @@ def apply(
         )
         return ExitCode.OK
     if not yes:
-        _ask(plan, path)
+        try:
+            _ask(plan, journal_path)
+        except Declined:
+            say("Nothing was written.", err=True)
+            return ExitCode.INTERRUPTED
     done: list[tuple[Action, str]] = []
     title, code = "Applied", ExitCode.OK
     try:
@@ -212,13 +217,15 @@ def _blocks(
     yield from secrets_to_add(given, "verify", "apply", "rollback")
 
 
-def _ask(plan: Plan, path: Path) -> None:
+def _ask(plan: Plan, journal_path: Path) -> None:
     if not sys.stdin.isatty():
         raise UsageError(
             "srfix apply asks before it writes, and nobody can answer here. Read the plan, then pass --yes."
         )
-    write_report(plan_report(plan, path=path, given=given_options()), OutputFormat.TABLE, sys.stderr)
-    confirm(f"Carry out these {len(plan.actions)} steps on {plan.registry}?")
+    blocks = tuple(before_apply(plan, str(journal_path), given_options()))
+    write_report(Report(document={}, blocks=blocks), OutputFormat.TABLE, sys.stderr)
+    steps = "this step" if len(plan.actions) == 1 else f"these {len(plan.actions)} steps"
+    confirm(f"Carry out {steps} on {plan.registry}?")
 
 
 def _document(

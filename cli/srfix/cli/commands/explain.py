@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _LONGEST_INPUT: Final = 32 * 2**20
 """Bytes of a file or of standard input that are kept: the last ones."""
 _CHUNK: Final = 2**20
+_WHERE: Final = {"SRFIX_BOOTSTRAP_SERVERS": "HOST:9092", "SRFIX_REGISTRY": "http://REGISTRY:8081"}
+_USER: Final = "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"
 
 
 @click.command(epilog="Give a trace as a file, as `-` for standard input, or the message itself in quotes.")
@@ -162,12 +164,21 @@ def _reading_blocks(reading: StackTraceReading) -> list[Block]:
         blocks.append(Paragraph("The text was very long; only its end was read."))
     blocks += [
         Heading("Next", level=2),
-        Commands((reading.next_command,)),
-        Paragraph("Words in capitals stand for what the text does not say."),
+        Commands((*_to_set_first(), reading.next_command)),
     ]
+    if _to_set_first() or any(word in reading.next_command.split() for word in ("TOPIC", _USER)):
+        blocks.append(Paragraph("Words in capitals stand for what the text does not say."))
     if reading.finding is not None:
         blocks.append(Commands((f"srfix explain {reading.finding}",)))
     return blocks
+
+
+def _to_set_first() -> tuple[str, ...]:
+    """What names cluster and registry to the commands that follow; nothing if the environment does already."""
+    if os.environ.get("SRFIX_CONFIG") or all(os.environ.get(name) for name in _WHERE):
+        return ()
+    missing = [f"{name}={value}" for name, value in _WHERE.items() if not os.environ.get(name)]
+    return (f"export {' '.join(missing)}",)
 
 
 def _reading_document(reading: StackTraceReading) -> dict[str, Json]:
@@ -192,5 +203,6 @@ def _reading_document(reading: StackTraceReading) -> dict[str, Json]:
         "streams_versions": list(reading.streams_versions),
         "clues": list(reading.clues),
         "next": reading.next_command,
+        "set_first": list(_to_set_first()),
         "only_the_end_was_read": reading.is_cut,
     }

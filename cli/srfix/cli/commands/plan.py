@@ -17,6 +17,7 @@ from srfix.cli.options import (
     Selection,
     choice_of,
     connection_options,
+    details_option,
     engine_options,
     evidence_options,
     given_options,
@@ -40,6 +41,7 @@ from srfix.serde.errors import UsageError
 @evidence_options
 @hurry_options
 @engine_options
+@details_option
 @output_option
 @click.option(
     "-o", "--out", "path", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the plan there."
@@ -83,6 +85,7 @@ def plan(
     evidence: EvidenceOptions,
     hurry: Hurry,
     engine: CensusEngineChoice,
+    details: bool,
     output: OutputFormat,
     path: Path | None,
     keep: str,
@@ -118,7 +121,7 @@ def plan(
     if as_shell:
         show(shell_script(made), end="")
     else:
-        write_report(plan_report(made, path=path, given=given_options()), output)
+        write_report(plan_report(made, path=path, given=given_options(), details=details), output)
     if examination.diagnosis.ignored:
         say(ignored_line(examination.diagnosis), err=True)
     beyond = [f"Not in the plan: {reason}" for reason in made.left_out] + _beyond(examination, made, also)

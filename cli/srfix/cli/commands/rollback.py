@@ -8,25 +8,34 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import complain, connection_of_plan
+from srfix.cli.commands.shared import complain, connection_of_plan, steps_told
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, expect_digest_option, output_option, yes_option
 from srfix.cli.output import (
     Block,
+    Declined,
     Heading,
     ItemList,
     OutputFormat,
     Paragraph,
     Report,
     confirm,
+    say,
     say_on_the_way,
     write_report,
 )
+from srfix.recovery.actions import describe
 from srfix.recovery.errors import RolledBackInPartError
 from srfix.recovery.repair import AlreadyRolledBack, Left, Undone, journal_of, read_journal, require_digest, roll_back
 from srfix.serde.registry import Json
 
+_PARTS = (
+    ("Undone", {"undone"}),
+    ("Left as it is", {"left"}),
+    ("Not undone yet", {"not-reached"}),
+    ("Nothing to undo", {"nothing-to-undo", "not-carried-out"}),
+)
 _NOTHING_DONE = "No step had been carried out; there was nothing to undo."
 _NOTHING_LEFT = "Nothing stands any more of what the repair did: it had put that back itself, or it was undone before."
 
@@ -46,10 +55,16 @@ def rollback(
     first.
     """
     journal_path = journal_of(path)
-    plan = read_journal(journal_path).plan
+    state = read_journal(journal_path)
+    plan = state.plan
     require_digest(plan, expect_digest, where=journal_path)
     if not yes and sys.stdin.isatty():
-        confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?")
+        try:
+            confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?")
+        except Declined:
+            say("Nothing was written.", err=True)
+            return ExitCode.INTERRUPTED
+    events: dict[int, Undone | Left] = {}
     undone: list[str] = []
     left: list[str] = []
     already = stopped = False
@@ -58,11 +73,13 @@ def rollback(
             for event in roll_back(journal_path, registry):
                 match event:
                     case Undone(action=action, what=what):
+                        events[action.step] = event
                         undone.append(f"step {action.step}: {what}")
-                        say_on_the_way(f"Step {action.step} undone.")
+                        say_on_the_way(f"Step {action.step} undone: {describe(action)}.")
                     case Left(action=action, why=why):
+                        events[action.step] = event
                         left.append(f"step {action.step}: {why}")
-                        say_on_the_way(f"Step {action.step} left as it is.")
+                        say_on_the_way(f"Step {action.step} left as it is: {describe(action)}.")
                     case AlreadyRolledBack():
                         already = True
     except RolledBackInPartError as error:
@@ -73,10 +90,15 @@ def rollback(
         blocks.append(Paragraph("Rolled back before; nothing was written now."))
     elif not undone and not left and not stopped:
         blocks.append(Paragraph(_NOTHING_LEFT if read_journal(journal_path).after else _NOTHING_DONE))
-    if undone:
-        blocks += [Heading("Undone"), ItemList(tuple(undone))]
-    if left:
-        blocks += [Heading("Left as it is"), ItemList(tuple(left))]
+    steps = list(
+        steps_told(
+            plan, events, carried_out=read_journal(journal_path).after, undone_before=state.undone, stopped=stopped
+        )
+    )
+    if undone or left or stopped:
+        for title, outcomes in _PARTS:
+            lines = tuple(step.line for step in steps if step.outcome in outcomes)
+            blocks += [Heading(title), ItemList(lines)] if lines else []
     document: dict[str, Json] = {
         "schema": "srfix.rollback/1",
         "srfix": version("srfix"),
@@ -84,6 +106,7 @@ def rollback(
         "journal": str(journal_path),
         "undone": list[Json](undone),
         "left": list[Json](left),
+        "steps": [step.document() for step in steps],
         "is_complete": not stopped,
     }
     if blocks or output is OutputFormat.JSON:

@@ -16,6 +16,7 @@ from srfix.cli.options import (
     CensusEngineChoice,
     Hurry,
     connection_options,
+    details_option,
     engine_options,
     hurry_options,
     option,
@@ -36,7 +37,9 @@ from srfix.cli.output import (
 from srfix.recovery.census import PartitionCensus
 from srfix.recovery.checks import srf011
 from srfix.recovery.clock import now
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.inspect import Scan, census_document, scan_topic
+from srfix.recovery.report import ranges
 from srfix.serde.errors import UsageError
 from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role
@@ -66,6 +69,7 @@ _ROLES = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VA
 @connection_options
 @hurry_options
 @engine_options
+@details_option
 @output_option
 def scan(
     topic: str,
@@ -76,6 +80,7 @@ def scan(
     connection: Connection,
     hurry: Hurry,
     engine: CensusEngineChoice,
+    details: bool,
     output: OutputFormat,
 ) -> ExitCode:
     """Count which schema ids live where in TOPIC: the census of a topic. Reads only.
@@ -105,7 +110,7 @@ def scan(
         )
         registry_url = None if registry is None else registry.url
     document = census_document(found, srfix_version=version("srfix"), generated_at=now(), registry=registry_url)
-    write_report(Report(document=document, blocks=tuple(_blocks(found))), output)
+    write_report(Report(document=document, blocks=tuple(_blocks(found, details=details))), output)
     for skipped in found.skipped:
         say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
     for partition in found.census.partitions:
@@ -120,11 +125,11 @@ def scan(
     return ExitCode.REFUSED if found.skipped or found.census.is_partial else ExitCode.OK
 
 
-def _blocks(scan: Scan) -> Iterator[Block]:
+def _blocks(scan: Scan, *, details: bool) -> Iterator[Block]:
     census = scan.census
     records = sum(partition.records for partition in census.partitions)
     partial = " (partial)" if census.is_partial else ""
-    yield Heading(f"{census.topic}: {records:,} records in {len(census.partitions)} partition(s){partial}")
+    yield Heading(f"{census.topic}: {records:,} records in {counted(len(census.partitions), 'partition')}{partial}")
     if scan.application is None:
         loads = "everything up to the end, as a global table does"
     else:
@@ -141,29 +146,13 @@ def _blocks(scan: Scan) -> Iterator[Block]:
         if not census.ids(role):
             yield Paragraph(f"{title}.")
             continue
+        yield _by_partition(scan, role, title) if details else _by_id(scan, role, title)
+    if details:
         yield Table(
-            ("schema id", "partition", "records", "live keys", "pending keys", "offsets"),
-            tuple(
-                (
-                    str(count.schema_id),
-                    str(partition.partition),
-                    f"{count.records:,}",
-                    _number(count.live_keys),
-                    f"{count.pending_keys:,}",
-                    f"{count.first_offset} to {count.last_offset}",
-                )
-                for schema_id in census.ids(role)
-                for partition in census.partitions
-                for count in partition.of(role).ids
-                if count.schema_id == schema_id
-            ),
-            title=title,
+            ("partition", "start", "end", "committed", "restore limit", "records"),
+            tuple(_log(partition) for partition in census.partitions),
+            title="The log",
         )
-    yield Table(
-        ("partition", "start", "end", "committed", "restore limit", "records"),
-        tuple(_log(partition) for partition in census.partitions),
-        title="The log",
-    )
     stopped = tuple(f"partition {p.partition}: {p.stopped_early}" for p in census.partitions if p.stopped_early)
     if stopped:
         yield Heading("Not read to the end", level=2)
@@ -174,6 +163,51 @@ def _blocks(scan: Scan) -> Iterator[Block]:
             tuple(_holder_rows(scan)),
             title="Who holds the ids" if scan.holders.is_complete else "Who holds the ids (only likely subjects asked)",
         )
+
+
+def _by_id(scan: Scan, role: Role, title: str) -> Table:
+    """One row for each id, with its sums."""
+    rows: list[tuple[str, ...]] = []
+    for schema_id in scan.census.ids(role):
+        found = [
+            (partition.partition, count)
+            for partition in scan.census.partitions
+            for count in partition.of(role).ids
+            if count.schema_id == schema_id
+        ]
+        live = [count.live_keys for _partition, count in found if count.live_keys is not None]
+        rows.append(
+            (
+                str(schema_id),
+                f"{sum(count.records for _partition, count in found):,}",
+                _number(sum(live) if live else None),
+                f"{sum(count.pending_keys for _partition, count in found):,}",
+                ranges(partition for partition, _count in found),
+            )
+        )
+    return Table(("schema id", "records", "live keys", "not yet committed", "partitions"), tuple(rows), title=title)
+
+
+def _by_partition(scan: Scan, role: Role, title: str) -> Table:
+    """One row for each id and partition."""
+    return Table(
+        ("schema id", "partition", "records", "live keys", "not yet committed", "offsets"),
+        tuple(
+            (
+                str(count.schema_id),
+                str(partition.partition),
+                f"{count.records:,}",
+                _number(count.live_keys),
+                f"{count.pending_keys:,}",
+                f"{count.first_offset} to {count.last_offset}",
+            )
+            for schema_id in scan.census.ids(role)
+            for partition in scan.census.partitions
+            for count in partition.of(role).ids
+            if count.schema_id == schema_id
+        ),
+        title=title,
+    )
 
 
 def _holder_rows(scan: Scan) -> Iterator[tuple[str, ...]]:
@@ -188,10 +222,11 @@ def _holder_rows(scan: Scan) -> Iterator[tuple[str, ...]]:
 
 def _rest(scan: Scan, role: Role) -> str:
     """What carries no id."""
-    counted = [partition.of(role) for partition in scan.census.partitions]
+    payloads = [partition.of(role) for partition in scan.census.partitions]
     ids = len(scan.census.ids(role))
-    parts = [f"{ids} schema id(s)"]
-    unframed = sum(part.unframed for part in counted)
+    parts = [counted(ids, "schema id")]
+    nulls = sum(part.nulls for part in payloads)
+    unframed = sum(part.unframed for part in payloads)
     if unframed:
         partition, offset = next(
             (p.partition, p.of(role).first_unframed_offset) for p in scan.census.partitions if p.of(role).unframed
@@ -200,8 +235,8 @@ def _rest(scan: Scan, role: Role) -> str:
     parts += [
         f"{count:,} {what}"
         for count, what in (
-            (sum(part.nulls for part in counted), "tombstone(s)" if role is Role.VALUE else "null"),
-            (sum(part.guids for part in counted), "with a GUID instead"),
+            (nulls, ("tombstone" if nulls == 1 else "tombstones") if role is Role.VALUE else "null"),
+            (sum(part.guids for part in payloads), "with a GUID instead"),
         )
         if count
     ]

@@ -16,6 +16,7 @@ from srfix.cli.options import (
     EvidenceOptions,
     Hurry,
     connection_options,
+    details_option,
     engine_options,
     evidence_options,
     expect_digest_option,
@@ -27,6 +28,7 @@ from srfix.cli.output import Block, Heading, ItemList, OutputFormat, Paragraph, 
 from srfix.recovery.advice import upon_verification
 from srfix.recovery.census import LocalCensus
 from srfix.recovery.findings import ApplicationAdvice, advice_document
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair import Plan, read_plan_or_journal, require_digest
 from srfix.recovery.repair.verify import (
     Confirmed,
@@ -49,6 +51,7 @@ from srfix.serde.registry import Json
 @evidence_options
 @hurry_options
 @engine_options
+@details_option
 @output_option
 def verify(
     path: Path,
@@ -57,6 +60,7 @@ def verify(
     evidence: EvidenceOptions,
     hurry: Hurry,
     engine: CensusEngineChoice,
+    details: bool,
     output: OutputFormat,
 ) -> ExitCode:
     """Verify a repair: the ids again, looked up by content, and rows read as the failing reader reads them.
@@ -102,8 +106,10 @@ def verify(
     confirmed = [event for event in events if isinstance(event, Confirmed)]
     unseen = [event for event in events if isinstance(event, NotLookedAt)]
     blocks: list[Block] = []
-    for title, part in (("Not repaired", problems), ("Not looked at", unseen), ("Confirmed", confirmed)):
+    counts = tally(events)
+    for title, part in (("Not repaired", problems), ("Not looked at", unseen)):
         blocks += _part(title, part)
+    blocks += _part("Confirmed", confirmed) if details else _confirmed(counts)
     if not events:
         blocks.append(
             Paragraph("The plan repairs nothing, so nothing was verified; srfix diagnose says how things stand.")
@@ -112,14 +118,13 @@ def verify(
     code = _code(events)
     document = _document(plan, events, advice, verified=code is ExitCode.OK)
     write_report(Report(document=document, blocks=tuple(blocks)), output)
-    counts = tally(events)
     for looked in counts:
         whose = f"{looked.subject}: " if len(counts) > 1 else ""  # the only one stands in the report
         say(f"{whose}{_counted(looked)}.", err=True)
     for event in unseen:
         say(f"Not looked at: {event.what} (subject {event.subject}).", err=True)
-    not_seen = f", {len(unseen)} thing(s) not looked at" if unseen else ""
-    say(f"{len(confirmed)} confirmed, {len(problems)} problem(s){not_seen}.", err=True)
+    not_seen = f", {counted(len(unseen), 'thing')} not looked at" if unseen else ""
+    say(f"{len(confirmed)} confirmed, {counted(len(problems), 'problem')}{not_seen}.", err=True)
     return code
 
 
@@ -131,7 +136,19 @@ def _code(events: Sequence[Event]) -> ExitCode:
 
 
 def _counted(looked: Looked) -> str:
-    return f"{looked.ids} schema id(s) asked for, {looked.rows:,} live row(s) read"
+    return f"{counted(looked.ids, 'schema id')} asked for, {counted(looked.rows, 'live row')} read"
+
+
+def _confirmed(counts: Sequence[Looked]) -> Iterator[Block]:
+    """How much is confirmed of each subject of which something is."""
+    items = [
+        f"{counted(looked.confirmed, 'check')} of {looked.subject}: {_counted(looked)}"
+        for looked in counts
+        if looked.confirmed
+    ]
+    if items:
+        yield Heading("Confirmed")
+        yield ItemList(tuple(items))
 
 
 def _part(title: str, events: Sequence[Event]) -> Iterator[Block]:

@@ -9,6 +9,7 @@ from srfix.cli.options.options import (
     Selection,
     connection_options,
     decode_values_option,
+    details_option,
     expect_digest_option,
     hurry_options,
     output_option,

@@ -204,6 +204,14 @@ decode_values_option = option(
 )
 """Adds `--decode-values`; the command gets `decode_values: bool`."""
 
+details_option = option(
+    "--details",
+    envvar="DETAILS",
+    is_flag=True,
+    help="The whole report: the evidence, the numbers by partition, and what to do around a repair.",
+)
+"""Adds `--details`; the command gets `details: bool`."""
+
 output_option = handing_over(
     "output",
     lambda output: OutputFormat(output),

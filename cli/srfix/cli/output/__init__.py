@@ -12,4 +12,4 @@ from srfix.cli.output.interface import (
     Table,
 )
 from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import PrintableFormatter, confirm, say, say_on_the_way, show, show_json
+from srfix.cli.output.speaking import Declined, PrintableFormatter, confirm, say, say_on_the_way, show, show_json

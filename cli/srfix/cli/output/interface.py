@@ -50,6 +50,8 @@ class FieldList:
     """Names and values, one pair a line."""
 
     pairs: tuple[tuple[str, str], ...]
+    title: str | None = None
+    """One line that stands directly above them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,50 @@
 from __future__ import annotations
 
 import json
-from typing import TextIO
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, TextIO
 
 from srfix.cli.output.interface import Report
 from srfix.serde.printable import printable_json
 
+if TYPE_CHECKING:
+    from srfix.serde.registry import Json
+
+_LINE: Final = 100
+"""Characters up to which a list or an object stands on one line."""
+
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the document, indented, in the order of its keys. Only ASCII: it survives every pipe."""
-    stream.write(printable_json(json.dumps(report.document, indent=2, allow_nan=False)) + "\n")
+    """Writes the document, indented, in the order of its keys; what is short, and lists of numbers, stand on one line.
+
+    Only ASCII: it survives every pipe.
+    """
+    stream.write(printable_json("".join(_pieces(dict(report.document), ""))) + "\n")
+
+
+def _pieces(value: Json | Mapping[str, Json], indent: str) -> Iterator[str]:
+    inner = f"{indent}  "
+    if isinstance(value, Mapping) and value and not _is_short(value):
+        for number, (name, each) in enumerate(value.items()):
+            yield f"{',' if number else '{'}\n{inner}{json.dumps(name)}: "
+            yield from _pieces(each, inner)
+        yield f"\n{indent}}}"
+    elif isinstance(value, list) and value and not _is_short(value):
+        for number, each in enumerate(value):
+            yield f"{',' if number else '['}\n{inner}"
+            yield from _pieces(each, inner)
+        yield f"\n{indent}]"
+    else:
+        yield json.dumps(value, allow_nan=False)
+
+
+def _is_short(value: Mapping[str, Json] | list[Json]) -> bool:
+    """True if it fits on a line; decided on its own items alone, so that a deep document takes no longer than a flat one."""
+    items = list(value.values()) if isinstance(value, Mapping) else value
+    if isinstance(value, list) and all(isinstance(each, int) for each in items):
+        return True
+    if any(isinstance(each, dict) and each for each in items):
+        return False
+    if any(isinstance(each, list) and not all(isinstance(one, int) for one in each) for each in items):
+        return False
+    return len(json.dumps(value, allow_nan=False)) <= _LINE

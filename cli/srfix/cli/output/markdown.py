@@ -1,61 +1,139 @@
-"""A report as Markdown, to paste into a ticket."""
+"""A report as Markdown, to paste into a ticket: names and commands are code, and nothing is escaped by a backslash.
+
+Names are those of the report's document. A word with a character that Markdown may take for markup is code as well.
+"""
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Iterator
-from typing import TextIO, assert_never
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, TextIO, assert_never
 
 from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
 from srfix.recovery.commands import in_pieces
 from srfix.serde.printable import bounded, printable
 
-_SPECIAL = re.compile(r"([\\`*_<>\[\]|#~])")
+if TYPE_CHECKING:
+    from srfix.serde.registry import Json
+
+_SPECIAL: Final = re.compile(r"[\\`*_<>\[\]|#~&]")
+_WORD: Final = re.compile(r"(\s*)(\S+)")
+_TAIL: Final = re.compile(r"[.,;:!?)]*$")
+"""What ends a sentence or a part of it, and is no part of a name."""
+_BEGINS_A_BLOCK: Final = re.compile(r"[-+=>]+$|\d{1,9}[.)]$")
+"""A first word that would make a list, a quote, a heading or a rule of its line."""
+_NAMES: Final = frozenset({"subject", "topic", "application", "store", "registry", "journal"})
+"""Keys of documents whose values are names."""
+_WHOLE: Final = r"""(?<![^\s("'/])(?:{})(?=[.,;:!?)"']*(?:[\s/]|$))"""
+"""A name that is no part of a longer word."""
+_MOST_NAMES: Final = 2_000
 
 
 def render(report: Report, stream: TextIO) -> None:
     """Writes the blocks, a blank line between them."""
-    stream.write("\n\n".join("\n".join(_lines(block)) for block in report.blocks) + "\n")
+    names = sorted(dict.fromkeys(_names(report.document)), key=len, reverse=True)[:_MOST_NAMES]
+    known = re.compile(_WHOLE.format("|".join(map(re.escape, names)))) if names else None
+    stream.write("\n\n".join("\n".join(_lines(block, known)) for block in report.blocks) + "\n")
 
 
-def _lines(block: Block) -> Iterator[str]:
+def _names(value: Json | Mapping[str, Json]) -> Iterator[str]:
+    """Every name in a document, as it is shown."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            if key in _NAMES and isinstance(each, str):
+                if each.strip():
+                    yield printable(each).replace("\n", " ")
+            else:
+                yield from _names(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _names(each)
+
+
+def _lines(block: Block, names: re.Pattern[str] | None) -> Iterator[str]:
     match block:
         case Heading(text, level):
-            yield f"{'#' * (level + 1)} {_escape(bounded(text))}"
+            yield f"{'#' * (level + 1)} {_text(bounded(text), names)}"
         case Paragraph(text):
-            yield _with_code(text)
+            yield _with_code(text, names)
         case ItemList(items, is_numbered):
             for number, item in enumerate(items, start=1):
-                yield f"{f'{number}.' if is_numbered else '-'} {_with_code(item)}"
-        case FieldList(pairs):
+                yield f"{f'{number}.' if is_numbered else '-'} {_with_code(item, names)}"
+        case FieldList(pairs, title):
+            if title is not None:
+                yield f"**{_text(bounded(title), names)}**"
+                yield ""
             for name, value in pairs:
-                yield f"- **{_escape(name)}**: {_escape(bounded(value))}"
+                yield f"- **{_text(name, None)}**: {_text(bounded(value), names)}"
         case Commands(lines):
             yield _fenced("\n".join(lines))
         case Table(columns, rows, title):
             if title is not None:
-                yield f"**{_escape(title)}**"
+                yield f"**{_text(title, names)}**"
                 yield ""
-            yield f"| {' | '.join(map(_escape, columns))} |"
+            yield f"| {' | '.join(_cell(column, None) for column in columns)} |"
             yield f"|{'---|' * len(columns)}"
             for row in rows:
-                yield f"| {' | '.join(map(_escape, row))} |"
+                yield f"| {' | '.join(_cell(cell, names) for cell in row)} |"
         case _:
             assert_never(block)
 
 
-def _with_code(text: str) -> str:
-    """Escaped, but for the commands in it, which stand as code."""
+def _with_code(text: str, names: re.Pattern[str] | None) -> str:
+    """A text, in which commands and names are code."""
+    pieces = list(in_pieces(bounded(text)))
     return "".join(
-        _code(printable(piece)) if is_command else _escape(piece) for piece, is_command in in_pieces(bounded(text))
+        _command(printable(piece)) if is_command else _text(piece, names, begins=not number)
+        for number, (piece, is_command) in enumerate(pieces)
     )
 
 
-def _code(command: str) -> str:
+def _text(text: str, names: re.Pattern[str] | None, *, begins: bool = True) -> str:
+    """A text on one line, in which names are code, and so is what would be markup."""
+    text = printable(text).replace("\n", " ")
+    written: list[str] = []
+    at = 0
+    for match in names.finditer(text) if names is not None else ():
+        written += [_words(text[at : match.start()], begins=begins and not at), _span(match[0])]
+        at = match.end()
+    return "".join([*written, _words(text[at:], begins=begins and not at)])
+
+
+def _words(text: str, *, begins: bool) -> str:
+    written = []
+    end = 0
+    for match in _WORD.finditer(text):
+        blanks, word = match.groups()
+        tail = _TAIL.search(word)
+        core, rest = (word[: tail.start()], word[tail.start() :]) if tail is not None else (word, "")
+        if begins and _BEGINS_A_BLOCK.match(word):
+            core, rest = word, ""
+        is_markup = _SPECIAL.search(core) is not None or (begins and _BEGINS_A_BLOCK.match(word) is not None)
+        written.append(f"{blanks}{_span(core) if is_markup else core}{rest}")
+        begins, end = False, match.end()
+    return "".join([*written, text[end:]])
+
+
+def _cell(text: str, names: re.Pattern[str] | None) -> str:
+    """A cell: a bar ends it even in a span of code, so a word with one is HTML's."""
+    if "|" not in text:
+        return _text(text, names, begins=False)
+    return f"<code>{html.escape(printable(text).replace(chr(10), ' '), quote=False).replace('|', '&#124;')}</code>"
+
+
+def _span(code: str) -> str:
+    """A span of code that shows exactly this, whatever backquotes stand in it."""
+    fence = "`" * (_longest_run(code) + 1)
+    is_padded = code.startswith("`") or code.endswith("`") or (code.startswith(" ") and code.endswith(" "))
+    blank = " " if is_padded and code.strip() else ""
+    return f"{fence}{blank}{code}{blank}{fence}"
+
+
+def _command(command: str) -> str:
     if "\n" in command:
         return f"\n\n{_fenced(command)}\n\n"  # within a line a break would become a blank
-    fence = "`" * (_longest_run(command) + 1)
-    return f"{fence}{command}{fence}"
+    return _span(command)
 
 
 def _fenced(commands: str) -> str:
@@ -67,7 +145,3 @@ def _fenced(commands: str) -> str:
 
 def _longest_run(text: str) -> int:
     return max((len(run) for run in re.findall("`+", text)), default=0)
-
-
-def _escape(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", printable(text).replace("\n", " "))

@@ -34,12 +34,19 @@ def show_json(text: str) -> None:
     click.echo(printable_json(text))
 
 
-def confirm(question: str) -> None:
-    """Asks, on standard error.
+class Declined(click.Abort):
+    """A person said no, or nothing, before anything was written."""
 
-    :raises click.Abort: if the answer is no, or none.
+
+def confirm(question: str) -> None:
+    """Asks, on standard error, before the first write.
+
+    :raises Declined: if the answer is no, or none.
     """
-    click.confirm(message(question), abort=True, err=True)
+    try:
+        click.confirm(message(question), abort=True, err=True)
+    except click.Abort as error:
+        raise Declined from error
 
 
 class PrintableFormatter(logging.Formatter):

@@ -7,22 +7,26 @@ from collections.abc import Iterator
 from typing import TextIO, assert_never
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from srfix.cli.output.folding import fits, folded, folded_command
 from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
 from srfix.recovery.commands import in_pieces
 from srfix.serde.printable import bounded, message, printable
 
 _UNLIMITED = 1_000_000
 """Columns of a pipe: a line is as long as it needs to be."""
+_BETWEEN = 3
+"""Columns between two of a table's."""
 _TRAILING_BLANKS = re.compile(r"(?m)(?<! )[ ]++((?:\x1b\[[0-9;]*m[ ]*)*)$")
 """What rich fills a line with to the width of a table; styles may end among the blanks."""
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the blocks. Ids and subjects are folded on a terminal and whole elsewhere, never shortened."""
+    """Writes the blocks. Text is folded on a terminal, and whole elsewhere; ids and subjects are whole everywhere."""
     width = None if stream.isatty() else _UNLIMITED
     # No markup, emoji or highlighting: a subject may hold brackets and colons.
     console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
@@ -37,37 +41,65 @@ def render(report: Report, stream: TextIO) -> None:
 def _print(console: Console, block: Block) -> None:
     match block:
         case Heading(text, level):
-            console.print(Text(message(text), style="bold" if level == 1 else "bold dim"))
+            _print_text(console, message(text), style="bold" if level == 1 else "bold dim")
         case Paragraph(text):
             for piece, is_command in _pieces(console, text):
                 if is_command:
                     _print_command(console, piece)
                 else:
-                    console.print(Text(printable(piece)))
+                    _print_text(console, printable(piece))
         case ItemList(items, is_numbered):
             marks = [f"{number}." if is_numbered else "-" for number in range(1, len(items) + 1)]
             for mark, item in zip(marks, items, strict=True):
-                for number, (piece, is_command) in enumerate(_pieces(console, item)):
+                indent = f"{mark.ljust(len(marks[-1]))} "
+                for piece, is_command in _pieces(console, item):
                     if is_command:
                         _print_command(console, piece, indent=len(marks[-1]) + 3)
                     else:
-                        console.print(_grid([(("" if number else mark).ljust(len(marks[-1])), piece)], style=None))
-        case FieldList(pairs):
-            console.print(_grid(list(pairs), style="dim"))
+                        _print_text(console, message(piece), first=indent, rest=" " * len(indent))
+                        indent = " " * len(indent)
+        case FieldList(pairs, title):
+            if title is not None:
+                _print_text(console, message(title), style="bold")
+            _print_fields(console, pairs, indent="" if title is None else "  ")
         case Commands(lines):
             for line in lines:
                 _print_command(console, line)
         case Table(title=title):
             if title is not None:
-                console.print(Text(printable(title)))
-            console.print(_table(block))
+                _print_text(console, printable(title))
+            _print_table(console, block)
         case _:
             assert_never(block)
 
 
+def _print_text(console: Console, text: str, *, style: str = "", first: str = "", rest: str | None = None) -> None:
+    for line in folded(console, text, first=first, rest=rest):
+        console.print(Text(line, style=style), soft_wrap=True)
+
+
 def _print_command(console: Console, line: str, *, indent: int = 2) -> None:
-    # Soft: a folded command could not be copied.
-    console.print(Text(f"{' ' * indent}{printable(line)}"), soft_wrap=True)
+    # Soft: rich's own fold could not be pasted.
+    for each in folded_command(printable(line), console.width, indent=indent):
+        console.print(Text(each), soft_wrap=True)
+
+
+def _print_fields(console: Console, pairs: tuple[tuple[str, str], ...], *, indent: str) -> None:
+    """One pair a line; a value with a word too long to stand beside the names stands below its own."""
+    names = [printable(name) for name, _value in pairs]
+    width = max(map(cell_len, names), default=0)
+    for name, (_name, value) in zip(names, pairs, strict=True):
+        text = message(value)
+        beside = f"{indent}{name}{' ' * (width - cell_len(name))} "
+        if fits(console, text, indent=cell_len(beside)):
+            lines = folded(console, text, first=beside)
+        else:
+            lines = iter([f"{indent}{name}", *folded(console, text, first="  ")])
+        for number, line in enumerate(lines):
+            shown = Text(line)
+            if not number:
+                shown.stylize("dim", 0, len(indent) + len(name))
+            console.print(shown, soft_wrap=True)
 
 
 def _pieces(console: Console, text: str) -> Iterator[tuple[str, bool]]:
@@ -85,20 +117,24 @@ def _pieces(console: Console, text: str) -> Iterator[tuple[str, bool]]:
             yield stripped, is_command
 
 
-def _grid(pairs: list[tuple[str, str]], *, style: str | None) -> RichTable:
-    grid = RichTable.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True, style=style)
-    grid.add_column(overflow="fold")
-    for name, value in pairs:
-        grid.add_row(Text(printable(name)), Text(message(value)))
-    return grid
-
-
-def _table(block: Table) -> RichTable:
-    # The title is not rich's: that one is folded to the table, and a subject is longer than most tables are wide.
-    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in block.columns:
-        table.add_column(Text(printable(column)), overflow="fold")
-    for row in block.rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    return table
+def _print_table(console: Console, block: Table) -> None:
+    """As a table if each word fits in its column; else row by row: a name is not broken."""
+    rows = [[printable(cell) for cell in row] for row in block.rows]
+    heads = [printable(column) for column in block.columns]
+    widths = [
+        max((cell_len(word) for cell in (head, *column) for word in cell.split()), default=0)
+        for head, column in zip(heads, zip(*rows, strict=True) if rows else [()] * len(heads), strict=True)
+    ]
+    if sum(widths) + _BETWEEN * (len(widths) - 1) <= console.width:
+        # The title is not rich's: that one is folded to the table, and a subject is longer than most tables are wide.
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for head, width in zip(heads, widths, strict=True):
+            table.add_column(Text(head), overflow="fold", min_width=width)
+        for row in rows:
+            table.add_row(*map(Text, row))
+        console.print(table)
+        return
+    for first, *others in rows:
+        _print_text(console, f"{heads[0]} {first}" if first.isdigit() else first, first="- ", rest="  ")
+        said = ", ".join(f"{head} {cell}" for head, cell in zip(heads[1:], others, strict=True))
+        _print_text(console, said, first="  ", rest="  ")

@@ -19,4 +19,4 @@ from srfix.recovery.actions.actions import (
     restored_fields,
     with_given_ids,
 )
-from srfix.recovery.actions.document import action_document, action_from, describe
+from srfix.recovery.actions.document import action_document, action_from, describe, why_nothing_is_undone

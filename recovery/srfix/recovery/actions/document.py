@@ -51,6 +51,21 @@ def describe(action: Action) -> str:
             assert_never(action)
 
 
+def why_nothing_is_undone(action: Action) -> str:
+    """Why a rollback finds nothing to undo of a step that was carried out."""
+    match action:
+        case SoftDelete():
+            return "nothing to undo: the version that it soft-deleted is undone with its registration"
+        case RestoreCompatibility() | RestoreMode():
+            return "nothing to undo: it put back what was there before the repair"
+        case SetCompatibility() | SetMode():
+            return "nothing to undo: the repair put it back itself"
+        case Register():
+            return "nothing to undo: what it registered is gone"
+        case _:
+            assert_never(action)
+
+
 def _keeping(inherited: Mapping[str, Json]) -> str:
     """The inherited fields that are set along: a configuration of the subject's own hides them."""
     return f", keeping {' and '.join(sorted(inherited))} as in force now" if inherited else ""

@@ -6,6 +6,7 @@ from srfix.recovery.advice.playbook import (
     after_repair,
     afterwards,
     before_repair,
+    not_before_repair,
     playbook,
     prevention,
     restart,

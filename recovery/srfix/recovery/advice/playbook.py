@@ -99,6 +99,17 @@ def before_repair(known: Circumstances) -> Iterator[str]:
         )
 
 
+def not_before_repair(known: Circumstances) -> Iterator[str]:
+    """The same in a few words each, behind "do not"."""
+    if known.is_before(WITH_FIX) is not False:
+        yield "wipe a state directory"
+    yield "restart anything"
+    if known.query is not None:
+        yield "TERMINATE or DROP a query"
+    elif not known.needs_no_version and known.is_before(WITH_FIX) is not False:
+        yield "upgrade to Kafka Streams 2.7 or later"
+
+
 def _wiping(known: Circumstances) -> str:
     match known.is_before(WITH_FIX):
         case True:

@@ -74,17 +74,17 @@ def keys_in_words(fault: IdAtFault) -> str:
     """The live keys of one id, partition by partition; "at least", if the topic was not read to its end."""
     least = "at least " if fault.is_partial else ""
     pending = sum(partition.pending_keys for partition in fault.partitions)
-    behind = f"{least}{_keys(pending)} behind the committed offset" if pending else ""
+    uncommitted = f"{least}{_keys(pending)} not yet committed" if pending else ""
     if fault.live_keys is None:
         return f"nothing is restored yet: the group has no committed offset there; {least}{_records(fault.records)} in the log"
     if not fault.live_keys:
-        return behind or ("no live key so far" if fault.is_partial else "no live key")
+        return uncommitted or ("no live key so far" if fault.is_partial else "no live key")
     places = ", ".join(
         f"{partition.live_keys} in partition {partition.partition}"
         for partition in fault.partitions
         if partition.live_keys
     )
-    return f"{least}{_keys(fault.live_keys, 'live ')}: {places}" + (f"; {behind}" if behind else "")
+    return f"{least}{_keys(fault.live_keys, 'live ')}: {places}" + (f"; {uncommitted}" if uncommitted else "")
 
 
 def _keys(count: int, kind: str = "") -> str:

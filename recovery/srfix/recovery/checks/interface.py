@@ -167,6 +167,13 @@ class Advice:
     recurs: bool = False
     """True if how to prevent the next one is said too."""
     rules: Rules | None = None
+    do_not: Callable[[Circumstances], Iterator[str]] | None = None
+    """What must not be done before the repair, each as words behind "do not"; None for nothing."""
+
+
+def keep_the_state(_known: Circumstances) -> Iterator[str]:
+    """What must not be done where a restore would load what is wrong, or less."""
+    yield "wipe a state directory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +191,10 @@ class Check:
     """What a plan does about it; None if no registration helps."""
     advice: Advice = Advice()
     """What to do around it."""
+    data: str | None = None
+    """What the finding says of the rows themselves, in a clause; None if it is not about them."""
+    is_of_repair: bool = False
+    """True if it is a note on the repair of another finding, and is told with that."""
     partial: str = "At least, for the topic was not read to its end"
     """Why its numbers are the least that there is, where they are."""
 

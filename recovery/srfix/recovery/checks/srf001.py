@@ -266,6 +266,12 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
     yield from prevention(known, request.rules.upgrade)
 
 
+def _do_not(known: Circumstances) -> Iterator[str]:
+    from srfix.recovery.advice import not_before_repair
+
+    return not_before_repair(known)
+
+
 def _advise_of_note(known: Circumstances) -> str:
     return f"Nothing to repair and nothing to restart: {known.why_nothing_fails}."
 
@@ -303,5 +309,5 @@ CHECK: Final = Check(
         without_census=_without_census,
         also="ids that the reader does not ask for (a note), or not yet (SRF003)",
     ),
-    advice=Advice(serious=_advise, is_whole=True, note=_advise_of_note, recurs=True),
+    advice=Advice(serious=_advise, is_whole=True, note=_advise_of_note, recurs=True, do_not=_do_not),
 )

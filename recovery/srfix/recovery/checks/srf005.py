@@ -173,4 +173,5 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    data="look-ups by key miss rows, and updates make second ones",
 )

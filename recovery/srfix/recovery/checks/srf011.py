@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.counting import at_fault, in_words
-from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
 from srfix.recovery.findings import Finding, Severity
 from srfix.serde.subjects import Role
 
@@ -65,4 +65,6 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    advice=Advice(do_not=keep_the_state),
+    data="no reader can decode these rows until the registry has their schemas again",
 )

@@ -129,4 +129,5 @@ CHECK: Final = Check(
     ),
     find=check,
     without_source=lambda finding, _which_is_true: finding,
+    is_of_repair=True,
 )

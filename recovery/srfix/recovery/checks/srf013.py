@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, is_certain_role, make_certain
-from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
 from srfix.recovery.commands import positional
 from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity
 from srfix.serde.subjects import Role
@@ -188,5 +188,7 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    advice=Advice(do_not=keep_the_state),
+    data="not intact: rows are not framed, or do not decode",
     partial="At least, for not every row was decoded",
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, make_certain
-from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules
+from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules, keep_the_state
 from srfix.recovery.findings import Finding, Severity
 from srfix.serde.subjects import Role
 
@@ -100,5 +100,9 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
-    advice=Advice(rules=Rules(wiping=f"do not wipe it, for a restore has lost what retention deleted ({CODE})")),
+    advice=Advice(
+        rules=Rules(wiping=f"do not wipe it, for a restore has lost what retention deleted ({CODE})"),
+        do_not=keep_the_state,
+    ),
+    data="what retention deleted from the topic is in the stores alone",
 )

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis.diagnose import Examination
-from srfix.recovery.diagnosis.findings_advice import upon_findings
+from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
 from srfix.recovery.facts import StoreFacts, concerned
 from srfix.recovery.findings import ApplicationAdvice, Finding, Ignored, Skipped
 from srfix.serde.subjects import Subject, changelog_topic, join_context, split_context, subject_for
@@ -106,4 +106,4 @@ def _advice(examination: Examination, findings: Sequence[Finding], given: Given)
         own = [finding for finding in findings if finding.application == told.application]
         if own and told.application in circumstances:
             advice = tuple(upon_findings(circumstances[told.application], own, given=given))
-            yield replace(told, advice=advice)
+            yield replace(told, advice=advice, do_not=forbidden(circumstances[told.application], own))

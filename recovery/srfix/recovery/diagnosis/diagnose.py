@@ -11,7 +11,7 @@ from srfix.recovery.checks import CHECKS
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.candidates import find_candidates
-from srfix.recovery.diagnosis.findings_advice import upon_findings
+from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
 from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn
 from srfix.recovery.diagnosis.mirrors import with_mirrors
 from srfix.recovery.diagnosis.weighing import weigh_all
@@ -218,6 +218,7 @@ class _Gathered:
             application=known.application,
             observations=observations(self.known[known.application].hints),
             advice=tuple(upon_findings(known, own, given=self.said.given)),
+            do_not=forbidden(known, own),
         )
 
 

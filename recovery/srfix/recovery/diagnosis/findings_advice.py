@@ -39,6 +39,13 @@ def upon_findings(known: Circumstances, findings: Collection[Finding], *, given:
         yield from prevention(known, rules.upgrade)
 
 
+def forbidden(known: Circumstances, findings: Collection[Finding]) -> tuple[str, ...]:
+    """What must not be done before the findings of one application are mended, each as words behind "do not"."""
+    codes = {finding.code for finding in findings if finding.severity is not Severity.NOTE}
+    told = [check.advice.do_not for check in CHECKS if check.code in codes and check.advice.do_not is not None]
+    return tuple(dict.fromkeys(words for do_not in told for words in do_not(known)))
+
+
 def _rules(found: Sequence[Check]) -> Rules:
     rules = [check.advice.rules for check in found if check.advice.rules is not None]
     return Rules(

@@ -67,7 +67,8 @@ class StackTraceReading:
     clues: tuple[str, ...] = ()
     """What the reading rests on, in words."""
     next_command: str
-    """The command to run next; capitals such as APPLICATION_ID stand for what the text does not say."""
+    """The command to run next, for a cluster and a registry that the environment names. It runs as it stands, but for TOPIC
+    and USER, which stand for what the text does not say."""
     is_cut: bool = False
     """True if the text was so long that only its end was read."""
 
@@ -288,16 +289,14 @@ def _next_command(
     versions: tuple[str, ...] = (),
     reads_versions: bool = False,
 ) -> str:
-    where = ("--bootstrap-servers", "HOST:9092", "--registry", "http://REGISTRY:8081")
     if symptom is Symptom.CONNECT_TASK:
-        return srfix_command("scan", *where, *positional(topic or "TOPIC"))
-    words = ["diagnose", *where]
+        return srfix_command("scan", *positional(topic or "TOPIC"))
+    words = ["diagnose"]
     if symptom is Symptom.UNAUTHORIZED:
         words += ["-R", "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"]
-    if application is not None or symptom is Symptom.PHANTOM_LOOKUP:
-        words += ["--application", application or "APPLICATION_ID"]
-    if store is not None or symptom is Symptom.PHANTOM_LOOKUP:
-        words += ["--store", store or "STORE"]
+    if application is not None:
+        words += ["--application", application]
+        words += [] if store is None else ["--store", store]
     if len(versions) == 1:
         words += ["--streams-version", versions[0]]
     if reads_versions and symptom in {Symptom.PHANTOM_LOOKUP, Symptom.SUBJECT_LOOKUP}:

@@ -1,6 +1,8 @@
 """What several commands do alike."""
 
 from srfix.cli.commands.shared.advice import advice_blocks, ignored_line, secrets_to_add
+from srfix.cli.commands.shared.diagnosis_details import diagnosis_in_detail
+from srfix.cli.commands.shared.diagnosis_short import diagnosis_in_short, foreseen
 from srfix.cli.commands.shared.half import (
     InternalSchemaChoice,
     RecordHalf,
@@ -14,6 +16,8 @@ from srfix.cli.commands.shared.payloads import payload_bytes, write_decoded
 from srfix.cli.commands.shared.plan_report import plan_report
 from srfix.cli.commands.shared.plan_target import complain, connection_of_plan
 from srfix.cli.commands.shared.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, PolicyChoice
+from srfix.cli.commands.shared.prompt import before_apply
 from srfix.cli.commands.shared.reading import DecodeOptions, NoRegistry
-from srfix.cli.commands.shared.session import open_cluster, open_session, patience_s, show_progress
+from srfix.cli.commands.shared.rollback_steps import steps_told
+from srfix.cli.commands.shared.session import ClusterSession, open_cluster, open_session, patience_s, show_progress
 from srfix.cli.commands.shared.story import Story

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from srfix.cli.output import Block, Heading, ItemList, Paragraph
 from srfix.recovery.commands import Given
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.printable import capitalized
 
 
@@ -29,7 +30,7 @@ def ignored_line(diagnosis: Diagnosis) -> str:
     """What was ignored, in one line: findings with their severity, and how much was not looked at."""
     findings = [f"{each.what}, {each.severity.value}" for each in diagnosis.ignored if each.severity is not None]
     unseen = len(diagnosis.ignored) - len(findings)
-    parts = [f"{len(findings)} finding(s) ({', '.join(findings)})"] if findings else []
-    parts += [f"{unseen} thing(s) not looked at"] if unseen else []
+    parts = [f"{counted(len(findings), 'finding')} ({', '.join(findings)})"] if findings else []
+    parts += [f"{counted(unseen, 'thing')} not looked at"] if unseen else []
     patterns = ", ".join(dict.fromkeys(each.pattern for each in diagnosis.ignored))
     return f"Ignored: {' and '.join(parts)}, by --ignore {patterns}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -11,15 +11,20 @@ from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Para
 from srfix.recovery.actions import Action, Register, describe
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.facts import SubjectState
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair import Plan, plan_document
 
 
-def plan_report(plan: Plan, *, path: Path | None, given: Given) -> Report:
-    """The report of a plan; `path` is where it was written, for the commands at the end, as is what was given."""
-    return Report(document=plan_document(plan), blocks=tuple(_blocks(plan, path, given)))
+def plan_report(plan: Plan, *, path: Path | None, given: Given, details: bool = False) -> Report:
+    """The report of a plan.
+
+    :param path: where it was written, for the commands at the end, as is what was given.
+    :param details: True to show also what it expects to find, and the schemas.
+    """
+    return Report(document=plan_document(plan), blocks=tuple(_blocks(plan, path, given, details=details)))
 
 
-def _blocks(plan: Plan, path: Path | None, given: Given) -> list[Block]:
+def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool) -> list[Block]:
     if not plan.actions:
         if plan.omissions and not plan.passed_over:
             return [Paragraph("Nothing can be planned as things stand: what is in the way is said below.")]
@@ -28,11 +33,13 @@ def _blocks(plan: Plan, path: Path | None, given: Given) -> list[Block]:
         return [Paragraph("Nothing must be repaired."), *_passed_over(plan)]
     blocks: list[Block] = [
         Heading(f"Plan for {plan.registry}"),
-        Paragraph(f"{len(plan.actions)} step(s), and nothing else is written. It can be undone: srfix rollback."),
+        Paragraph(
+            f"{counted(len(plan.actions), 'step')}, and nothing else is written. It can be undone: srfix rollback."
+            + ("" if details else " What it expects to find, and the schemas: --details")
+        ),
         FieldList((("plan", plan.digest),)),
         *_steps(plan.actions),
-        Heading("It expects to find", level=2),
-        *(block for subject in sorted(plan.expects) for block in _state(plan.expects[subject])),
+        *(_expects(plan) if details else ()),
         Heading("What it costs", level=2),
         ItemList(plan.price),
         *_left_out(plan),
@@ -40,15 +47,25 @@ def _blocks(plan: Plan, path: Path | None, given: Given) -> list[Block]:
         Heading("Around it", level=2),
         ItemList(plan.playbook, is_numbered=True),
     ]
-    schemas = {action.schema_id: action.schema.text for action in plan.actions if isinstance(action, Register)}
     blocks += [
-        Heading("The schemas", level=2),
-        ItemList(tuple(f"{schema_id}: {text}" for schema_id, text in sorted(schemas.items()))),
+        *(_schemas(plan) if details else ()),
         Heading("Next", level=2),
         Commands(_next(path, given)),
         *secrets_to_add(given, *(("plan",) if path is None else ("apply", "verify"))),
     ]
     return blocks
+
+
+def _expects(plan: Plan) -> Iterator[Block]:
+    yield Heading("It expects to find", level=2)
+    for subject in sorted(plan.expects):
+        yield from _state(plan.expects[subject])
+
+
+def _schemas(plan: Plan) -> Iterator[Block]:
+    schemas = {action.schema_id: action.schema.text for action in plan.actions if isinstance(action, Register)}
+    yield Heading("The schemas", level=2)
+    yield ItemList(tuple(f"{schema_id}: {text}" for schema_id, text in sorted(schemas.items())))
 
 
 def _left_out(plan: Plan) -> list[Block]:

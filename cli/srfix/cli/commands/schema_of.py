@@ -1,0 +1,33 @@
+"""`srfix schema-of`: the JSON Schema of a document that srfix writes."""
+
+from __future__ import annotations
+
+import click
+
+from srfix.cli.documents import DOCUMENTS, document_named, schema_text
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.output import OutputFormat, Paragraph, Report, Table, show, write_report
+from srfix.serde.errors import UsageError
+from srfix.serde.hints import nearest
+
+
+@click.command(epilog="Not to be mixed up with srfix schema, which is about the columns of a table.")
+@click.argument("name", metavar="[NAME]", required=False)
+def schema_of(name: str | None) -> ExitCode:
+    """Print the JSON Schema of a document: diagnosis, plan, verification, census, …
+
+    A command's name does as well. Without a name it lists all documents.
+    """
+    if name is None:
+        rows = tuple((each.name, each.written_by) for each in DOCUMENTS)
+        blocks = (Table(("document", "written by"), rows), Paragraph("Run srfix schema-of with one of them."))
+        write_report(Report(document={}, blocks=blocks), OutputFormat.TABLE)
+        return ExitCode.OK
+    document = document_named(name)
+    if document is None:
+        names = [each.name for each in DOCUMENTS]
+        near = nearest(name, names)
+        meant = f" Did you mean {near}?" if near is not None else ""
+        raise UsageError(f"There is no document {name!r}.{meant} srfix writes: {', '.join(names)}.")
+    show(schema_text(document), end="")
+    return ExitCode.OK

@@ -1,0 +1,170 @@
+"""All that a diagnosis says, finding by finding: `srfix diagnose --details`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from srfix.cli.commands.shared.advice import advice_blocks, ignored_line, secrets_to_add
+from srfix.cli.commands.shared.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
+from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Paragraph, Table
+from srfix.recovery.checks import BY_CODE
+from srfix.recovery.commands import Given
+from srfix.recovery.findings import Diagnosis, Evidence, Finding, IdAtFault, Severity
+from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.report import beside_finding
+
+_MOST_SOURCES: Final = 5
+"""Possible sources that are told in full."""
+_FEW_TOPICS: Final = 2
+"""Topics besides the source whose evidence is told in full."""
+
+
+def diagnosis_in_detail(diagnosis: Diagnosis, given: Given) -> list[Block]:
+    """The whole report: all findings with where they are and why, the notes, what was not looked at, what to do."""
+    blocks: list[Block] = []
+    beside = {note for finding in diagnosis.findings for note in beside_finding(finding, diagnosis.findings)}
+    alone = [finding for finding in diagnosis.findings if finding not in beside]
+    if not diagnosis.findings:
+        blocks.append(Paragraph(nothing_found(diagnosis)))
+    elif len(alone) > 1:
+        # No table: an application and a store of usual length leave no room for other columns.
+        blocks.append(ItemList(tuple(f"{title(finding)}{_keys(finding)}" for finding in alone)))
+    for finding in diagnosis.findings:
+        if finding not in beside:
+            blocks.extend(_finding_blocks(finding))
+            for note in beside_finding(finding, diagnosis.findings):
+                blocks += [
+                    Heading(f"On its repair ({note.code})", level=2),
+                    Paragraph(f"{note.explanation} {note.next}"),
+                ]
+    if diagnosis.skipped:
+        blocks += [Heading("Not looked at", level=2), ItemList(tuple(skipped_lines(diagnosis.skipped)))]
+    if diagnosis.ignored:
+        blocks.append(Paragraph(ignored_line(diagnosis)))
+    blocks.extend(advice_blocks(diagnosis.applications))
+    also = repair_on_request(diagnosis)
+    if also is not None:
+        blocks += [
+            Heading("To repair it", level=2),
+            Commands(
+                (
+                    given.command("plan", *also, "-o", "plan.json"),
+                    given.command("apply", "plan.json"),
+                    given.command("verify", "plan.json"),
+                )
+            ),
+            *secrets_to_add(given, "plan", "apply", "verify"),
+        ]
+    return blocks
+
+
+def _keys(finding: Finding) -> str:
+    if finding.severity is Severity.NOTE or not finding.schema_ids:
+        return ""
+    ids = enumerated(fault.schema_id for fault in finding.schema_ids)
+    known = [fault.live_keys for fault in finding.schema_ids if fault.live_keys is not None]
+    least = "at least " if any(fault.is_partial for fault in finding.schema_ids) else ""
+    named = "schema id" if len(finding.schema_ids) == 1 else "schema ids"
+    return f": {named} {ids}" + (f" in {least}{counted(sum(known), 'live key')}" if known else "")
+
+
+def _finding_blocks(finding: Finding) -> list[Block]:
+    source = "not decided" if finding.source is None else f"{finding.source.topic} (subject {finding.source.subject})"
+    registered = enumerated(finding.registered_ids) or "nothing"
+    blocks: list[Block] = [
+        Heading(title(finding)),
+        Paragraph(finding.explanation),
+        FieldList(
+            (
+                ("subject", finding.subject),
+                ("schema ids there", registered),
+                ("restores from", source),
+                *_other_splits(finding),
+            )
+        ),
+    ]
+    if finding.severity is not Severity.NOTE:
+        # A note stands beside a finding with the same numbers, or has nothing that anybody must count.
+        if any(fault.partitions for fault in finding.schema_ids):
+            is_partial = any(fault.is_partial for fault in finding.schema_ids)
+            blocks.append(
+                Table(
+                    ("schema id", "partition", "live keys", "not yet committed", "offsets"),
+                    tuple(row for fault in finding.schema_ids for row in _places(fault)),
+                    title=BY_CODE[finding.code].partial if is_partial else None,
+                )
+            )
+        if evidence := tuple(_evidence(finding)):
+            blocks += [Heading("Evidence", level=2), ItemList(evidence)]
+        if finding.considered:
+            blocks += [Heading("Possible sources", level=2), ItemList(tuple(_possible(finding)))]
+        if finding.observations:
+            blocks += [
+                Heading("Seen of the application", level=2),
+                ItemList(tuple(f"{o.kind} {o.says}: {o.detail} ({o.weight.value})" for o in finding.observations)),
+            ]
+    blocks.append(Paragraph(f"Next: {finding.next}"))
+    return blocks
+
+
+def _other_splits(finding: Finding) -> Iterator[tuple[str, str]]:
+    if finding.other_splits:
+        yield "name also fits", f"{', '.join(finding.other_splits)} (application/store)"
+
+
+def _evidence(finding: Finding) -> Iterator[str]:
+    """What speaks of the application and of the source; of the other topics only if they are few."""
+    if finding.considered:
+        if not _has_several_splits(finding):
+            yield from (_piece(piece) for piece in finding.evidence if piece.topic is None)
+        return
+    source = finding.source and finding.source.topic
+    others = list(dict.fromkeys(p.topic for p in finding.evidence if p.topic is not None and p.topic != source))
+    is_long = source is not None and len(others) > _FEW_TOPICS
+    for piece in finding.evidence:
+        if not is_long or piece.topic in (None, source):
+            yield _piece(piece)
+    if is_long:
+        yield f"compared and not chosen: {some(others)} (--output json has what speaks for and against each)"
+
+
+def _has_several_splits(finding: Finding) -> bool:
+    return len({(each.application, each.store) for each in finding.considered}) > 1
+
+
+def _piece(piece: Evidence) -> str:
+    speaks_of = piece.topic or f"application {piece.application}"
+    worth = f"{piece.weight.value} against it" if piece.against else piece.weight.value
+    detail = piece.detail.removeprefix(f"group {piece.application}: ") if piece.topic is None else piece.detail
+    return f"{speaks_of}: {detail} ({piece.kind}, {worth})"
+
+
+def _possible(finding: Finding) -> Iterator[str]:
+    """The first of the possible sources, each with what speaks for and against it.
+
+    What speaks of the application stands there only where the application is in question.
+    """
+    several = _has_several_splits(finding)
+    for each in finding.considered[:_MOST_SOURCES]:
+        topic = f"topic {each.topic}{' (gone)' if each.is_gone else ''}" if each.topic else "no known topic"
+        whose = f"store {each.store} of {each.application}, from {topic}" if several else topic
+        pieces = [piece for piece in each.evidence if several or piece.topic is not None]
+        pro = "; ".join(piece.detail for piece in pieces if not piece.against) or "nothing"
+        con = "; ".join(piece.detail for piece in pieces if piece.against) or "nothing"
+        yield f"{whose}. For it: {pro}. Against it: {con}"
+    if more := [each.topic or "no known topic" for each in finding.considered[_MOST_SOURCES:]]:
+        yield f"also possible: {some(list(dict.fromkeys(more)))} (--output json has what speaks for and against each)"
+
+
+def _places(fault: IdAtFault) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(fault.schema_id),
+            str(place.partition),
+            "-" if place.live_keys is None else str(place.live_keys),
+            str(place.pending_keys),
+            f"{place.first_offset} to {place.last_offset}",
+        )
+        for place in fault.partitions
+    ]

@@ -1,0 +1,159 @@
+"""A diagnosis on one screen: what is wrong, what not to do, and the command to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from srfix.cli.commands.shared.advice import ignored_line, secrets_to_add
+from srfix.cli.commands.shared.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
+from srfix.cli.commands.shared.session import ClusterSession
+from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Paragraph
+from srfix.recovery.checks import BY_CODE
+from srfix.recovery.commands import Given
+from srfix.recovery.diagnosis import Examination
+from srfix.recovery.findings import Diagnosis, Finding
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.repair.planning import ONLY_ON_REQUEST, make_plan
+from srfix.recovery.report import InShort, StoreInShort, ids_in_short, in_short
+from srfix.serde.errors import SrfixError
+from srfix.serde.printable import capitalized
+from srfix.serde.subjects import Role
+
+_MOST_IDS: Final = 200
+"""Ids at fault of which a plan is made to count its writes."""
+_MOST_STORES: Final = 10
+"""Stores that have a part of their own; the rest is named."""
+
+
+def foreseen(session: ClusterSession, examination: Examination) -> InShort:
+    """The diagnosis in short, with the writes that its repair would take. Reads only.
+
+    Where no repair can be planned, `srfix plan` says why; here its writes are not counted, nor where a plan would ask the
+    registry for so many ids that a person waits for it.
+    """
+    also = repair_on_request(examination.diagnosis)
+    ids = sum(len(finding.schema_ids) for finding in examination.diagnosis.findings if finding.repairable)
+    if also is None or ids > _MOST_IDS:
+        return in_short(examination, None)
+    try:
+        plan = make_plan(
+            examination, session.survey, also=[word for word in also if word != "--also"], said=session.said
+        )
+    except SrfixError:
+        return in_short(examination, None)
+    return in_short(examination, plan)
+
+
+def diagnosis_in_short(diagnosis: Diagnosis, short: InShort, given: Given) -> Iterator[Block]:
+    """The blocks: each finding once, then what holds for all of them."""
+    if not short.stores:
+        yield Paragraph(nothing_found(diagnosis))
+    kinds: dict[tuple[str, str], list[StoreInShort]] = {}
+    for store in short.stores:
+        kinds.setdefault((store.finding.code, store.finding.severity.value), []).append(store)
+    for (code, severity), stores in kinds.items():
+        yield from _of_one_kind(code, severity, stores)
+    if short.do_not:
+        yield Paragraph(f"Until it is repaired do not {_either(short.do_not)}.")
+    also = repair_on_request(diagnosis)
+    if also is not None:
+        how_many = f", in {counted(short.writes, 'write')}" if short.writes and len(short.stores) > 1 else ""
+        in_the_way = sorted({note.code for store in short.stores for note in store.notes if not note.repairable})
+        if in_the_way:
+            yield Paragraph(f"First settle what {', '.join(in_the_way)} says; then plan the repair and read the plan:")
+        else:
+            yield Paragraph(f"To repair it{how_many}, plan it and read the plan:")
+        yield Commands((given.command("plan", *also, "-o", "plan.json"),))
+        yield from secrets_to_add(given, "plan")
+    last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
+    if diagnosis.findings or diagnosis.skipped:
+        last.append("All of it, with the evidence and what to do around a repair: --details")
+    if last:
+        yield ItemList(tuple(last))
+    if diagnosis.ignored:
+        yield Paragraph(ignored_line(diagnosis))
+
+
+def _of_one_kind(code: str, severity: str, stores: Sequence[StoreInShort]) -> Iterator[Block]:
+    entry = BY_CODE[code].entry
+    if len(stores) == 1:
+        yield Heading(title(stores[0].finding))
+        yield FieldList((("what", entry.title), *_facts(stores[0])))
+        yield from _next(stores)
+        return
+    yield Heading(f"{code}, {severity}, {len(stores)} findings: {entry.title}")
+    for store in stores[:_MOST_STORES]:
+        yield FieldList(tuple(_facts(store)), title=_whose(store.finding))
+    if len(stores) > _MOST_STORES:
+        yield Paragraph(f"And {some([_whose(store.finding) for store in stores[_MOST_STORES:]])}.")
+    yield from _next(stores)
+
+
+def _whose(finding: Finding) -> str:
+    return f"{finding.application} / {finding.store}{' (keys)' if finding.role is Role.KEY else ''}"
+
+
+def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
+    finding = store.finding
+    yield "subject", finding.subject
+    if finding.source is None:
+        topics = list(dict.fromkeys(each.topic for each in finding.considered if each.topic is not None))
+        yield "source", f"not decided: {some(topics)}" if topics else "not decided"
+    else:
+        yield "source", f"{finding.source.topic} ({store.certainty or 'no'} evidence)"
+    if finding.schema_ids:
+        yield "ids", ids_in_short(finding.schema_ids)
+    if store.data is not None:
+        yield "data", store.data
+    if finding.repairable:
+        overcome = [note.code for note in store.notes if note.repairable]
+        is_refused = any(not note.repairable for note in store.notes)
+        is_on_request = finding.code in ONLY_ON_REQUEST
+        unplanned = (
+            "not as things stand"
+            if is_refused
+            else f"on request alone (--also {finding.code})"
+            if is_on_request
+            else "srfix plan says how"
+        )
+        how = counted(store.writes, "write") if store.writes else unplanned
+        around = f"; what the registry would refuse is planned around ({', '.join(overcome)})" if overcome else ""
+        yield "repair", how + around
+    for note in store.notes:
+        if not note.repairable:
+            yield note.code, f"{note.explanation} {note.next}"
+
+
+def _next(stores: Sequence[StoreInShort]) -> Iterator[Block]:
+    """What to do about findings that no plan repairs; each sentence once."""
+    own = [store.finding for store in stores if not store.finding.repairable]
+    for told in dict.fromkeys(finding.next for finding in own):
+        yield Paragraph(told)
+
+
+def _notes(notes: Sequence[Finding]) -> Iterator[str]:
+    """One line for each code."""
+    by_code: dict[str, list[Finding]] = {}
+    for note in notes:
+        by_code.setdefault(note.code, []).append(note)
+    for code, of_it in by_code.items():
+        if BY_CODE[code].is_of_repair:
+            yield from (f"Note {code}: {note.explanation} {note.next}" for note in of_it)
+        else:
+            yield f"Note {code}: {BY_CODE[code].entry.title} ({some(list(dict.fromkeys(map(_whose, of_it))))})"
+
+
+def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
+    """What could hide a finding, by name; how much else."""
+    hiding = [each for each in diagnosis.skipped if each.could_hide]
+    for line in skipped_lines(hiding):
+        yield f"Not looked at: {line}"
+    others = len(diagnosis.skipped) - len(hiding)
+    if others:
+        besides = "besides, " if hiding else ""
+        yield capitalized(f"{besides}not looked at, which hides no finding: {counted(others, 'thing')}")
+
+
+def _either(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

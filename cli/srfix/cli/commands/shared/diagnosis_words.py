@@ -1,0 +1,53 @@
+"""What the short and the detailed report of a diagnosis say alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from srfix.recovery.findings import Diagnosis, Finding, Severity, Skipped
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.repair.planning import ONLY_ON_REQUEST
+from srfix.serde.subjects import Role
+
+_MOST_NAMES: Final = 5
+"""Names in one line."""
+
+
+def nothing_found(diagnosis: Diagnosis) -> str:
+    """The verdict where nothing was found."""
+    if diagnosis.is_inconclusive:
+        return "Nothing was found, but not everything could be looked at: this is no clean bill of health."
+    stores = f" {counted(len(diagnosis.examined), 'suspicious store')} examined." if diagnosis.examined else ""
+    besides = " besides what was ignored" if diagnosis.ignored else ""
+    return f"Nothing is wrong{besides}.{stores}"
+
+
+def title(finding: Finding) -> str:
+    """Its code, how bad it is, and whose it is, in one line."""
+    role = " (keys)" if finding.role is Role.KEY else ""
+    return f"{finding.code}, {finding.severity.value}: {finding.application} / {finding.store}{role}"
+
+
+def skipped_lines(skipped: Iterable[Skipped]) -> Iterator[str]:
+    """First what could hide a finding; what was left out for one reason in one line."""
+    by_reason: dict[tuple[bool, str], list[str]] = {}
+    for each in skipped:
+        by_reason.setdefault((each.could_hide, each.reason), []).append(each.what)
+    for (could_hide, reason), what in sorted(by_reason.items(), key=lambda item: not item[0][0]):
+        yield f"{some(what)}: {reason}{' (could hide a finding)' if could_hide else ''}"
+
+
+def some(names: Sequence[str]) -> str:
+    """The first of the names, and how many more there are."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+def repair_on_request(diagnosis: Diagnosis) -> list[str] | None:
+    """The options of `srfix plan` by which it plans what was found; None if there is nothing that it repairs."""
+    to_repair = {f.code for f in diagnosis.findings if f.repairable and f.severity is not Severity.NOTE}
+    if not to_repair:
+        return None
+    unasked = sorted(to_repair) if to_repair <= ONLY_ON_REQUEST else ()  # not planned unless asked for
+    return [word for code in unasked for word in ("--also", code)]

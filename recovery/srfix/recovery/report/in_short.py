@@ -1,0 +1,121 @@
+"""Findings in a few facts each: what is missing, whether the rows are intact, what a repair would write."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from srfix.recovery.checks import BY_CODE
+from srfix.recovery.diagnosis import Examination
+from srfix.recovery.facts import Bodies, StoreFacts
+from srfix.recovery.findings import Finding, Severity, Weight
+from srfix.recovery.repair import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreInShort:
+    """One finding that is no note, with what a person decides by."""
+
+    finding: Finding
+    data: str | None
+    """Whether the rows themselves are intact, as far as that was looked at; None if nothing tells."""
+    writes: int | None
+    """How many writes a repair takes; None if there is none, or none could be planned."""
+    notes: tuple[Finding, ...]
+    """Notes on its repair, which stand with it."""
+
+    @property
+    def certainty(self) -> str | None:
+        """How sure its source is: the weight of the best evidence for it; None while it is undecided."""
+        source = self.finding.source
+        if source is None:
+            return None
+        weights = {e.weight for e in self.finding.evidence if e.topic == source.topic and not e.against}
+        return next((weight.value for weight in Weight if weight in weights), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InShort:
+    """A diagnosis in short."""
+
+    stores: tuple[StoreInShort, ...]
+    """The findings that are no notes, as the diagnosis orders them."""
+    notes: tuple[Finding, ...]
+    """The notes that stand with no finding."""
+    do_not: tuple[str, ...]
+    """What must not be done before the repair, each as words behind "do not"; of all applications, once."""
+    writes: int | None
+    """How many writes the repair of all takes."""
+
+
+def in_short(examination: Examination, plan: Plan | None) -> InShort:
+    """What stands on the first screen of a diagnosis.
+
+    :param plan: what a repair would write, if one was planned.
+    """
+    diagnosis = examination.diagnosis
+    wrong = [finding for finding in diagnosis.findings if finding.severity is not Severity.NOTE]
+    notes = [finding for finding in diagnosis.findings if finding.severity is Severity.NOTE]
+    writes = Counter(() if plan is None else (action.subject for action in plan.actions))
+    stores = tuple(
+        StoreInShort(
+            finding=finding,
+            data=_data(finding, wrong, examination.facts),
+            writes=writes[finding.subject] or None if finding.repairable else None,
+            notes=tuple(beside_finding(finding, notes)),
+        )
+        for finding in wrong
+    )
+    beside = [note for finding in diagnosis.findings for note in beside_finding(finding, notes)]
+    return InShort(
+        stores=stores,
+        notes=tuple(note for note in notes if note not in beside),
+        do_not=tuple(dict.fromkeys(words for told in diagnosis.applications for words in told.do_not)),
+        writes=sum(writes.values()) or None,
+    )
+
+
+def beside_finding(finding: Finding, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The notes among these that speak of this finding's repair, and are told with it.
+
+    With a finding that is a note itself, only what its repair would overcome: the rest must be seen.
+    """
+    if not finding.repairable or BY_CODE[finding.code].is_of_repair:
+        return
+    shown = [note for note in findings if note.repairable or finding.severity is not Severity.NOTE]
+    for note in shown:
+        if note.severity is Severity.NOTE and BY_CODE[note.code].is_of_repair and note.subject == finding.subject:
+            yield note
+
+
+def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts]) -> str | None:
+    """What is known of the rows: what a finding of this store says of them, or how many were decoded."""
+    own = BY_CODE[finding.code].data
+    if own is not None:
+        return own
+    for other in wrong:
+        words = BY_CODE[other.code].data
+        if words is not None and (other.application, other.store) == (finding.application, finding.store):
+            return f"{words} ({other.code})"
+    if not any(fault.live_keys for fault in finding.schema_ids):
+        return None
+    for each in facts:
+        if (each.store.application, each.store.name) == (finding.application, finding.store):
+            bodies = each.bodies.get(finding.role)
+            if bodies is None or not bodies.decoded or bodies.undecodable:
+                continue
+            return _intact(bodies, is_partial=any(fault.is_partial for fault in finding.schema_ids))
+    return "not looked at"
+
+
+def _intact(bodies: Bodies, *, is_partial: bool) -> str:
+    """How many rows were decoded; `is_partial` where the topic was not read to its end."""
+    if not bodies.is_whole or is_partial:
+        of = "those read" if is_partial else f"{bodies.live_keys:,} live rows"
+        return f"intact as far as looked at: {bodies.decoded:,} of {of} decode"
+    return (
+        "intact: the only live row decodes"
+        if bodies.live_keys == 1
+        else f"intact: all {bodies.live_keys:,} live rows decode"
+    )

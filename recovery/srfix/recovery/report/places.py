@@ -1,0 +1,58 @@
+"""Which ids are at fault, for how many keys and where, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from srfix.recovery.findings import IdAtFault
+from srfix.recovery.ids_in_words import counted, enumerated
+
+_LINE: Final = 66
+"""Characters that the line may have."""
+_MOST_IDS: Final = 8
+_MOST_RANGES: Final = 5
+
+
+def ids_in_short(faults: Sequence[IdAtFault]) -> str:
+    """`1 (4 live keys), 2 (3 live keys, 1 not yet committed); partitions 0-2`, or the ids with their sums."""
+    least = "at least " if any(fault.is_partial for fault in faults) else ""
+    where = _where(place.partition for fault in faults for place in fault.partitions)
+    each = ", ".join(f"{fault.schema_id} ({least}{_keys([fault])})" for fault in faults)
+    text = f"{each}{where}"
+    if len(text) <= _LINE:
+        return text
+    return f"{enumerated((fault.schema_id for fault in faults), most=_MOST_IDS)}: {least}{_keys(faults)}{where}"
+
+
+def ranges(partitions: Iterable[int]) -> str:
+    """`0-2, 5`; of many ranges how many partitions there are, and where they begin and end."""
+    numbers = sorted(set(partitions))
+    gaps = [(before, after) for before, after in pairwise(numbers) if after != before + 1]
+    starts = [*numbers[:1], *(after for _before, after in gaps)]
+    ends = [*(before for before, _after in gaps), *numbers[-1:]]
+    if len(starts) > _MOST_RANGES:
+        return f"{len(numbers):,} of {numbers[0]} to {numbers[-1]}"
+    return ", ".join(str(start) if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True))
+
+
+def _where(partitions: Iterable[int]) -> str:
+    numbers = set(partitions)
+    if not numbers:
+        return ""
+    return f"; {'partition' if len(numbers) == 1 else 'partitions'} {ranges(numbers)}"
+
+
+def _keys(faults: Sequence[IdAtFault]) -> str:
+    """The keys of some ids: what a restore loads, and what comes to it with the next commit."""
+    known = [fault.live_keys for fault in faults if fault.live_keys is not None]
+    pending = sum(place.pending_keys for fault in faults for place in fault.partitions)
+    parts = []
+    if known and (sum(known) or not pending):
+        parts.append("no live key" if not sum(known) else counted(sum(known), "live key"))
+    if not known and any(fault.partitions for fault in faults):
+        parts.append(f"{counted(sum(fault.records for fault in faults), 'record')}, no committed offset")
+    if known and pending:
+        parts.append(f"{pending:,} not yet committed")
+    return ", ".join(parts) or "in local state"

@@ -1,0 +1,79 @@
+"""The installed command at a terminal of a given width, and how many lines of it a person sees."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Screen:
+    """What a person has seen when the command is over."""
+
+    code: int
+    text: str
+    """Standard output and error in the order of their coming, without colours."""
+    columns: int
+
+    @property
+    def lines(self) -> list[str]:
+        """Without the empty ones at the end."""
+        return self.text.rstrip("\n").split("\n")
+
+    @property
+    def height(self) -> int:
+        """Lines of the terminal, of which a longer line takes several."""
+        return sum(max(1, -(-len(line) // self.columns)) for line in self.lines)
+
+    @property
+    def words(self) -> str:
+        """All of it in one line, for sentences that are folded somewhere."""
+        return " ".join(self.text.split())
+
+    def commands(self) -> list[str]:
+        """The commands in it, as a person marks them: from `srfix` to the end of a line that no backslash continues."""
+        return [match[1] for match in re.finditer(r"(?m)^ +(srfix (?:.*\\\n)*.*)$", self.text)]
+
+
+def on_terminal(
+    *arguments: str | Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    columns: int = 80,
+    typed: str = "",
+) -> Screen:
+    """Runs it; what is typed is typed when it asks, and echoed."""
+    terminal, other_end = pty.openpty()
+    settings = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "xterm", **(env or {})}
+    with subprocess.Popen(
+        [SRFIX, *map(str, arguments)],
+        stdin=other_end,
+        stdout=other_end,
+        stderr=other_end,
+        env=environment(settings),
+        cwd=cwd,
+    ) as process:
+        os.close(other_end)
+        shown, is_asked = b"", False
+        while True:
+            try:
+                piece = os.read(terminal, 65536)
+            except OSError:  # Linux's end of file on a terminal
+                break
+            if not piece:
+                break
+            shown += piece
+            if b"[y/N]: " in shown and not is_asked:
+                is_asked = True
+                os.write(terminal, typed.encode())
+        code = process.wait(TIMEOUT_S)
+    os.close(terminal)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode().replace("\r\n", "\n"))
+    return Screen(code=code, text=text, columns=columns)

@@ -1,0 +1,240 @@
+"""The first screen: it fits, says nothing twice, breaks no name, and its commands run as they are printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.wire import frame_id
+from tests.cli.kept_demo import SRFIX, Parts, environment, srfix
+from tests.cli.on_terminal import Screen, on_terminal
+
+STORES, PARTITIONS, IDS = 8, 48, 4
+STORE = "KafkaTopic_Right-Reduce"
+
+
+@dataclass(frozen=True)
+class World:
+    """Eight broken stores, each of an application and a topic of its own."""
+
+    broker: EmbeddedBroker
+    registry: FixtureRegistry
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"SRFIX_BOOTSTRAP_SERVERS": self.broker.bootstrap_servers, "SRFIX_REGISTRY": self.registry.url}
+
+    @property
+    def phantoms(self) -> list[str]:
+        return [f"{application(number)}-{STORE}-changelog-value" for number in range(STORES)]
+
+
+def application(number: int) -> str:
+    return f"_confluent-ksql-default_query_CSAS_J_{number}"
+
+
+def writer(number: int, generation: int) -> str:
+    fields: list[dict[str, Any]] = [{"name": f"user{number}Id", "type": "long"}]
+    fields += [{"name": f"note{n}", "type": ["null", "string"], "default": None} for n in range(generation)]
+    return json.dumps({"type": "record", "name": f"User{number}", "fields": fields})
+
+
+def internal(number: int) -> str:
+    field = {"name": f"USER{number}ID", "type": ["null", "long"], "default": None}
+    return json.dumps({"type": "record", "name": "KsqlDataSourceSchema", "fields": [field]})
+
+
+@pytest.fixture(scope="module")
+def eight() -> Iterator[World]:
+    topics = [f"users-{number}" for number in range(STORES)]
+    with EmbeddedBroker(topics=dict.fromkeys(topics, PARTITIONS)) as broker, FixtureRegistry() as registry:
+        for number, topic in enumerate(topics):
+            ids = [registry.seed(f"{topic}-value", writer(number, generation)) for generation in range(IDS)]
+            broker.produce(
+                ProducedRecord(
+                    topic=topic,
+                    partition=partition,
+                    key=f"{partition}-{generation}".encode(),
+                    value=frame_id(schema_id, b"\x02" + b"\x00" * generation),
+                )
+                for partition in range(PARTITIONS)
+                for generation, schema_id in enumerate(ids)
+            )
+            registry.seed(f"{application(number)}-{STORE}-changelog-value", internal(number))
+            broker.commit(application(number), {(topic, partition): IDS for partition in range(PARTITIONS)})
+        yield World(broker=broker, registry=registry)
+
+
+def nothing_stands_twice(screen: Screen) -> None:
+    told = [line.strip() for line in screen.lines if len(line.strip()) > 30 and not line.startswith("  ")]
+    assert sorted(set(told)) == sorted(told)
+
+
+class TestOneStore:
+    @pytest.fixture
+    def screen(self, parts: Parts) -> Screen:
+        return on_terminal("diagnose", env=parts.environment)
+
+    def test_it_fits_25_lines_of_80_columns_with_its_command(self, screen: Screen) -> None:
+        assert screen.code == 1
+        assert screen.height <= 25
+        assert max(map(len, screen.lines)) <= 80
+        assert screen.commands() == ["srfix plan -o plan.json"]
+
+    def test_the_verdict_stands_first(self, screen: Screen) -> None:
+        assert screen.lines[0] == f"SRF001, broken: {damage.APPLICATION} / {damage.STORE}"
+
+    def test_it_says_what_a_person_decides_by(self, screen: Screen, parts: Parts) -> None:
+        assert parts.staged.phantom_subject in screen.text.split()
+        for words in (
+            "source users (strong evidence)",
+            "ids 1, 2: 7 live keys, 1 not yet committed; partitions 0-2",
+            "data intact as far as looked at: 6 of 7 live rows decode",
+            "repair 6 writes; what the registry would refuse is planned around (SRF012)",
+            "do not wipe a state directory, restart anything or TERMINATE or DROP a query.",
+        ):
+            assert words in screen.words
+        assert screen.lines[-1] == "1 finding, 1 note, 1 store examined, 3 things not looked at."
+
+    def test_nothing_is_said_twice(self, screen: Screen, parts: Parts) -> None:
+        nothing_stands_twice(screen)
+        assert screen.text.count(parts.staged.phantom_subject) == 1
+        assert screen.text.count("SRF012") == 1
+
+    def test_the_details_have_the_rest(self, parts: Parts, screen: Screen) -> None:
+        whole = on_terminal("diagnose", "--details", env=parts.environment)
+        for words in ("Evidence", "Seen of the application", "What to do:", "On its repair (SRF012)", "partition"):
+            assert words in whole.text
+            assert words not in screen.text.replace("partitions", "")
+
+    @pytest.mark.parametrize("columns", [60, 80, 120])
+    @pytest.mark.parametrize("details", [(), ("--details",)])
+    def test_no_name_is_broken(self, parts: Parts, columns: int, details: tuple[str, ...]) -> None:
+        screen = on_terminal("diagnose", *details, env=parts.environment, columns=columns)
+        assert parts.staged.phantom_subject in screen.text
+        if columns >= 80:
+            words = screen.text.split()
+            assert not [word for word in words if word.startswith("_confluent") and len(word) < 30]
+
+
+@pytest.fixture(scope="module")
+def first_screen(eight: World) -> Screen:
+    return on_terminal("diagnose", env=eight.environment)
+
+
+class TestEightStores:
+    def test_it_fits_80_lines(self, first_screen: Screen) -> None:
+        screen = first_screen
+        assert screen.code == 1
+        assert screen.height <= 80
+        assert screen.lines[0].startswith("SRF001, broken, 8 findings: ")
+        assert screen.lines[-1].startswith("8 findings, 8 notes, 8 stores examined")
+
+    def test_each_store_has_its_ids_partitions_and_writes(self, first_screen: Screen, eight: World) -> None:
+        screen = first_screen
+        assert not [phantom for phantom in eight.phantoms if phantom not in screen.text.split()]
+        for number in range(STORES):
+            ids = ", ".join(str(number * IDS + n + 1 + number) for n in range(IDS))
+            assert f"ids {ids}: 192 live keys; partitions 0-47" in screen.words
+        assert screen.text.count("10 writes; what the registry would refuse is planned around (SRF012)") == STORES
+        assert "To repair it, in 80 writes" in screen.words
+
+    def test_the_json_is_short_and_says_as_much(self, eight: World) -> None:
+        done = srfix("diagnose", "--output", "json", env=eight.environment)
+        assert len(done.stdout.splitlines()) < 2_500
+        document = json.loads(done.stdout)
+        assert document["schema"] == "srfix.diagnosis/2"
+        assert document["summary"]["findings"] == STORES
+        assert document["summary"]["notes"] == STORES
+        serious = [finding for finding in document["findings"] if finding["code"] == "SRF001"]
+        for finding in serious:
+            for fault in finding["schema_ids"]:
+                (place,) = fault["partitions"]
+                assert place["partitions"] == list(range(PARTITIONS))
+                assert (place["live_keys"], place["pending_keys"]) == (1, 0)
+
+    def test_the_prompt_of_apply_fits_15_lines(self, eight: World, tmp_path: Path) -> None:
+        planned = srfix("plan", "-o", "plan.json", env=eight.environment, cwd=tmp_path)
+        assert planned.returncode == 0, planned.stderr
+        before = eight.registry.dump()
+        screen = on_terminal("apply", "plan.json", env=eight.environment, cwd=tmp_path, typed="n\n")
+        assert screen.code == 130
+        assert screen.height <= 15
+        assert not [phantom for phantom in eight.phantoms if phantom not in screen.text.split()]
+        assert screen.lines[-1] == "Nothing was written."
+        assert eight.registry.dump() == before
+
+
+class TestWhatCannotBeRepairedNow:
+    def test_it_says_why_with_the_finding(self, own_parts: Parts) -> None:
+        answer = requests.put(
+            f"{own_parts.registry.url}/mode/{own_parts.staged.phantom_subject}", json={"mode": "READONLY"}, timeout=10
+        )
+        assert answer.ok, answer.text
+        screen = on_terminal("diagnose", env=own_parts.environment)
+        assert "repair not as things stand" in screen.words
+        assert re.search(r"SRF012 As things stand the registry would refuse the repair of .* READONLY", screen.words)
+        assert "First settle what SRF012 says" in screen.words
+        assert screen.height <= 30
+
+    def test_traces_of_an_interrupted_repair_come_before_a_new_plan(self, own_parts: Parts) -> None:
+        """A plan that is made now takes NONE for what is to be left."""
+        answer = requests.put(
+            f"{own_parts.registry.url}/config/{own_parts.staged.phantom_subject}",
+            json={"compatibility": "NONE"},
+            timeout=10,
+        )
+        assert answer.ok, answer.text
+        screen = on_terminal("diagnose", env=own_parts.environment)
+        assert "may have been interrupted: its own compatibility is NONE" in screen.words
+        assert "do not plan anew before" in screen.words
+        assert "First settle what SRF012 says; then plan the repair and read the plan:" in screen.words
+        assert "To repair it" not in screen.words
+
+
+class TestDeclined:
+    def test_a_rollback_says_so_too(self, own_parts: Parts, tmp_path: Path) -> None:
+        for arguments in (("plan", "-o", "p.json"), ("apply", "p.json", "--yes")):
+            assert own_parts.srfix(*arguments, cwd=tmp_path).returncode == 0
+        repaired = own_parts.registry.dump()
+        screen = on_terminal("rollback", "p.json", env=own_parts.environment, cwd=tmp_path, typed="n\n")
+        assert (screen.code, screen.lines[-1]) == (130, "Nothing was written.")
+        assert own_parts.registry.dump() == repaired
+
+
+class TestTheCommands:
+    def test_they_run_as_they_are_printed_at_80_columns(self, parts: Parts, tmp_path: Path) -> None:
+        """Given options are repeated, and make the command longer than a line."""
+        where = [
+            *("--bootstrap-servers", parts.broker.bootstrap_servers, "--registry", parts.registry.url),
+            *("--application", damage.APPLICATION, "--store", damage.STORE, "--source", f"{damage.STORE}=users"),
+        ]
+        screen = on_terminal("diagnose", *where)
+        [plan] = screen.commands()
+        assert plan.count("\\\n") >= 2
+        assert max(map(len, plan.splitlines())) <= 80
+        path = f"{Path(SRFIX).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["sh", "-c", plan],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env=environment({"PATH": path}),
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "plan.json").exists()

@@ -1,0 +1,100 @@
+"""Whether rows are intact is said of what was looked at alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from srfix.recovery.diagnosis import Examination
+from srfix.recovery.facts import Bodies, StoreFacts, SuspectStore
+from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, PartitionAtFault, Severity, Source
+from srfix.recovery.report import in_short
+from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.wire import SchemaId
+
+PHANTOM = Subject("app-store-changelog-value")
+FAULT = IdAtFault(
+    schema_id=SchemaId(1),
+    live_keys=3,
+    records=3,
+    partitions=(PartitionAtFault(partition=0, live_keys=3, pending_keys=0, first_offset=0, last_offset=2),),
+)
+
+
+def finding(code: str, severity: Severity = Severity.BROKEN, *, repairable: bool = True) -> Finding:
+    return Finding(
+        code=code,
+        severity=severity,
+        application="app",
+        store="store",
+        role=Role.VALUE,
+        subject=PHANTOM,
+        source=Source(topic=Topic("users"), subject=Subject("users-value")),
+        schema_ids=(FAULT,),
+        explanation="",
+        next="",
+        repairable=repairable,
+    )
+
+
+def examined(*findings: Finding, bodies: Bodies | None = None) -> Examination:
+    facts = StoreFacts(
+        store=SuspectStore(application="app", name="store"),
+        source=findings[0].source,
+        evidence=(),
+        census=None,
+        roles={},
+        bodies={} if bodies is None else {Role.VALUE: bodies},
+    )
+    return Examination(diagnosis=Diagnosis(findings=findings, skipped=(), examined=()), facts=(facts,))
+
+
+@pytest.mark.parametrize(
+    ("bodies", "words"),
+    [
+        (None, "not looked at"),
+        (Bodies(undecodable=(), decoded=0, live_keys=3, newest_only=True), "not looked at"),
+        (
+            Bodies(undecodable=(), decoded=2, live_keys=3, newest_only=True),
+            "intact as far as looked at: 2 of 3 live rows decode",
+        ),
+        (Bodies(undecodable=(), decoded=3, live_keys=3, newest_only=True), "intact: all 3 live rows decode"),
+        (Bodies(undecodable=(), decoded=1, live_keys=1, newest_only=False), "intact: the only live row decodes"),
+        (
+            Bodies(undecodable=(), decoded=3, live_keys=3, newest_only=False, left_out=("x",)),
+            "intact as far as looked at: 3 of 3 live rows decode",
+        ),
+    ],
+)
+def test_data_is_intact_as_far_as_it_was_decoded(bodies: Bodies | None, words: str) -> None:
+    [store] = in_short(examined(finding("SRF001"), bodies=bodies), None).stores
+    assert (store.data, store.writes) == (words, None)
+
+
+def test_a_topic_that_was_not_read_to_its_end_is_not_called_intact() -> None:
+    bodies = Bodies(undecodable=(), decoded=3, live_keys=3, newest_only=False)
+    partial = replace(finding("SRF001"), schema_ids=(replace(FAULT, is_partial=True),))
+    [store] = in_short(examined(partial, bodies=bodies), None).stores
+    assert store.data == "intact as far as looked at: 3 of those read decode"
+
+
+def test_what_another_finding_of_the_store_says_of_the_rows_counts() -> None:
+    bodies = Bodies(undecodable=(), decoded=3, live_keys=3, newest_only=False)
+    broken, undecodable = in_short(
+        examined(finding("SRF001"), finding("SRF013", repairable=False), bodies=bodies), None
+    ).stores
+    assert broken.data == "not intact: rows are not framed, or do not decode (SRF013)"
+    assert undecodable.data == "not intact: rows are not framed, or do not decode"
+
+
+def test_a_note_on_the_repair_stands_with_the_finding_and_never_vanishes() -> None:
+    overcome = finding("SRF012", Severity.NOTE)
+    refused = finding("SRF012", Severity.NOTE, repairable=False)
+    short = in_short(examined(finding("SRF001"), overcome), None)
+    assert (short.stores[0].notes, short.notes) == ((overcome,), ())
+    # Nothing fails: what the repair would overcome is not worth a line, what would refuse it is.
+    harmless = finding("SRF001", Severity.NOTE)
+    assert in_short(examined(harmless, overcome), None).notes == (harmless,)
+    assert in_short(examined(harmless, refused), None).notes == (harmless, refused)
+    assert in_short(examined(refused), None).notes == (refused,)
