@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,11 +21,23 @@ from srfix.cli.output import (
     Paragraph,
     Report,
     confirm,
+    say,
     say_on_the_way,
     write_report,
 )
+from srfix.recovery.actions import describe
 from srfix.recovery.errors import RolledBackInPartError
-from srfix.recovery.repair import AlreadyRolledBack, Left, Undone, journal_of, read_journal, require_digest, roll_back
+from srfix.recovery.repair import (
+    AlreadyRolledBack,
+    Left,
+    Plan,
+    Undone,
+    journal_of,
+    read_journal,
+    require_digest,
+    roll_back,
+)
+from srfix.serde.errors import UsageError
 from srfix.serde.registry import Json
 
 _NOTHING_DONE = "No step had been carried out; there was nothing to undo."
@@ -42,14 +55,14 @@ def rollback(
 ) -> ExitCode:
     """Undo a repair, last step first; what others changed since is left and named.
 
-    JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. At a terminal it asks
-    first.
+    JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. It asks first, unless --yes.
     """
     journal_path = journal_of(path)
-    plan = read_journal(journal_path).plan
+    state = read_journal(journal_path)
+    plan = state.plan
     require_digest(plan, expect_digest, where=journal_path)
-    if not yes and sys.stdin.isatty():
-        confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?")
+    if not yes and not state.rolled_back:
+        _ask(plan, begun=state.before.keys() - state.undone)
     undone: list[str] = []
     left: list[str] = []
     already = stopped = False
@@ -89,3 +102,15 @@ def rollback(
     if blocks or output is OutputFormat.JSON:
         write_report(Report(document=document, blocks=tuple(blocks)), output)
     return ExitCode.PARTIAL if left or stopped else ExitCode.OK
+
+
+def _ask(plan: Plan, *, begun: Collection[int]) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "srfix rollback asks before it writes, and nobody can answer here. Look at what is undone (srfix verify "
+            "reads only), then pass --yes. Nothing was written."
+        )
+    steps = [action for action in reversed(plan.actions) if action.step in begun]
+    for action in steps:
+        say(f"Step {action.step} is undone, {action.subject}: {describe(action)}.", err=True)
+    confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?")
