@@ -137,6 +137,16 @@ class TestWhatIsNotThere:
             "--bootstrap-servers."
         )
 
+    def test_a_misspelt_application_source_or_store_has_a_suggestion(self, parts: Parts) -> None:
+        store, source = parts.staged.store, parts.staged.source_topic
+        assert f" Did you mean '{source}'? " in sentence(parts.srfix("diagnose", "--source", f"{store}={source}s"))
+        application = parts.staged.application
+        for option, name in (("--application", application), ("--store", store)):
+            said = sentence(parts.srfix("diagnose", option, f"{name}x"))
+            assert f" Did you mean '{name}'" in said
+        done = parts.srfix("diagnose", "--source", f"{store}x={source}")
+        assert f"no store of that name was examined. Did you mean '{store}'?\n" in done.stderr
+
     def test_a_source_for_a_store_that_is_not_examined_is_said(self, parts: Parts) -> None:
         done = parts.srfix("diagnose", "--source", "other=users")
         assert done.returncode == 1

@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from srfix.cli.main import cli, main
+from srfix.cli.command_line import cli
+from srfix.cli.main import main
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry import governed

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from srfix.cli.command_table import CommandEntry
+from srfix.serde.hints import nearest
 
 
 class LazyGroup(click.Group):
@@ -30,6 +31,17 @@ class LazyGroup(click.Group):
         if not isinstance(command, click.Command):
             raise TypeError(f"{entry.target} is not a click command.")
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """:raises click.UsageError: if there is no such command; the message names one that is near."""
+        name = args[0]
+        if name not in self._table and not ctx.resilient_parsing and not name.startswith("-"):
+            near = nearest(name[:100], self._table)
+            meant = f" Did you mean {near}?" if near else ""
+            raise click.UsageError(f"There is no command {name!r}.{meant}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -8,11 +8,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from srfix.cli.commands.shared.strangers import strangers
 from srfix.cli.connection import Connection
 from srfix.cli.options import SPARK, CensusEngineChoice, EvidenceOptions, Hurry, Selection, given_options
 from srfix.cli.output import say
 from srfix.recovery.census import CensusEngine, CensusProgress, LocalCensus
-from srfix.recovery.cluster import Cluster
+from srfix.recovery.cluster import Cluster, did_you_mean
 from srfix.recovery.diagnosis import Examination, acknowledge, diagnose, unused_patterns
 from srfix.recovery.facts import CheckContext, Reader, StreamsVersion, Survey
 
@@ -70,7 +71,10 @@ class ClusterSession:
         stores = [facts.store for facts in examination.facts]
         examined = {name for store in stores for name in (store.name, f"{store.application}/{store.name}")}
         for store in sorted(selection.sources.keys() - examined):
-            say(f"--source for the store {store!r} was not used: no store of that name was examined.", err=True)
+            meant = did_you_mean(store, sorted(examined))
+            say(f"--source for the store {store!r} was not used: no store of that name was examined.{meant}", err=True)
+        for line in strangers(self.survey.supplied, selection, examined=stores):
+            say(line, err=True)
         if not selection.ignore:
             return examination
         examination = acknowledge(examination, selection.ignore, self.survey.subjects(), given=given_options())
