@@ -8,18 +8,20 @@ from typing import Final
 
 import click
 
-from srfix.cli.commands.shared import advice_blocks, ignored_line, open_session, secrets_to_add
+from srfix.cli.commands.shared import advice_blocks, ignored_line, judge, open_session, secrets_to_add
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
     CensusEngineChoice,
     EvidenceOptions,
+    Gate,
     Hurry,
     Selection,
     connection_options,
     decode_values_option,
     engine_options,
     evidence_options,
+    gate_options,
     given_options,
     hurry_options,
     output_option,
@@ -59,6 +61,7 @@ _FEW_TOPICS: Final = 2
 @hurry_options
 @engine_options
 @decode_values_option
+@gate_options
 @output_option
 def diagnose(
     connection: Connection,
@@ -67,20 +70,27 @@ def diagnose(
     hurry: Hurry,
     engine: CensusEngineChoice,
     decode_values: bool,
+    gate: Gate,
     output: OutputFormat,
 ) -> ExitCode:
     """Find the state stores that cannot be read after recovery, and say exactly why. Reads only.
 
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
-    with open_session(connection, selection, evidence, hurry, decode_values=decode_values, choice=engine) as session:
+    with open_session(
+        connection, selection, evidence, hurry, decode_values=decode_values, choice=engine, quiet=gate.quiet
+    ) as session:
         diagnosis = session.examine().diagnosis
-    document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now())
-    write_report(Report(document=document, blocks=tuple(_blocks(diagnosis, given_options()))), output)
-    say(_summary(diagnosis), err=True)
-    if diagnosis.has_findings:
-        return ExitCode.FINDINGS
-    return ExitCode.REFUSED if diagnosis.is_inconclusive else ExitCode.OK
+    judged = judge(diagnosis, gate, selection)
+    document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now()) | judged.document
+    if judged.writes_report(output):
+        blocks = (*_blocks(diagnosis, given_options()), *judged.blocks)
+        write_report(Report(document=document, blocks=blocks), output)
+    for line in judged.lines:
+        say(line, err=True)
+    if not judged.is_quiet:
+        say(_summary(diagnosis), err=True)
+    return judged.code
 
 
 def _blocks(diagnosis: Diagnosis, given: Given) -> list[Block]:

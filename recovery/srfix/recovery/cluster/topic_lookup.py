@@ -22,9 +22,10 @@ def partitions_of(cluster: Cluster, topic: str) -> tuple[int, ...]:
     topics = cluster.topics()
     count = topics.get(Topic(topic))
     if count is None:
+        meant = did_you_mean(topic, topics)
         raise UsageError(
-            f"There is no topic {topic!r} among the {len(topics)} that this user may see."
-            f"{did_you_mean(topic, topics)} Check its spelling, letter case, the cluster (--bootstrap-servers), and the right to describe it."
+            f"There is no topic {topic!r} among the {len(topics)} that this user may see.{meant} Check its spelling, "
+            "letter case, the cluster (--bootstrap-servers), and the right to describe it."
         )
     return tuple(range(count))
 

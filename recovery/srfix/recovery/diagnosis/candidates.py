@@ -86,10 +86,10 @@ def find_candidates(
     names = frozenset(split.name for suspect in found.values() for split in suspect.splits)
     skipped.extend(supplied_skips(survey, application=application, found=names))
     if application is None and store is not None and not found:
-        names = {split.name for split in _all_splits(survey)}
+        stores = {split.name for split in _all_splits(survey)}
         raise UsageError(
             f"No store {store!r} was found: no changelog-like subject without a topic ends in its name."
-            f"{did_you_mean(store, names)} If its phantom subject does not exist, name its application too: --application ID "
+            f"{did_you_mean(store, stores)} If its phantom subject does not exist, name its application too: --application ID "
             "--store NAME."
         )
     _refuse_unknown(survey, application, found, (*listing.groups, *survey.supplied.applications))
