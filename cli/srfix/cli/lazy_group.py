@@ -12,6 +12,15 @@ from srfix.cli.command_table import CommandEntry
 from srfix.serde.hints import nearest
 
 
+def loaded(entry: CommandEntry) -> click.Command:
+    """The command of an entry, imported now."""
+    module, _, attribute = entry.target.partition(":")
+    command = getattr(import_module(module), attribute)
+    if not isinstance(command, click.Command):
+        raise TypeError(f"{entry.target} is not a click command.")
+    return command
+
+
 class LazyGroup(click.Group):
     """Takes its commands from a table of `module:attribute`."""
 
@@ -26,11 +35,7 @@ class LazyGroup(click.Group):
         entry = self._table.get(cmd_name)
         if entry is None:
             return None
-        module, _, attribute = entry.target.partition(":")
-        command = getattr(import_module(module), attribute)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{entry.target} is not a click command.")
-        return command
+        return loaded(entry)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
