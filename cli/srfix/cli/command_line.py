@@ -14,6 +14,7 @@ from importlib.metadata import version
 import click
 
 from srfix.cli.command_table import COMMANDS
+from srfix.cli.completion import SHELLS, print_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.lazy_group import LazyGroup
 from srfix.cli.output import PrintableFormatter, say
@@ -30,6 +31,14 @@ from srfix.serde.errors import SrfixError
     "3 repair applied in part; 70 a bug of srfix; 130 interrupted or declined.",
 )
 @click.version_option(package_name="srfix", prog_name="srfix", message="%(prog)s %(version)s")
+@click.option(
+    "--shell-completion",
+    type=click.Choice(SHELLS),
+    expose_value=False,
+    is_eager=True,
+    callback=print_completion,
+    help='Print what makes a shell complete commands, options and files: eval "$(srfix --shell-completion bash)".',
+)
 def cli() -> None:
     """Find out why a Kafka Streams or ksqlDB state store cannot be read after recovery, and repair it."""
 
@@ -79,9 +88,9 @@ def _run(arguments: list[str], redactor: Redactor, interrupts: Interrupts) -> in
         outcome = cli.main(arguments, prog_name="srfix", standalone_mode=False, obj=redactor)
     except click.Abort:
         return _stopped()
-    except SystemExit:
-        # click's answer to a closed pipe, and to nothing else here; its code would be 1, "findings".
-        return ExitCode.PIPE_CLOSED
+    except SystemExit as ending:
+        # click's answer to a closed pipe, with 1, which would be "findings"; and to a shell that completes, with 0.
+        return ExitCode.PIPE_CLOSED if ending.code else ExitCode.OK
     except Exception as error:  # noqa: BLE001  (the last resort: nothing may leave here as exit code 1)
         return _stopped() if interrupts.caused(error) else _explained(error, redactor)
     return int(outcome) if isinstance(outcome, int) else ExitCode.OK

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from srfix.cli.command_table import CommandEntry
 from srfix.serde.hints import nearest
@@ -47,6 +48,15 @@ class LazyGroup(click.Group):
             meant = f" Did you mean {near}?" if near else ""
             raise click.UsageError(f"There is no command {name!r}.{meant}", ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin so, without importing any, and the group's own options."""
+        commands = [
+            CompletionItem(name, help=entry.summary)
+            for name, entry in self._table.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -12,6 +12,7 @@ from typing import Final
 
 import click
 
+from srfix.cli.completion import path_completion
 from srfix.cli.options.groups import handing_over, option
 from srfix.recovery.findings import Severity
 
@@ -68,6 +69,7 @@ gate_options = handing_over(
     click.option(
         "--write-baseline",
         metavar="FILE",
+        **path_completion("FILE"),
         help="Write down what is found, with --fail-on's severity or worse, as known from now on.",
     ),
 )
