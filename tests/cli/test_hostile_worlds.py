@@ -262,8 +262,8 @@ class TestCommands:
 
 
 def test_nothing_else_in_the_room_writes_to_the_terminal() -> None:
-    """Else the next line that is added would not be printable."""
+    """Else the next line that is added would not be printable. Before the rest is imported `main` has one sentence, its own."""
     root = Path(__file__).parent.parent.parent / "cli" / "srfix" / "cli"
     pattern = re.compile(r"click\.(?:echo|confirm|secho|prompt)|(?<![\w.])print\(|sys\.std(?:out|err)\.write")
     found = {path.name for path in root.rglob("*.py") if pattern.search(path.read_text())}
-    assert found == {"speaking.py"}
+    assert found == {"main.py", "speaking.py"}

@@ -7,6 +7,8 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from srfix.cli.output import show
+
 _VARIABLE: Final = "_SRFIX_COMPLETE"
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -17,7 +19,7 @@ def print_completion(ctx: click.Context, _param: click.Parameter, shell: str | N
         return
     kind = get_completion_class(shell)
     assert kind is not None, shell
-    click.echo(kind(ctx.command, {}, "srfix", _VARIABLE).source())
+    show(kind(ctx.command, {}, "srfix", _VARIABLE).source())
     ctx.exit()
 
 
