@@ -15,7 +15,7 @@ ignore = ["dead-app-*"]      # as --ignore
 [source]                   # as --source STORE=TOPIC
 users-store = "users"
 
-[plan]                     # options of one command
+[plan]                     # options of one command, as on the command line; every table's keys are checked
 keep = "auto"
 """
 
