@@ -14,7 +14,7 @@ BESIDE_3.5 := 'pyarrow<22'
 SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs format test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz wheel pyfiles clean
+.PHONY: help demo test lint docs format test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz wheel reference pyfiles clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9.-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,6 +125,10 @@ fuzz: $(STAMP) jars $(SPARK) ## All attacks, a million broken payloads a format 
 
 wheel: $(STAMP) ## Build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+reference: $(STAMP) ## Write the man pages (cli/man) and dist/commands.md from the commands themselves
+	$(BIN)/python -m srfix.cli.reference man cli/man
+	$(BIN)/python -m srfix.cli.reference markdown dist
 
 pyfiles: $(STAMP) ## Build dist/srfix-pyfiles.zip, for spark-submit --py-files
 	$(BIN)/python -m srfix.fixtures.pyfiles

@@ -47,6 +47,12 @@ def test_it_holds_all_of_the_other_three_and_what_says_that_they_are_typed(wheel
     assert "pyspark_srfix.py" in wheel
 
 
+def test_its_man_pages_go_where_man_looks() -> None:
+    shared = WheelBuilder(str(ROOT)).config.shared_data
+    assert {Path(here).name: there for here, there in shared.items()} == {"man": "share/man/man1"}
+    assert "srfix.1" in {path.name for path in (ROOT / "cli" / "man").iterdir()}
+
+
 def test_nothing_in_it_imports_what_it_leaves_out(wheel: dict[str, Path]) -> None:
     here = {
         path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in wheel if path.endswith(".py")

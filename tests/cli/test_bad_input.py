@@ -80,7 +80,7 @@ class TestWhatCannotBeReached:
         )
         assert "127.0.0.1:1: connection refused" in sentence(done)
         if command == "rollback":
-            assert parts.srfix("rollback", plan).returncode == 0
+            assert parts.srfix("rollback", plan, "--yes").returncode == 0
 
     @pytest.mark.parametrize(
         ("status", "error_code", "advice"),
@@ -137,6 +137,16 @@ class TestWhatIsNotThere:
             "--bootstrap-servers."
         )
 
+    def test_a_misspelt_application_source_or_store_has_a_suggestion(self, parts: Parts) -> None:
+        store, source = parts.staged.store, parts.staged.source_topic
+        assert f" Did you mean '{source}'? " in sentence(parts.srfix("diagnose", "--source", f"{store}={source}s"))
+        application = parts.staged.application
+        for option, name in (("--application", application), ("--store", store)):
+            said = sentence(parts.srfix("diagnose", option, f"{name}x"))
+            assert f" Did you mean '{name}'" in said
+        done = parts.srfix("diagnose", "--source", f"{store}x={source}")
+        assert f"no store of that name was examined. Did you mean '{store}'?\n" in done.stderr
+
     def test_a_source_for_a_store_that_is_not_examined_is_said(self, parts: Parts) -> None:
         done = parts.srfix("diagnose", "--source", "other=users")
         assert done.returncode == 1
@@ -192,7 +202,7 @@ class TestPlansThatAreRefused:
             r"The journal .* belongs to another plan \(sha256:\w{64}\), which was carried out in part\. ", said
         )
         assert parts.registry.writes == 0
-        assert parts.srfix("rollback", plan).returncode == 0
+        assert parts.srfix("rollback", plan, "--yes").returncode == 0
 
     def test_a_file_that_is_no_journal(self, tmp_path: Path) -> None:
         (tmp_path / "notes.txt").write_text("buy milk\n")
@@ -237,8 +247,21 @@ class TestAnswers:
         assert len(json.loads(out)["steps"]) == 6
         code, _out, err = at_a_terminal("n\n", "rollback", plan)
         assert code == 130
+        steps = [line.split(" is undone, ")[0] for line in err.splitlines() if " is undone, " in line]
+        assert steps == [f"Step {number}" for number in (6, 5, 4, 3, 2, 1)]
         assert f"Undo the repair of {parts.staged.phantom_subject} on {parts.registry.url}? [y/N]: " in err
         assert at_a_terminal("y\n", "rollback", plan)[0] == 0
+
+    def test_rollback_without_a_terminal_takes_yes(self, parts: Parts, plan: Path) -> None:
+        assert parts.srfix("apply", plan, "--yes").returncode == 0
+        parts.registry.forget_requests()
+        said = sentence(parts.srfix("rollback", plan))
+        assert said.startswith("srfix rollback asks before it writes, and nobody can answer here. ")
+        assert said.endswith("then pass --yes. Nothing was written.")
+        assert parts.registry.writes == 0
+        assert parts.srfix("rollback", plan, env={"SRFIX_YES": "1"}).returncode == 0
+        again = parts.srfix("rollback", plan)  # it writes nothing: there is nothing to ask
+        assert (again.returncode, again.stdout) == (0, "Rolled back before; nothing was written now.\n")
 
     def test_an_interrupt_while_the_cluster_and_the_registry_are_read(self, parts: Parts) -> None:
         # Should the census be over before the signal comes, the look-up after it waits.
@@ -373,7 +396,7 @@ class TestOddRecords:
         assert done.returncode == 1
         [problem] = [check for check in json.loads(done.stdout)["checks"] if not check["ok"]]
         assert problem["what"].startswith(f"{kind}-topic partition 0 offset 0 cannot be read: ")
-        assert srfix("rollback", plan).returncode == 0
+        assert srfix("rollback", plan, "--yes").returncode == 0
 
 
 class TestOddNames:
@@ -396,7 +419,7 @@ class TestOddNames:
         assert [version["id"] for version in repaired[names.phantom]] != []
         assert len(repaired[names.phantom]) == 2
         assert srfix("verify", plan).returncode == 0
-        assert srfix("rollback", plan).returncode == 0
+        assert srfix("rollback", plan, "--yes").returncode == 0
         assert odd.registry.dump() == before
 
     def test_it_is_found_without_being_named(self, odd: OddParts) -> None:
@@ -422,7 +445,7 @@ class TestSecrets:
         runs += [
             parts.srfix("apply", plan, "--yes", *where),
             parts.srfix("verify", plan, *kafka, env=registry),
-            parts.srfix("rollback", plan, env=registry),
+            parts.srfix("rollback", plan, "--yes", env=registry),
             parts.srfix("diagnose", env={"SRFIX_REGISTRY": f"http://ada:{SECRET}@127.0.0.1:1"}),
             parts.srfix("diagnose", *kafka, "-X", "security.protocol=nonsense"),
             parts.srfix("diagnose", "-X", f"sasl.password = {SECRET}", "-X", SECRET),

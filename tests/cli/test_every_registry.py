@@ -166,7 +166,7 @@ def the_story(parts: Parts, reached: Reached, capture: pytest.CaptureFixture[str
     assert run("verify", "p.json")["verified"] is True
     assert findings(run("diagnose")) == {"SRF003": "note"}
 
-    assert run("rollback", "p.json")["left"] == []
+    assert run("rollback", "p.json", "--yes")["left"] == []
     assert registry.dump() == before
 
 
@@ -244,7 +244,7 @@ class TestNoneIsStillRefused:
             run("apply", "p.json", "--yes", code=3)
             assert "srfix rollback" in run.said
             assert registry.dump()["configs"] != before["configs"]
-            run("rollback", "p.json")
+            run("rollback", "p.json", "--yes")
             assert registry.dump() == before
 
 
@@ -271,7 +271,7 @@ class TestFollowerAlone:
             assert f"error {code}" in run.said
             assert hint in run.said
             assert leader.dump() == before
-            run("rollback", "p.json")
+            run("rollback", "p.json", "--yes")
             assert leader.dump() == before
 
 

@@ -69,6 +69,24 @@ class TestStateDir:
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["actions"]
 
+    def test_one_of_another_application_says_that_it_tells_nothing(self, parts: Parts, tmp_path: Path) -> None:
+        (tmp_path / "state" / "billing" / "0_0" / "rocksdb" / "bills").mkdir(parents=True)
+        for named in ((), ("--application", damage.APPLICATION)):
+            done = parts.srfix("diagnose", "--state-dir", tmp_path / "state", *named)
+            assert done.returncode == 1
+            assert (
+                f"--state-dir {tmp_path}/state/billing holds nothing of the application {damage.APPLICATION}, only of billing: "
+                in done.stderr
+            )
+
+    def test_one_without_a_store_says_so(self, parts: Parts, tmp_path: Path) -> None:
+        (tmp_path / damage.APPLICATION / "0_0").mkdir(parents=True)
+        done = parts.srfix("diagnose", "--state-dir", tmp_path)
+        assert f"holds the folder of the application {damage.APPLICATION}, but no store in it" in done.stderr
+
+    def test_the_right_one_says_nothing_more(self, parts: Parts, state_dir: Path) -> None:
+        assert "--state-dir" not in parts.srfix("diagnose", "--state-dir", state_dir).stderr
+
     def test_a_path_that_is_not_there_is_refused_in_a_sentence(self, parts: Parts, tmp_path: Path) -> None:
         done = parts.srfix("diagnose", "--state-dir", tmp_path / "nosuch")
         assert (done.returncode, done.stdout) == (2, "")

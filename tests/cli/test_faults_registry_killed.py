@@ -61,7 +61,7 @@ def apply(directory: Path, registry: RegistryProcess, *more: str) -> subprocess.
 
 
 def rollback(directory: Path, registry: RegistryProcess, *more: str) -> subprocess.CompletedProcess[str]:
-    return srfix("rollback", "p.json.journal.jsonl", "--registry", registry.url, *more, cwd=directory)
+    return srfix("rollback", "p.json.journal.jsonl", "--yes", "--registry", registry.url, *more, cwd=directory)
 
 
 def has_it_die(directory: Path, registry: RegistryProcess, death: Death) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from srfix.cli.main import cli, main
+from srfix.cli.command_line import cli
+from srfix.cli.main import main
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry import governed
@@ -261,8 +262,8 @@ class TestCommands:
 
 
 def test_nothing_else_in_the_room_writes_to_the_terminal() -> None:
-    """Else the next line that is added would not be printable."""
+    """Else the next line that is added would not be printable. Before the rest is imported `main` has one sentence, its own."""
     root = Path(__file__).parent.parent.parent / "cli" / "srfix" / "cli"
     pattern = re.compile(r"click\.(?:echo|confirm|secho|prompt)|(?<![\w.])print\(|sys\.std(?:out|err)\.write")
     found = {path.name for path in root.rglob("*.py") if pattern.search(path.read_text())}
-    assert found == {"speaking.py"}
+    assert found == {"main.py", "speaking.py"}

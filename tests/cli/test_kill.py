@@ -61,7 +61,7 @@ def apply(directory: Path, registry: FixtureRegistry, *more: str) -> subprocess.
 
 
 def rollback(directory: Path, registry: FixtureRegistry) -> subprocess.CompletedProcess[str]:
-    return srfix("rollback", "p.json.journal.jsonl", "--registry", registry.url, cwd=directory)
+    return srfix("rollback", "p.json.journal.jsonl", "--yes", "--registry", registry.url, cwd=directory)
 
 
 @contextmanager

@@ -63,6 +63,11 @@ class TestTheInstalledCommand:
         assert done.stderr
         assert "Traceback" not in done.stderr
 
+    def test_a_misspelt_command_option_and_code_have_a_suggestion(self) -> None:
+        assert "srfix: There is no command 'diagnos'. Did you mean diagnose?\n" in run("diagnos").stderr
+        assert "'--registry'" in run("diagnose", "--regsitry", "x").stderr
+        assert "There is no command 'qqqqq'.\n" in run("qqqqq").stderr
+
     def test_a_report_goes_to_stdout_and_nothing_else_does(self) -> None:
         done = run("explain", "SRF001")
         assert (done.returncode, done.stderr) == (ExitCode.OK, "")

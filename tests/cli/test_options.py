@@ -375,6 +375,18 @@ class TestConfigFile:
                 r"'kafka\.security' .* A name with dots needs quotes there\.$",
             ),
             ("kafka = 'x'", r"must be a table: \[kafka\]\.$"),
+            ("plan = 'x'", r"must be a table: \[plan\]\.$"),
+            (
+                "[diagnose]\nstreams-verison = '2.6'",
+                r"^srfix diagnose has no option for the key in line 2 \(did you mean streams-version\?\) of the table "
+                r"\[diagnose\] of the configuration file .* Known are: bootstrap-servers, ",
+            ),
+            ("[plan]\nkep = 'auto'", r"^srfix plan has no option for the key in line 2 \(did you mean keep\?\) of"),
+            ("[plan]\nconfig = 'x'", r"^srfix plan has no option for the key in line 2 of"),
+            (
+                "[verify]\nquiet = {}",
+                r"^'verify\.quiet' in the configuration file .* must be text, a number or true/false",
+            ),
         ],
     )
     def test_what_cannot_be_used_is_refused_with_the_place(self, tmp_path: Path, text: str, message: str) -> None:
@@ -382,6 +394,18 @@ class TestConfigFile:
         file.write_text(text, encoding="utf-8")
         with pytest.raises(UsageError, match=message):
             connect("--config", str(file))
+
+    def test_a_commands_table_takes_its_options_and_lists(self, tmp_path: Path) -> None:
+        file = tmp_path / "srfix.toml"
+        file.write_text(
+            "[diagnose]\nignore = ['a*', 'b*']\nyes = true\nregistry = ['http://a:1', 'http://b:2']\n"
+            "[plan]\nout = 'p.json'\nalso = ['SRF001']\n",
+            encoding="utf-8",
+        )
+        given = ask("--config", str(file))
+        assert given["selection"].ignore == ("a*", "b*")
+        assert given["yes"] is True
+        assert given["connection"].registry_urls == "http://a:1,http://b:2"
 
     def test_a_missing_file_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"cannot be read: No such file or directory\.$"):

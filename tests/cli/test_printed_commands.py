@@ -15,8 +15,8 @@ from typing import Any
 import click
 import pytest
 
+from srfix.cli.command_line import cli
 from srfix.cli.command_table import COMMANDS
-from srfix.cli.main import cli
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
@@ -31,6 +31,10 @@ NOT_REPEATED = frozenset(
     {
         "--output",
         "--details",
+        "--quiet",
+        "--fail-on",
+        "--baseline",
+        "--write-baseline",
         "--out",
         "--as-shell",
         "--detailed-exitcode",

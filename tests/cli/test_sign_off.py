@@ -43,14 +43,14 @@ class TestExpectDigest:
         assert parts.srfix("apply", path, "--yes", "--expect-digest", digest).returncode == 0
         for file in (path, f"{path}.journal.jsonl"):
             assert parts.srfix("verify", file, "--expect-digest", digest).returncode == 0
-        assert parts.srfix("rollback", path, "--expect-digest", digest).returncode == 0
+        assert parts.srfix("rollback", path, "--yes", "--expect-digest", digest).returncode == 0
 
     def test_printed_commands_carry_it_on(self, parts: Parts, path: Path) -> None:
         digest = load_plan(path).digest
         done = parts.srfix("apply", path, "--yes", "--expect-digest", digest)
         assert re.search(rf"srfix verify --expect-digest {digest} ", done.stdout)
         assert re.search(rf"srfix rollback --expect-digest {digest} ", done.stdout)
-        assert parts.srfix("rollback", path).returncode == 0
+        assert parts.srfix("rollback", path, "--yes").returncode == 0
 
     def test_a_plan_with_a_digest_computed_anew_is_refused(self, parts: Parts, path: Path) -> None:
         """Seen: it was accepted."""
@@ -72,7 +72,7 @@ class TestExpectDigest:
             said = sentence(parts.srfix(command, f"{path}.journal.jsonl", "--expect-digest", "sha256:" + "0" * 64))
             assert "is not the one that was signed off" in said
         assert parts.registry.writes == 0
-        assert parts.srfix("rollback", path).returncode == 0
+        assert parts.srfix("rollback", path, "--yes").returncode == 0
 
     @pytest.mark.parametrize("given", ["", "sha256:", "0" * 64, "sha256:" + "G" * 64, "sha256:" + "0" * 64 + "\n"])
     def test_what_is_no_digest(self, path: Path, given: str) -> None:
@@ -107,7 +107,7 @@ class TestSignature:
     def test_a_signed_plan_is_carried_out(self, parts: Parts, path: Path, key: Path) -> None:
         signature = self.signed(key, path)
         assert parts.srfix("apply", path, "--yes", *self.options(signature, key)).returncode == 0
-        assert parts.srfix("rollback", path).returncode == 0
+        assert parts.srfix("rollback", path, "--yes").returncode == 0
 
     @pytest.mark.parametrize("what", ["the plan", "the signer", "the purpose", "the signature"])
     def test_another_one_is_refused(self, parts: Parts, path: Path, key: Path, tmp_path: Path, what: str) -> None:

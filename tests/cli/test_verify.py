@@ -150,7 +150,7 @@ class TestWhatWasVerified:
 
     def test_after_a_rollback_the_plan_is_not_applied(self, world: World) -> None:
         world.repaired()
-        assert world.srfix("rollback", world.plan_file).returncode == 0
+        assert world.srfix("rollback", world.plan_file, "--yes").returncode == 0
         told = world.verify(1)
         assert "it was rolled back" in told.problems[0]
         assert "Do not restart what is down yet" in " ".join(told.document["applications"][0]["advice"])

@@ -66,7 +66,15 @@ def pytest_runtest_makereport(
     return report
 
 
-SLOWEST: Final = ("test_connect", "test_shipping", "test_stream", "test_notebook", "test_cli_on_spark", "test_packages")
+SLOWEST: Final = (
+    "test_connect",
+    "test_shipping",
+    "test_stream",
+    "test_notebook",
+    "test_cli_on_spark",
+    "test_packages",
+    "test_as_a_user_starts_it",
+)
 """The modules that start processes of their own: begun first, so that no worker waits for the other at the end."""
 TOGETHER: Final = ("test_census", "test_connect", "test_parity", "test_shipping", "test_traps")
 """The modules whose tests share what is costly: all on one worker."""

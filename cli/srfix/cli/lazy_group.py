@@ -7,8 +7,19 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from srfix.cli.command_table import CommandEntry
+from srfix.serde.hints import nearest
+
+
+def loaded(entry: CommandEntry) -> click.Command:
+    """The command of an entry, imported now."""
+    module, _, attribute = entry.target.partition(":")
+    command = getattr(import_module(module), attribute)
+    if not isinstance(command, click.Command):
+        raise TypeError(f"{entry.target} is not a click command.")
+    return command
 
 
 class LazyGroup(click.Group):
@@ -25,11 +36,27 @@ class LazyGroup(click.Group):
         entry = self._table.get(cmd_name)
         if entry is None:
             return None
-        module, _, attribute = entry.target.partition(":")
-        command = getattr(import_module(module), attribute)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{entry.target} is not a click command.")
-        return command
+        return loaded(entry)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """:raises click.UsageError: if there is no such command; the message names one that is near."""
+        name = args[0]
+        if name not in self._table and not ctx.resilient_parsing and not name.startswith("-"):
+            near = nearest(name[:100], self._table)
+            meant = f" Did you mean {near}?" if near else ""
+            raise click.UsageError(f"There is no command {name!r}.{meant}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin so, without importing any, and the group's own options."""
+        commands = [
+            CompletionItem(name, help=entry.summary)
+            for name, entry in self._table.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -1,140 +1,33 @@
-"""The `srfix` command: runs a command, and turns whatever comes of it into the contract's exit codes."""
+"""The `srfix` command from its first moment: it imports next to nothing, so that an interrupt while the rest is imported ends
+as any other does."""
 
 from __future__ import annotations
 
-import logging
-import os
-import platform
 import sys
-import tempfile
-import traceback
-from collections.abc import Iterator, Sequence
-from importlib.metadata import version
+from collections.abc import Sequence
 
-import click
-
-from srfix.cli.command_table import COMMANDS
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.lazy_group import LazyGroup
-from srfix.cli.output import PrintableFormatter, say
-from srfix.cli.redaction import Redactor
-from srfix.serde.errors import SrfixError
-
-
-@click.group(
-    cls=LazyGroup,
-    table=COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 nothing wrong, or done; 1 findings; 2 usage, refused, could not run or look; "
-    "3 repair applied in part; 70 a bug of srfix; 130 interrupted or declined.",
-)
-@click.version_option(package_name="srfix", prog_name="srfix", message="%(prog)s %(version)s")
-def cli() -> None:
-    """Find out why a Kafka Streams or ksqlDB state store cannot be read after recovery, and repair it."""
+from srfix.cli.process import Interrupts, take_over_streams
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line; without arguments, that of the process. Returns the exit code."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
-    redactor = Redactor()
-    redactor.note_arguments(arguments, os.environ)
-    if logging.lastResort is not None:
-        logging.lastResort.setFormatter(PrintableFormatter())
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            # A terminal that cannot show a character must not turn a report into a crash.
-            reconfigure(errors="backslashreplace")
-    _sweep_views()
-    code = _run(list(arguments), redactor)
+    """Runs a command line; without arguments, that of the process, whose streams and signals it then takes over.
+
+    Returns the exit code.
+    """
+    interrupts = Interrupts()
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        code = ExitCode.PIPE_CLOSED
-    if code == ExitCode.PIPE_CLOSED:
-        # Else the interpreter complains once more when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
+        if arguments is None:
+            interrupts.watch()
+            take_over_streams()
+            arguments = sys.argv[1:]
+        from srfix.cli.command_line import run
 
-
-def _sweep_views() -> None:
-    """What a kill left of views of state directories, links and copies, goes; a look costs next to nothing."""
-    try:
-        found = any(name.startswith("srfix-views-") for name in os.listdir(tempfile.gettempdir()))
-    except OSError:
-        return
-    if found:
-        from srfix.recovery.state import sweep_views
-
-        sweep_views()
-
-
-def _run(arguments: list[str], redactor: Redactor) -> int:
-    try:
-        outcome = cli.main(arguments, prog_name="srfix", standalone_mode=False, obj=redactor)
-    except click.Abort:
-        say("Stopped; nothing more is done.", err=True)
+        return run(arguments, interrupts)
+    except BaseException as error:
+        if not interrupts.caused(error):
+            raise
+        sys.stderr.write("\nStopped; nothing more is done.\n")
         return ExitCode.INTERRUPTED
-    except click.UsageError as error:
-        _show_usage_error(error, redactor)
-        return ExitCode.REFUSED
-    except click.ClickException as error:
-        _say(error.format_message(), redactor)
-        return ExitCode.REFUSED
-    except SrfixError as error:
-        _say(error.message, redactor)
-        return ExitCode.REFUSED
-    except ExceptionGroup as group:
-        leaves = list(_leaves(group))
-        if not all(isinstance(leaf, SrfixError) for leaf in leaves):
-            return _report_bug(group, redactor)
-        for leaf in leaves:
-            _say(str(leaf), redactor)
-        return ExitCode.REFUSED
-    except SystemExit:
-        # click's answer to a closed pipe, and to nothing else here; its code would be 1, "findings".
-        return ExitCode.PIPE_CLOSED
-    except Exception as error:  # noqa: BLE001  (the last resort: nothing may leave here as exit code 1)
-        return _report_bug(error, redactor)
-    return int(outcome) if isinstance(outcome, int) else ExitCode.OK
-
-
-def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error
-
-
-def _say(message: str, redactor: Redactor) -> None:
-    say(f"srfix: {redactor.scrub(message)}", err=True)
-
-
-def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
-    message = error.format_message()
-    if message.startswith("Got unexpected extra argument"):
-        # They may be the pieces of a property with blanks around its "=", and then one is a secret.
-        message = "There are more arguments than the command takes. A property is one word: key=value."
-    if isinstance(error, click.NoSuchOption) and redactor.has_properties:
-        # A secret may begin with a dash, and stand behind the blank that took it off its property.
-        near = f" Did you mean {error.possibilities[0]}?" if error.possibilities else ""
-        message = (
-            f"There is no such option; it is not shown, as it may be a secret.{near} A property is one word: key=value."
-        )
-    if error.ctx is not None and not isinstance(error, click.exceptions.NoArgsIsHelpError):
-        say(error.ctx.get_usage(), err=True)
-        message = f"srfix: {message}\nTry '{error.ctx.command_path} --help' for help."
-    say(redactor.scrub(message), err=True)
-
-
-def _report_bug(error: BaseException, redactor: Redactor) -> ExitCode:
-    trace = "".join(traceback.format_exception(error))
-    say(redactor.scrub(trace), err=True)
-    _say(
-        f"This is a bug of srfix ({type(error).__name__}), not of your cluster. Please file it with the text "
-        f"above, after a look that it holds nothing private, and with this line: srfix {version('srfix')}, "
-        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}.",
-        redactor,
-    )
-    return ExitCode.BUG
+    finally:
+        interrupts.command_is_over()

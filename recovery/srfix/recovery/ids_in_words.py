@@ -9,18 +9,18 @@ MOST_NAMED: Final = 20
 """Ids that are named; the rest is counted. A topic of garbage seems to carry thousands."""
 
 
-def listed(ids: Iterable[int], *, most: int = MOST_NAMED) -> str:
+def listed(ids: Iterable[object], *, most: int = MOST_NAMED) -> str:
     """`1, 3 and 7`, or `1, 3, 7 and 1,980 more`."""
     texts = _named(ids, most)
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def enumerated(ids: Iterable[int], *, most: int = MOST_NAMED) -> str:
+def enumerated(ids: Iterable[object], *, most: int = MOST_NAMED) -> str:
     """`1, 3, 7`, or `1, 3, 7, 1,980 more`; empty without ids."""
     return ", ".join(_named(ids, most))
 
 
-def _named(ids: Iterable[int], most: int) -> list[str]:
+def _named(ids: Iterable[object], most: int) -> list[str]:
     texts = [str(schema_id) for schema_id in ids]
     return texts if len(texts) <= most else [*texts[:most], f"{len(texts) - most:,} more"]
 

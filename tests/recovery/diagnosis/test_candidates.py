@@ -260,12 +260,22 @@ class TestAnApplicationThatIsNamed:
         with pytest.raises(UsageError, match=r"^There is no application 'shopp': no consumer group of that name"):
             found(world, application="shopp")
 
+    def test_a_misspelt_one_may_be_that_of_a_subject(self, world: World) -> None:
+        world.registry.seed("warehouse-users-changelog-value", R)
+        with pytest.raises(UsageError, match=r" Did you mean 'warehouse'\? Check the "):
+            found(world, application="warehuose")
+
     def test_one_with_a_group_and_no_subject_has_no_candidates(self, world: World) -> None:
         world.commit("shop", users=0)
         assert found(world, application="shop").suspects == ()
 
 
 class TestAStoreThatIsNamed:
+    def test_a_misspelt_one_has_a_suggestion(self, world: World) -> None:
+        world.registry.seed("shop-orders-changelog-value", R)
+        with pytest.raises(UsageError, match=r"^No store 'ordres' was found: .* Did you mean 'orders'\? If its "):
+            found(world, store="ordres")
+
     def test_only_that_store_is_looked_at(self, world: World) -> None:
         world.registry.seed("shop-users-changelog-value", R)
         world.registry.seed("shop-orders-changelog-value", R)

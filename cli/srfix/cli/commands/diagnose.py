@@ -6,12 +6,13 @@ from importlib.metadata import version
 
 import click
 
-from srfix.cli.commands.shared import diagnosis_in_detail, diagnosis_in_short, foreseen, open_session
+from srfix.cli.commands.shared import diagnosis_in_detail, diagnosis_in_short, foreseen, judge, open_session
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
     CensusEngineChoice,
     EvidenceOptions,
+    Gate,
     Hurry,
     Selection,
     connection_options,
@@ -19,6 +20,7 @@ from srfix.cli.options import (
     details_option,
     engine_options,
     evidence_options,
+    gate_options,
     given_options,
     hurry_options,
     output_option,
@@ -43,6 +45,7 @@ from srfix.recovery.ids_in_words import counted
 @engine_options
 @decode_values_option
 @details_option
+@gate_options
 @output_option
 def diagnose(
     connection: Connection,
@@ -52,24 +55,32 @@ def diagnose(
     engine: CensusEngineChoice,
     decode_values: bool,
     details: bool,
+    gate: Gate,
     output: OutputFormat,
 ) -> ExitCode:
     """Find the state stores that cannot be read after recovery, and say exactly why. Reads only.
 
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
-    with open_session(connection, selection, evidence, hurry, decode_values=decode_values, choice=engine) as session:
+    with open_session(
+        connection, selection, evidence, hurry, decode_values=decode_values, choice=engine, quiet=gate.quiet
+    ) as session:
         examination = session.examine()
         diagnosis = examination.diagnosis
-        short = None if details or output is OutputFormat.JSON else foreseen(session, examination)
-    document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now())
-    given = given_options()
-    blocks = diagnosis_in_detail(diagnosis, given) if short is None else diagnosis_in_short(diagnosis, short, given)
-    write_report(Report(document=document, blocks=tuple(blocks)), output)
-    say(_summary(diagnosis), err=True)
-    if diagnosis.has_findings:
-        return ExitCode.FINDINGS
-    return ExitCode.REFUSED if diagnosis.is_inconclusive else ExitCode.OK
+        judged = judge(diagnosis, gate, selection)
+        is_written = judged.writes_report(output)
+        is_short = is_written and not details and output is not OutputFormat.JSON
+        short = foreseen(session, examination) if is_short else None
+    if is_written:
+        document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now()) | judged.document
+        given = given_options()
+        blocks = diagnosis_in_detail(diagnosis, given) if short is None else diagnosis_in_short(diagnosis, short, given)
+        write_report(Report(document=document, blocks=(*blocks, *judged.blocks)), output)
+    for line in judged.lines:
+        say(line, err=True)
+    if not judged.is_quiet:
+        say(_summary(diagnosis), err=True)
+    return judged.code
 
 
 def _summary(diagnosis: Diagnosis) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,7 +28,17 @@ from srfix.cli.output import (
 )
 from srfix.recovery.actions import describe
 from srfix.recovery.errors import RolledBackInPartError
-from srfix.recovery.repair import AlreadyRolledBack, Left, Undone, journal_of, read_journal, require_digest, roll_back
+from srfix.recovery.repair import (
+    AlreadyRolledBack,
+    Left,
+    Plan,
+    Undone,
+    journal_of,
+    read_journal,
+    require_digest,
+    roll_back,
+)
+from srfix.serde.errors import UsageError
 from srfix.serde.registry import Json
 
 _PARTS = (
@@ -51,16 +62,15 @@ def rollback(
 ) -> ExitCode:
     """Undo a repair, last step first; what others changed since is left and named.
 
-    JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. At a terminal it asks
-    first.
+    JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. It asks first, unless --yes.
     """
     journal_path = journal_of(path)
     state = read_journal(journal_path)
     plan = state.plan
     require_digest(plan, expect_digest, where=journal_path)
-    if not yes and sys.stdin.isatty():
+    if not yes and not state.rolled_back:
         try:
-            confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?")
+            _ask(plan, begun=state.before.keys() - state.undone)
         except Declined:
             say("Nothing was written.", err=True)
             return ExitCode.INTERRUPTED
@@ -112,3 +122,15 @@ def rollback(
     if blocks or output is OutputFormat.JSON:
         write_report(Report(document=document, blocks=tuple(blocks)), output)
     return ExitCode.PARTIAL if left or stopped else ExitCode.OK
+
+
+def _ask(plan: Plan, *, begun: Collection[int]) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "srfix rollback asks before it writes, and nobody can answer here. Look at what is undone (srfix verify "
+            "reads only), then pass --yes. Nothing was written."
+        )
+    steps = [action for action in reversed(plan.actions) if action.step in begun]
+    for action in steps:
+        say(f"Step {action.step} is undone, {action.subject}: {describe(action)}.", err=True)
+    confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?")

@@ -23,6 +23,7 @@ from srfix.cli.options import (
     given_options,
     hurry_options,
     output_option,
+    quiet_option,
 )
 from srfix.cli.output import Block, Heading, ItemList, OutputFormat, Paragraph, Report, say, write_report
 from srfix.recovery.advice import upon_verification
@@ -52,6 +53,7 @@ from srfix.serde.registry import Json
 @hurry_options
 @engine_options
 @details_option
+@quiet_option
 @output_option
 def verify(
     path: Path,
@@ -61,6 +63,7 @@ def verify(
     hurry: Hurry,
     engine: CensusEngineChoice,
     details: bool,
+    quiet: bool,
     output: OutputFormat,
 ) -> ExitCode:
     """Verify a repair: the ids again, looked up by content, and rows read as the failing reader reads them.
@@ -81,7 +84,7 @@ def verify(
     for answers in supplied.ksqldb:
         for problem in answers.problems:
             say(f"ksqlDB ({answers.origin}): {problem}", err=True)
-    with open_cluster(connection, engine) as (cluster, counting), connection.registry_client() as registry:
+    with open_cluster(connection, engine, quiet=quiet) as (cluster, counting), connection.registry_client() as registry:
         events = list(
             verify_plan(
                 plan,
@@ -91,7 +94,7 @@ def verify(
                 supplied=supplied,
                 deadline_s=hurry.deadline_s,
                 max_records=hurry.max_records,
-                on_progress=show_progress(),
+                on_progress=None if quiet else show_progress(),
                 every_row=None if isinstance(counting, LocalCensus) else counting,
             )
         )
@@ -117,7 +120,11 @@ def verify(
     blocks += advice_blocks(advice)
     code = _code(events)
     document = _document(plan, events, advice, verified=code is ExitCode.OK)
-    write_report(Report(document=document, blocks=tuple(blocks)), output)
+    is_quiet = quiet and code is ExitCode.OK
+    if not is_quiet or output is OutputFormat.JSON:
+        write_report(Report(document=document, blocks=tuple(blocks)), output)
+    if is_quiet:
+        return code
     for looked in counts:
         whose = f"{looked.subject}: " if len(counts) > 1 else ""  # the only one stands in the report
         say(f"{whose}{_counted(looked)}.", err=True)

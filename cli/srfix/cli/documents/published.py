@@ -21,6 +21,7 @@ class PublishedDocument:
 
 DOCUMENTS: Final = (
     PublishedDocument(name="diagnosis", written_by="srfix diagnose", commands=("diagnose",)),
+    PublishedDocument(name="baseline", written_by="srfix diagnose --write-baseline"),
     PublishedDocument(name="plan", written_by="srfix plan, also as its file"),
     PublishedDocument(name="applied", written_by="srfix apply", commands=("apply",)),
     PublishedDocument(name="journal", written_by="srfix apply and srfix rollback: a line of PLAN.journal.jsonl"),

@@ -15,7 +15,7 @@ ignore = ["dead-app-*"]      # as --ignore
 [source]                   # as --source STORE=TOPIC
 users-store = "users"
 
-[plan]                     # options of one command
+[plan]                     # options of one command, as on the command line; every table's keys are checked
 keep = "auto"
 """
 
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -70,9 +70,22 @@ class ConfigFile:
     registry: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def read_config(path: str, *, command: str, commands: Collection[str]) -> ConfigFile:
-    """Reads the file for one of the commands; the tables of the others are left alone.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableKey:
+    """An option of a command, as a key of the command's table."""
 
+    parameter: str
+    """What click calls it."""
+    is_multiple: bool
+    """True if it may be given several times: then the value may be a list."""
+
+
+def read_config(
+    path: str, *, command: str, commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
+) -> ConfigFile:
+    """Reads the file for one of the commands; of the tables of the others it checks the keys.
+
+    :param keys_of: the keys that a command's table may have; asked of those that stand in the file.
     :raises UsageError: if it cannot be read, is not TOML, or holds a key that nothing reads.
     """
     try:
@@ -100,7 +113,11 @@ def read_config(path: str, *, command: str, commands: Collection[str]) -> Config
     source = _table(path, document, "source")
     if source:
         options["source"] = [f"{store}={topic}" for store, topic in source.items()]
-    options |= {_parameter(key): value for key, value in _table(path, document, command).items()}
+    for name in commands:
+        if name in document:
+            of_command = _options(path, document, name, keys_of(name), text)
+            if name == command:
+                options |= of_command
     return ConfigFile(
         options=options, kafka=_table(path, document, "kafka"), registry=_table(path, document, "registry-client")
     )
@@ -133,10 +150,34 @@ def _listed(path: str, key: str, value: object) -> list[str]:
 def _table(path: str, document: Mapping[str, object], key: str) -> dict[str, str]:
     table = document.get(key, {})
     if not isinstance(table, dict):
-        raise UsageError(f"{key!r} in the configuration file {path!r} must be a table: [{key}].")
+        raise _no_table(path, key)
     return {
         name: _text(path, f"{key}.{name if key == 'source' else shown(name)}", value) for name, value in table.items()
     }
+
+
+def _options(
+    path: str, document: Mapping[str, object], command: str, keys: Mapping[str, TableKey], text: str
+) -> dict[str, object]:
+    table = document[command]
+    if not isinstance(table, dict):
+        raise _no_table(path, command)
+    options: dict[str, object] = {}
+    for key, value in table.items():
+        if key not in keys:
+            raise UsageError(
+                f"srfix {command} has no option for {_shown(key, text, tuple(keys))} of the table [{command}] of the "
+                f"configuration file {path!r}. Known are: {', '.join(keys)}."
+            )
+        name = f"{command}.{key}"
+        options[keys[key].parameter] = (
+            _listed(path, name, value) if keys[key].is_multiple else _joined(path, name, value)
+        )
+    return options
+
+
+def _no_table(path: str, key: str) -> UsageError:
+    return UsageError(f"{key!r} in the configuration file {path!r} must be a table: [{key}].")
 
 
 def _shown(key: str, text: str, known: Sequence[str]) -> str:

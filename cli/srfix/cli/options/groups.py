@@ -9,12 +9,16 @@ from typing import Any, TypeAlias
 
 import click
 
+from srfix.cli.completion import path_completion
+
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def option(*names: str, envvar: str, **attributes: Any) -> Decorator:
     """An option that the environment may give too, as `SRFIX_…`."""
-    return click.option(*names, envvar=f"SRFIX_{envvar}", show_envvar=True, **attributes)
+    return click.option(
+        *names, envvar=f"SRFIX_{envvar}", show_envvar=True, **path_completion(attributes.get("metavar")), **attributes
+    )
 
 
 def choice_of(kind: type[Enum]) -> click.Choice[str]:

@@ -20,11 +20,13 @@ from click.core import ParameterSource
 
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.connection import Connection
-from srfix.cli.options.config_file import ConfigFile, read_config
+from srfix.cli.lazy_group import loaded
+from srfix.cli.options.config_file import ConfigFile, TableKey, read_config
 from srfix.cli.options.given import CONFIG_PATH
 from srfix.cli.options.groups import choice_of, handing_over, option
 from srfix.cli.options.lines import Lines
 from srfix.cli.options.properties import parse_property
+from srfix.cli.options.table_keys import table_keys
 from srfix.cli.output import OutputFormat, say_on_the_way
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
@@ -71,7 +73,13 @@ def _use_config(ctx: click.Context, _param: click.Parameter, path: str | None) -
     if path is None:
         return
     ctx.meta[CONFIG_PATH] = path
-    config = read_config(path, command=ctx.info_name or "", commands=COMMANDS.keys())
+    running = ctx.info_name or ""
+
+    def keys_of(name: str) -> dict[str, TableKey]:
+        command = ctx.command if name == running else loaded(COMMANDS[name])
+        return table_keys(command)
+
+    config = read_config(path, command=running, commands=COMMANDS.keys(), keys_of=keys_of)
     ctx.default_map = {**(ctx.default_map or {}), **config.options}
     ctx.meta[_CONFIG] = config
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from srfix.recovery.cluster.log_reader import GaveUp
     from srfix.recovery.cluster.raw_record import RawRecord
     from srfix.recovery.cluster.records import RecordRange, read_records
-    from srfix.recovery.cluster.topic_lookup import partitions_of
+    from srfix.recovery.cluster.topic_lookup import did_you_mean, partitions_of
 else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
@@ -20,6 +20,6 @@ else:
             "log_reader": ["GaveUp"],
             "raw_record": ["RawRecord"],
             "records": ["RecordRange", "read_records"],
-            "topic_lookup": ["partitions_of"],
+            "topic_lookup": ["did_you_mean", "partitions_of"],
         },
     )

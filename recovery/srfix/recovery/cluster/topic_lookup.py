@@ -22,13 +22,18 @@ def partitions_of(cluster: Cluster, topic: str) -> tuple[int, ...]:
     topics = cluster.topics()
     count = topics.get(Topic(topic))
     if count is None:
-        near = near_names(topic, topics)
-        meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        meant = did_you_mean(topic, topics)
         raise UsageError(
             f"There is no topic {topic!r} among the {len(topics)} that this user may see.{meant} Check its spelling, "
             "letter case, the cluster (--bootstrap-servers), and the right to describe it."
         )
     return tuple(range(count))
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """` Did you mean 'users'?`, to be added to a sentence; empty if no name is near."""
+    near = near_names(name, names)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from srfix.recovery.cluster import did_you_mean
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.supplied_candidates import supplied_skips, supplied_stores
@@ -85,9 +86,11 @@ def find_candidates(
     names = frozenset(split.name for suspect in found.values() for split in suspect.splits)
     skipped.extend(supplied_skips(survey, application=application, found=names))
     if application is None and store is not None and not found:
+        stores = {split.name for split in _all_splits(survey)}
         raise UsageError(
-            f"No store {store!r} was found: no changelog-like subject without a topic ends in its name. If its phantom "
-            "subject does not exist, name its application too: --application ID --store NAME."
+            f"No store {store!r} was found: no changelog-like subject without a topic ends in its name."
+            f"{did_you_mean(store, stores)} If its phantom subject does not exist, name its application too: --application ID "
+            "--store NAME."
         )
     _refuse_unknown(survey, application, found, (*listing.groups, *survey.supplied.applications))
     of_operators = {key: why for key, suspect in found.items() if (why := _never_restored(survey, suspect)) is not None}
@@ -125,6 +128,12 @@ def _changelogs_without_topic(
         if is_wanted(topic):
             found[context, topic] = None
     return sorted(found)
+
+
+def _all_splits(survey: Survey) -> Iterator[SuspectStore]:
+    """Every way to take apart the name of every changelog that does not exist."""
+    for context, topic in _changelogs_without_topic(survey, None, []):
+        yield from _splits(topic, context, None, None)
 
 
 def _splits(topic: Topic, context: str, application: str | None, store: str | None) -> tuple[SuspectStore, ...]:
@@ -212,9 +221,9 @@ def _hidden(survey: Survey, suspects: Collection[Suspect], given: Given) -> Mapp
 
 
 def _refuse_unknown(
-    survey: Survey, application: str | None, found: Mapping[tuple[Topic, str], Suspect], listed: Iterable[str]
+    survey: Survey, application: str | None, found: Mapping[tuple[Topic, str], Suspect], listed: Collection[str]
 ) -> None:
-    if application is None or found or application in frozenset(listed):
+    if application is None or found or application in listed:
         return
     try:
         if survey.commits(application):
@@ -224,8 +233,10 @@ def _refuse_unknown(
             f"The committed offsets of group {application!r} could not be read ({error}), and no internal-looking "
             "subject starts with its name: whether the application exists cannot be told."
         ) from error
+    prefixes = {split.application for split in _all_splits(survey)}
     raise UsageError(
         f"There is no application {application!r}: no consumer group of that name has a committed offset on this "
-        "cluster, and no changelog-like subject in the registry starts with its name. Check the application.id (it is "
+        "cluster, and no changelog-like subject in the registry starts with its name."
+        f"{did_you_mean(application, listed) or did_you_mean(application, prefixes)} Check the application.id (it is "
         "the group id), the cluster (--bootstrap-servers) and the registry (--registry)."
     )

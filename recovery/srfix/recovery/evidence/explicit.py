@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from srfix.recovery.cluster import did_you_mean
 from srfix.recovery.commands import shell_words
 from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence, Weight
@@ -19,8 +20,8 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
         return
     if named.topic not in survey.topics():
         raise UsageError(
-            f"{shell_words('--source', named.said)}: there is no topic {named.topic!r} on this cluster. Check its spelling "
-            "and --bootstrap-servers."
+            f"{shell_words('--source', named.said)}: there is no topic {named.topic!r} on this cluster."
+            f"{did_you_mean(named.topic, survey.topics())} Check its spelling and --bootstrap-servers."
         )
     yield Evidence(
         kind=KIND,

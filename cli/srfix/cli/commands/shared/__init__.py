@@ -12,6 +12,7 @@ from srfix.cli.commands.shared.half import (
     schema_text,
     times_option,
 )
+from srfix.cli.commands.shared.judging import judge
 from srfix.cli.commands.shared.payloads import payload_bytes, write_decoded
 from srfix.cli.commands.shared.plan_report import plan_report
 from srfix.cli.commands.shared.plan_target import complain, connection_of_plan

@@ -33,11 +33,18 @@ class OnSpark:
     """What counts topics and reads every row, both on one session.
 
     :param stack: stops the session.
+    :param quiet: True to say nothing of the progress.
     :raises UsageError: if PySpark is not installed, or a Kafka property has no counterpart in Java's clients.
     """
 
     def __init__(
-        self, choice: CensusEngineChoice, kafka: Mapping[str, str], stack: ExitStack, *, timeout_s: float
+        self,
+        choice: CensusEngineChoice,
+        kafka: Mapping[str, str],
+        stack: ExitStack,
+        *,
+        timeout_s: float,
+        quiet: bool = False,
     ) -> None:
         if find_spec("pyspark") is None:
             raise UsageError(
@@ -49,6 +56,7 @@ class OnSpark:
         self._kafka = kafka
         self._stack = stack
         self._timeout_s = timeout_s
+        self._quiet = quiet
         self._started: SparkSession | None = None
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
@@ -61,7 +69,7 @@ class OnSpark:
             if on_progress is not None and progress.records_done:
                 on_progress(progress)
 
-        with watch_jobs(spark, _say, every_s=_SAY_EVERY_S):
+        with watch_jobs(spark, self._tell, every_s=_SAY_EVERY_S):
             return engine.count(request, on_progress=tell)
 
     def events(
@@ -74,9 +82,9 @@ class OnSpark:
         deadline_s: float | None = None,
     ) -> Iterator[Event]:
         """See `EveryRow.events`."""
-        say(f"Reading every live row of {census.topic} on Spark.", err=True)
+        self._say(f"Reading every live row of {census.topic} on Spark.")
         spark = self._session()
-        with watch_jobs(spark, _say, every_s=_SAY_EVERY_S):
+        with watch_jobs(spark, self._tell, every_s=_SAY_EVERY_S):
             every_row = EveryRowOnSpark(spark, self._kafka)
             yield from every_row.events(finding, census, registry, window=window, deadline_s=deadline_s)
 
@@ -93,16 +101,19 @@ class OnSpark:
             if master is None or master.startswith("local"):
                 # Workers run the python3 of the PATH otherwise, which need not be this one.
                 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            say(f"Starting Spark ({master or 'as it is configured'}) …", err=True)
+            self._say(f"Starting Spark ({master or 'as it is configured'}) …")
             config = {**({} if is_connect else _QUIET), **self._choice.spark_conf}
             with _stdout_to_stderr():
                 self._started = start_session("srfix", master=master, config=config)
             self._stack.callback(self._started.stop)
         return self._started
 
+    def _tell(self, progress: JobProgress) -> None:
+        self._say(f"Spark: {progress}.")
 
-def _say(progress: JobProgress) -> None:
-    say(f"Spark: {progress}.", err=True)
+    def _say(self, text: str) -> None:
+        if not self._quiet:
+            say(text, err=True)
 
 
 @contextmanager

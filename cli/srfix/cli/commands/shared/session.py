@@ -8,11 +8,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from srfix.cli.commands.shared.strangers import strangers
 from srfix.cli.connection import Connection
 from srfix.cli.options import SPARK, CensusEngineChoice, EvidenceOptions, Hurry, Selection, given_options
 from srfix.cli.output import say
 from srfix.recovery.census import CensusEngine, CensusProgress, LocalCensus
-from srfix.recovery.cluster import Cluster
+from srfix.recovery.cluster import Cluster, did_you_mean
 from srfix.recovery.diagnosis import Examination, acknowledge, diagnose, unused_patterns
 from srfix.recovery.facts import CheckContext, Reader, StreamsVersion, Survey
 
@@ -35,6 +36,8 @@ class ClusterSession:
     hurry: Hurry
     decode_values: bool = False
     """True to decode every row that a restore loads."""
+    quiet: bool = False
+    """True to say nothing of the progress."""
 
     @property
     def said(self) -> CheckContext:
@@ -65,12 +68,15 @@ class ClusterSession:
             deadline_s=self.hurry.deadline_s,
             max_records=self.hurry.max_records,
             decode_values=self.decode_values,
-            on_progress=show_progress(),
+            on_progress=None if self.quiet else show_progress(),
         )
         stores = [facts.store for facts in examination.facts]
         examined = {name for store in stores for name in (store.name, f"{store.application}/{store.name}")}
         for store in sorted(selection.sources.keys() - examined):
-            say(f"--source for the store {store!r} was not used: no store of that name was examined.", err=True)
+            meant = did_you_mean(store, sorted(examined))
+            say(f"--source for the store {store!r} was not used: no store of that name was examined.{meant}", err=True)
+        for line in strangers(self.survey.supplied, selection, examined=stores):
+            say(line, err=True)
         if not selection.ignore:
             return examination
         examination = acknowledge(examination, selection.ignore, self.survey.subjects(), given=given_options())
@@ -88,11 +94,12 @@ def open_session(
     *,
     decode_values: bool = False,
     choice: CensusEngineChoice | None = None,
+    quiet: bool = False,
 ) -> Iterator[ClusterSession]:
     """Reads what the person handed over, opens the clients, and closes them whatever happens."""
     supplied = (evidence or EvidenceOptions()).read(application=selection.application)
     with ExitStack() as stack:
-        cluster, engine = stack.enter_context(open_cluster(connection, choice))
+        cluster, engine = stack.enter_context(open_cluster(connection, choice, quiet=quiet))
         registry = stack.enter_context(connection.registry_client())
         yield ClusterSession(
             survey=Survey(cluster=cluster, registry=registry, sources=selection.sources, supplied=supplied),
@@ -100,12 +107,13 @@ def open_session(
             selection=selection,
             hurry=hurry or Hurry(),
             decode_values=decode_values,
+            quiet=quiet,
         )
 
 
 @contextmanager
 def open_cluster(
-    connection: Connection, choice: CensusEngineChoice | None = None
+    connection: Connection, choice: CensusEngineChoice | None = None, *, quiet: bool = False
 ) -> Iterator[tuple[Cluster, LocalCensus | OnSpark]]:
     """Opens a look at the cluster and what counts its topics, with one patience for both.
 
@@ -119,7 +127,7 @@ def open_cluster(
         if choice is not None and choice.engine == SPARK:
             from srfix.cli.commands.shared.on_spark import OnSpark
 
-            engine = OnSpark(choice, kafka, stack, timeout_s=timeout_s)
+            engine = OnSpark(choice, kafka, stack, timeout_s=timeout_s, quiet=quiet)
         else:
             engine = LocalCensus(kafka, timeout_s=timeout_s)
         yield stack.enter_context(Cluster(kafka, timeout_s=timeout_s)), engine

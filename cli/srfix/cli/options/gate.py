@@ -1,0 +1,76 @@
+"""The options for jobs that nobody watches: when to fail, what is known, and when to keep quiet.
+
+@click.command()
+@gate_options                  # hands over `gate: Gate`
+def diagnose(gate): …
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import click
+
+from srfix.cli.completion import path_completion
+from srfix.cli.options.groups import handing_over, option
+from srfix.recovery.findings import Severity
+
+SEVERITIES: Final = {severity.value.replace(" ", "-"): severity for severity in Severity}
+"""By the names that `--fail-on` takes, worst first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What makes a diagnosis fail."""
+
+    fail_on: Severity = Severity.LITTER
+    """The least severity that does."""
+    baseline: str | None = None
+    """A file with findings that do not."""
+    write_baseline: str | None = None
+    """Where to write the findings, which are known from then on."""
+    quiet: bool = False
+    """True to say nothing where nothing is wrong."""
+
+
+def _gate(*, fail_on: str, **values: str | bool | None) -> Gate:
+    return Gate(fail_on=SEVERITIES[fail_on], **values)  # type: ignore[arg-type]  # click's, by the options below
+
+
+quiet_option = option(
+    "--quiet",
+    "-q",
+    envvar="QUIET",
+    is_flag=True,
+    help="Say nothing where the exit code is 0: no report (but JSON's document), no progress, no totals. For cron.",
+)
+"""Adds `--quiet`; the command gets `quiet: bool`."""
+
+gate_options = handing_over(
+    "gate",
+    _gate,
+    quiet_option,
+    option(
+        "--fail-on",
+        envvar="FAIL_ON",
+        type=click.Choice(tuple(SEVERITIES)),
+        default="litter",
+        show_default=True,
+        help="The least severity that ends in exit code 1. What was not looked at still ends in 2.",
+    ),
+    option(
+        "--baseline",
+        envvar="BASELINE",
+        metavar="FILE",
+        help="Findings that are known (by code, application, store and role) do not fail, unless they are worse than written "
+        "down. What was not looked at still ends in 2.",
+    ),
+    click.option(
+        "--write-baseline",
+        metavar="FILE",
+        **path_completion("FILE"),
+        help="Write down what is found, with --fail-on's severity or worse, as known from now on.",
+    ),
+)
+"""Adds the options; the command gets `gate: Gate`."""

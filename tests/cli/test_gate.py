@@ -1,0 +1,252 @@
+"""`--quiet`, `--fail-on` and `--baseline`, for jobs that nobody watches, through the installed command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from srfix.cli.commands.shared import judge
+from srfix.cli.options import Gate, Selection
+from srfix.cli.output import Paragraph
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.findings import Diagnosis, Finding, Severity, Skipped
+from srfix.serde.subjects import Role, Subject
+from srfix.serde.wire import frame_id
+from tests.cli.damaged_stores import INTERNAL, WRITER
+from tests.cli.kept_demo import Parts, srfix
+
+PHANTOM = "shop-users-store-changelog-value"
+OTHER = "shop-clients-store-changelog-value"
+ORPHAN = "dead-store-changelog-value"
+ENTRY = {"code": "SRF001", "application": "shop", "store": "users-store", "role": "value", "severity": "broken"}
+
+
+@pytest.fixture
+def registry() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry() as running:
+        running.seed("users-value", WRITER)
+        yield running
+
+
+@pytest.fixture
+def where(registry: FixtureRegistry, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A topic and an application that reads it; nothing is wrong yet."""
+    with EmbeddedBroker(topics={"users": 1}) as broker:
+        broker.produce([ProducedRecord(topic="users", partition=0, key=b"k", value=frame_id(1, b"\x02\x06Ada"))])
+        broker.commit("shop", {("users", 0): 1})
+        yield {
+            "SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers,
+            "SRFIX_REGISTRY": registry.url,
+            "SRFIX_BASELINE": "",
+        }
+
+
+SELECTION = Selection(application=None, store=None, sources={}, reader="unknown", streams_version=None)
+
+
+def finding(severity: Severity) -> Finding:
+    return Finding(
+        code="SRF001",
+        severity=severity,
+        application="shop",
+        store="users-store",
+        role=Role.VALUE,
+        subject=Subject(PHANTOM),
+        source=None,
+        explanation="It is broken.",
+        next="Repair it.",
+        repairable=True,
+    )
+
+
+def baseline(path: Path, *entries: dict[str, str]) -> Path:
+    path.write_text(json.dumps({"schema": "srfix.baseline/1", "findings": list(entries)}))
+    return path
+
+
+class TestQuiet:
+    def test_nothing_wrong_is_nothing_said(self, where: dict[str, str]) -> None:
+        done = srfix("diagnose", "--quiet", env=where)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    def test_json_is_always_a_document(self, where: dict[str, str]) -> None:
+        done = srfix("diagnose", "-q", "--output", "json", env=where)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert json.loads(done.stdout)["summary"]["healthy"] is True
+
+    def test_what_is_found_is_said(self, where: dict[str, str], registry: FixtureRegistry) -> None:
+        registry.seed(PHANTOM, INTERNAL)
+        done = srfix("diagnose", env=where | {"SRFIX_QUIET": "1"})
+        assert done.returncode == 1
+        assert "SRF001" in done.stdout
+        assert "1 finding" in done.stderr
+
+    def test_what_was_not_looked_at_is_said_and_stays_2(self, where: dict[str, str], registry: FixtureRegistry) -> None:
+        registry.seed(ORPHAN, INTERNAL)
+        done = srfix("diagnose", "--quiet", env=where)
+        assert done.returncode == 2
+        assert "not everything could be looked at" in done.stdout
+
+    def test_verify_says_nothing_of_a_repair_that_holds(self, own_parts: Parts, tmp_path: Path) -> None:
+        plan = tmp_path / "p.json"
+        assert own_parts.srfix("plan", "-o", plan).returncode == 0
+        broken = own_parts.srfix("verify", plan, "--quiet")
+        assert (broken.returncode, "Not repaired" in broken.stdout) == (1, True)
+        assert own_parts.srfix("apply", plan, "--yes").returncode == 0
+        done = own_parts.srfix("verify", plan, "--quiet")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        document = json.loads(own_parts.srfix("verify", plan, "--quiet", "--output", "json").stdout)
+        assert document["verified"] is True
+
+
+class TestFailOn:
+    def test_what_is_less_bad_is_shown_and_does_not_fail(
+        self, where: dict[str, str], registry: FixtureRegistry
+    ) -> None:
+        registry.seed(PHANTOM, INTERNAL)
+        lesser = srfix("diagnose", "--reader", "plain", env=where)  # SRF001 is a note then, SRF004's like may stand
+        assert lesser.returncode == 0
+        noted = srfix("diagnose", "--reader", "plain", "--fail-on", "note", env=where)
+        assert noted.returncode == 1
+        assert srfix("diagnose", "--fail-on", "broken", env=where).returncode == 1
+
+    @pytest.mark.parametrize("severity", list(Severity))
+    @pytest.mark.parametrize("fail_on", list(Severity))
+    @pytest.mark.parametrize("is_whole", [True, False])
+    def test_every_severity_beside_every_other(self, severity: Severity, fail_on: Severity, is_whole: bool) -> None:
+        hidden = Skipped(what="a topic", reason="it may not be read", could_hide=True)
+        diagnosis = Diagnosis(
+            findings=(finding(severity),), skipped=() if is_whole else (hidden,), examined=("shop/users-store",)
+        )
+        judged = judge(diagnosis, Gate(fail_on=fail_on), SELECTION)
+        fails = list(Severity).index(severity) <= list(Severity).index(fail_on)
+        assert judged.code == (1 if fails else 0 if is_whole else 2)
+        said = "".join(block.text for block in judged.blocks if isinstance(block, Paragraph))
+        assert said == (
+            ""
+            if fails or severity is Severity.NOTE
+            else f"Below --fail-on ({fail_on.value}), and no reason to fail: SRF001 shop/users-store, {severity.value}."
+        )
+
+    def test_what_was_not_looked_at_stays_2(self, where: dict[str, str], registry: FixtureRegistry) -> None:
+        registry.seed(ORPHAN, INTERNAL)
+        assert srfix("diagnose", "--fail-on", "broken", env=where).returncode == 2
+
+    def test_a_severity_that_is_none_is_refused_with_those_that_are(self, where: dict[str, str]) -> None:
+        done = srfix("diagnose", "--fail-on", "brokn", env=where)
+        assert done.returncode == 2
+        assert "'breaks-on-restore'" in done.stderr
+
+
+class TestBaseline:
+    def test_what_is_written_is_known(self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path) -> None:
+        registry.seed(PHANTOM, INTERNAL)
+        file = tmp_path / "known.json"
+        done = srfix("diagnose", "--write-baseline", file, env=where)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"Baseline written to {file}: 1 known finding(s).\n" in done.stderr
+        assert json.loads(file.read_text()) == {"schema": "srfix.baseline/1", "findings": [ENTRY]}
+        written = file.read_bytes()
+        assert srfix("diagnose", "--write-baseline", file, env=where).returncode == 0
+        assert file.read_bytes() == written
+        again = srfix("diagnose", "--baseline", file, env=where)
+        assert again.returncode == 0
+        assert "Known from the baseline, and no reason to fail: SRF001 shop/users-store." in again.stdout
+        quiet = srfix("diagnose", "--baseline", file, "--quiet", env=where)
+        assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+
+    def test_the_document_calls_nothing_healthy_that_is_known(
+        self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        registry.seed(PHANTOM, INTERNAL)
+        file = baseline(tmp_path / "known.json", ENTRY, ENTRY | {"store": "gone"})
+        told: dict[str, Any] = json.loads(srfix("diagnose", "--baseline", file, "--output", "json", env=where).stdout)
+        entry = {name: value for name, value in ENTRY.items() if name != "severity"}
+        assert told["baseline"] == {"file": str(file), "known": [entry], "gone": [entry | {"store": "gone"}]}
+        assert told["summary"]["healthy"] is False
+
+    def test_what_is_new_fails(self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path) -> None:
+        registry.seed(PHANTOM, INTERNAL)
+        registry.seed(OTHER, INTERNAL)
+        file = baseline(tmp_path / "known.json", ENTRY)
+        assert srfix("diagnose", "--baseline", file, env=where).returncode == 1
+        other = baseline(tmp_path / "other.json", ENTRY | {"role": "key"}, ENTRY | {"code": "SRF011"})
+        done = srfix("diagnose", "--baseline", other, env=where)
+        assert done.returncode == 1
+
+    def test_what_is_worse_than_written_down_fails(
+        self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        registry.seed(PHANTOM, INTERNAL)
+        file = baseline(tmp_path / "known.json", ENTRY | {"severity": "litter"})
+        done = srfix("diagnose", "--baseline", file, env=where)
+        assert done.returncode == 1
+        assert "--baseline: SRF001 shop/users-store is worse than it was written down: litter then, broken now.\n" in (
+            done.stderr
+        )
+
+    def test_what_no_longer_occurs_is_said_even_when_quiet(self, where: dict[str, str], tmp_path: Path) -> None:
+        file = baseline(tmp_path / "known.json", ENTRY)
+        done = srfix("diagnose", "--baseline", file, "--quiet", env=where)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert done.stderr.startswith("--baseline: SRF001 shop/users-store no longer occurs. Take it out of ")
+        assert done.stderr.count("\n") == 1
+
+    def test_nothing_is_said_of_what_was_not_asked_for_or_is_acknowledged(
+        self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        registry.seed(PHANTOM, INTERNAL)
+        file = baseline(tmp_path / "known.json", ENTRY, ENTRY | {"application": "billing"})
+        done = srfix("diagnose", "--baseline", file, "--application", "shop", env=where)
+        assert (done.returncode, "--baseline" in done.stderr) == (0, False)
+        only = baseline(tmp_path / "only.json", ENTRY)
+        ignored = srfix("diagnose", "--baseline", only, "--ignore", "shop-*", env=where)
+        assert (ignored.returncode, "no longer occurs" in ignored.stderr) == (0, False)
+
+    def test_what_was_not_looked_at_stays_2_and_takes_nothing_back(
+        self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        registry.seed(ORPHAN, INTERNAL)
+        file = baseline(tmp_path / "known.json", ENTRY)
+        done = srfix("diagnose", "--baseline", file, "--quiet", env=where)
+        assert done.returncode == 2
+        assert "SRF001 shop/users-store was not found, but not everything was looked at.\n" in done.stderr
+        assert srfix("diagnose", "--write-baseline", file, env=where).returncode == 2
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (None, "cannot be read: No such file or directory. Write one with srfix diagnose --write-baseline FILE."),
+            ("{", "is not JSON"),
+            ("[]", "is no baseline of srfix. Write one with"),
+            (
+                '{"schema": "srfix.diagnosis/1", "findings": []}',
+                "is a srfix.diagnosis/1, and --baseline takes a srfix.b",
+            ),
+            ('{"schema": "srfix.baseline/1", "findings": [{"code": "SRF001"}]}', "has an entry that is none"),
+            (
+                json.dumps({"schema": "srfix.baseline/1", "findings": [ENTRY | {"severity": "bad"}]}),
+                "entry that is none",
+            ),
+        ],
+    )
+    def test_what_is_no_baseline_is_refused(
+        self, where: dict[str, str], tmp_path: Path, content: str | None, said: str
+    ) -> None:
+        file = tmp_path / "known.json"
+        if content is not None:
+            file.write_text(content)
+        done = srfix("diagnose", "--baseline", file, env=where)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+
+    def test_a_file_that_cannot_be_written_is_refused(self, where: dict[str, str], tmp_path: Path) -> None:
+        done = srfix("diagnose", "--write-baseline", tmp_path / "no" / "where.json", env=where)
+        assert done.returncode == 2
+        assert "cannot be written to" in done.stderr
