@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from srfix.serde.arguments import usable_context, usable_payload
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SrfixError
@@ -26,8 +27,10 @@ class FramedReader:
         self._plans: dict[tuple[bytes, str, str], Decode] = {}
         self._plans_by_identity: dict[tuple[int | UUID, str, str], Decode] = {}
 
-    def __call__(self, payload: bytes | None, ctx: Context) -> Value:
+    def __call__(self, payload: bytes | None, ctx: Context | str) -> Value:
         """The row; None for a tombstone, and without columns for a null that its writer framed.
+
+        :param ctx: the context, or the topic's name for its values.
 
         :raises WireError: if the payload is not framed.
         :raises ResolveError: if the resolver does not accept the schema id or GUID.
@@ -42,8 +45,19 @@ class FramedReader:
         if payload is None:
             return None
         # One look-up per record, without taking the payload apart: this is the hot path.
-        decode = self._plans.get((prefix_of(payload), ctx.topic, ctx.field))
-        if decode is None or (ctx.headers and self._is_named_by_header(ctx)):
+        if isinstance(ctx, str):
+            ctx = usable_context(ctx)
+        try:
+            decode = self._plans.get((prefix_of(payload), ctx.topic, ctx.field))
+            headers = ctx.headers
+        except (AttributeError, TypeError):
+            usable_context(ctx)
+            if isinstance(payload, bytes):
+                raise
+            return self(usable_payload(payload), ctx)
+        if decode is None:
+            return self._read(payload, usable_context(ctx))
+        if headers and self._is_named_by_header(ctx):
             return self._read(payload, ctx)
         try:
             return decode(payload, PREFIX_ID_SIZE)
