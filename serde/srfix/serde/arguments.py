@@ -107,3 +107,9 @@ def check_callable(what: str, value: object, signature: str) -> None:
     """:raises UsageError: unless the value is None or can be called."""
     if value is not None and not callable(value):
         raise UsageError(f"{what} is {type_words(value)}; it must be a callable {signature}, or None.")
+
+
+def check_instance(name: str, value: object) -> None:
+    """:raises UsageError: unless it can be called and is no class."""
+    if inspect.isclass(value) or not callable(value):
+        raise UsageError(f"{name} is {type_words(value)}; it must be one that was made, an instance.")

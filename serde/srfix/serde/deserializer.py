@@ -24,14 +24,17 @@ Columns that are marked as KEY make the keys, the others the values (by `ctx.fie
 
 from __future__ import annotations
 
+from srfix.serde.arguments import check_instance, flag, member
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import GivenColumns
+from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.formats.avro.read import ReaderSchema
 from srfix.serde.formats.table import Format
-from srfix.serde.interface import Context, Deserializer, Value
+from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
+from srfix.serde.registries import AnyClient
 from srfix.serde.resolve import Resolver
 from srfix.serde.serdes import FramedDeserializer, SchemalessDeserializer, read_from
+from srfix.serde.subjects import Role
 from srfix.serde.windowed import Window, WindowedKey, WindowKind, split
 
 
@@ -69,10 +72,10 @@ class JsonSchemaDeserializer(FramedDeserializer):
 
     def __init__(
         self,
-        resolver: Resolver,
+        resolver: Resolver | AnyClient,
         *,
         columns: GivenColumns | None = None,
-        case_rule: CaseRule = CaseRule.UNIQUE,
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
         wrap: bool | None = None,
         strict: bool = False,
         validate: bool = False,
@@ -83,7 +86,7 @@ class JsonSchemaDeserializer(FramedDeserializer):
         :raises ColumnError: if the columns cannot be used.
         """
         super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict)
-        self._validate = validate
+        self._validate = flag("validate", validate)
 
 
 class SchemaDeserializer(FramedDeserializer):
@@ -103,10 +106,10 @@ class SchemaDeserializer(FramedDeserializer):
 
     def __init__(
         self,
-        resolver: Resolver,
+        resolver: Resolver | AnyClient,
         *,
         columns: GivenColumns | None = None,
-        case_rule: CaseRule = CaseRule.UNIQUE,
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
         wrap: bool | None = None,
         strict: bool = False,
         reader_schema: str | ReaderSchema | None = None,
@@ -123,7 +126,7 @@ class SchemaDeserializer(FramedDeserializer):
         super().__init__(
             resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict, reader_schema=reader_schema
         )
-        self._validate = validate
+        self._validate = flag("validate", validate)
 
 
 class JsonDeserializer(SchemalessDeserializer):
@@ -155,7 +158,7 @@ class KafkaDeserializer(SchemalessDeserializer):
 
     def __init__(self, columns: GivenColumns) -> None:
         """:raises ColumnError: if a half has several columns, or the format cannot hold the type."""
-        super().__init__(columns, wrap=False)
+        super().__init__(given_columns(columns), wrap=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._columns,)
@@ -181,11 +184,12 @@ class WindowedDeserializer:
             if kind is WindowKind.SESSION:
                 raise UsageError("Sessions have no size: their end is in the bytes. Leave size_ms out.")
             Window(0).with_size(size_ms)
+        check_instance("deserializer", deserializer)
         self._deserializer = deserializer
-        self._kind = kind
+        self._kind = member("kind", WindowKind, kind)
         self._size_ms = size_ms
 
-    def __call__(self, payload: bytes | None, ctx: Context) -> WindowedKey[Value] | None:
+    def __call__(self, payload: bytes | None, ctx: Context | str) -> WindowedKey[Value] | None:
         """The key and its window; None for a null key.
 
         :raises DecodeError: if the payload is too short for a window of the kind, or its times are none.
@@ -193,6 +197,8 @@ class WindowedDeserializer:
         """
         if not payload:
             return None
+        if isinstance(ctx, str):
+            ctx = SerdeContext(ctx, Role.KEY)
         try:
             key, window = split(payload, self._kind)
         except DecodeError as error:

@@ -105,20 +105,20 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
         return self._made_of(value, ctx)  # type: ignore[arg-type]
 
     @overload
-    def row(self, data: None, ctx: Context | str | None = None) -> None: ...
+    def row(self, payload: None, ctx: Context | str | None = None) -> None: ...
     @overload
-    def row(self, data: bytes, ctx: Context | str | None = None) -> Row: ...
+    def row(self, payload: bytes, ctx: Context | str | None = None) -> Row: ...
     @overload
-    def row(self, data: bytes | None, ctx: Context | str | None = None) -> Row | None: ...
-    def row(self, data: bytes | None, ctx: Context | str | None = None) -> Row | None:
+    def row(self, payload: bytes | None, ctx: Context | str | None = None) -> Row | None: ...
+    def row(self, payload: bytes | None, ctx: Context | str | None = None) -> Row | None:
         """The row as a dict, whatever `into` and `from_dict` say; None for None (a tombstone). For type checkers.
 
         :raises DecodeError: if the payload is no record: a bare value, or null.
         :raises SrfixError: as a call.
         """
-        if data is None:
+        if payload is None:
             return None
-        value = self._value(data, usable_context(ctx) if isinstance(ctx, str) else ctx)
+        value = self._value(payload, usable_context(ctx) if isinstance(ctx, str) else ctx)
         return record_of(value, None if ctx is None else usable_context(ctx))
 
     def _value(self, data: bytes, ctx: Context | None) -> Value:

@@ -19,13 +19,13 @@ from importlib import import_module
 from typing import Any, Final, TypeAlias, cast
 
 from srfix.serde.errors import UsageError
-from srfix.serde.interface import SchemaLookup, SchemaPublisher, SchemaRegistrar
+from srfix.serde.interface import SchemaLookup, SchemaPublisher, SchemaRegistrar, SchemaSource
 from srfix.serde.properties import open_registry, registry_settings
 from srfix.serde.registries.confluent_client import ConfluentClient, ConfluentRegistry, FromConfig
 from srfix.serde.registries.confluent_schema import metadata_of
 from srfix.serde.registry import Registration, RegistryClient, Schema
 
-AnyClient: TypeAlias = "SchemaLookup | SchemaRegistrar | ConfluentClient | Mapping[str, Any] | str"
+AnyClient: TypeAlias = "SchemaSource | SchemaLookup | SchemaRegistrar | ConfluentClient | Mapping[str, Any] | str"
 """What is taken wherever srfix takes a registry."""
 Registry: TypeAlias = "RegistryClient | ConfluentRegistry"
 """A registry as the serdes ask it. A stand-in for `RegistryClient` needs the methods that its serde calls, no other."""

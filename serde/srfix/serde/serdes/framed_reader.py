@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, overload
 from uuid import UUID
 
 from srfix.serde.arguments import usable_context, usable_payload
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SrfixError
-from srfix.serde.interface import Context, Value
+from srfix.serde.interface import Context, Row, Value
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
+from srfix.serde.serdes.records import record_of
 from srfix.serde.subjects import Role, role_of
 from srfix.serde.wire import PREFIX_ID_SIZE, header_guid, parse, prefix_of, schema_id_of
 
@@ -56,13 +57,27 @@ class FramedReader:
                 raise
             return self(usable_payload(payload), ctx)
         if decode is None:
-            return self._read(payload, usable_context(ctx))
+            return self._read(payload if isinstance(payload, bytes) else usable_payload(payload), usable_context(ctx))
         if headers and self._is_named_by_header(ctx):
             return self._read(payload, ctx)
         try:
             return decode(payload, PREFIX_ID_SIZE)
         except self._about as error:
             raise read_from(error, ctx, schema_id_of(payload)) from error
+
+    @overload
+    def row(self, payload: None, ctx: Context | str) -> None: ...
+    @overload
+    def row(self, payload: bytes, ctx: Context | str) -> Row: ...
+    @overload
+    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None: ...
+    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
+        """The row as what it is to type checkers, a dict; None for a tombstone.
+
+        :raises DecodeError: if the payload is no record: a bare value, or null.
+        :raises SrfixError: as a call.
+        """
+        return None if payload is None else record_of(self(payload, ctx), usable_context(ctx))
 
     def _read(self, payload: bytes, ctx: Context | None) -> Value:
         identity: int | UUID | None = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from srfix.serde.bounds import PayloadBounds, payload_bounds
 from srfix.serde.casing import CaseRule
@@ -29,6 +29,7 @@ from srfix.serde.formats.avro.read import ReaderSchema
 from srfix.serde.formats.json_schema import reference_name
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Deserializer
+from srfix.serde.registries import AnyClient, usable_registry
 from srfix.serde.resolve import Resolver
 from srfix.serde.serdes import FramedDeserializer
 from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
@@ -132,7 +133,7 @@ class ReadPlan:
         """
         return explanation(self) if extended else summary(self)
 
-    def refreshed(self, registry: PlanRegistry) -> ReadPlan:
+    def refreshed(self, registry: PlanRegistry | AnyClient) -> ReadPlan:
         """The plan with the versions that its subjects have got since; asks for those alone, and again for the ids that
         were refused. Columns stay as they are, `NEWEST` ones too.
 
@@ -140,7 +141,11 @@ class ReadPlan:
         """
         if self.policy is None:
             return self
-        return filled(self, Asked(registry), (refusal.schema_id for refusal in self.refusals))
+        return filled(
+            self,
+            Asked(cast("PlanRegistry", usable_registry(registry))),
+            (refusal.schema_id for refusal in self.refusals),
+        )
 
     @property
     def digest(self) -> str:

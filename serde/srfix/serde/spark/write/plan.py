@@ -17,6 +17,7 @@ from srfix.serde.connect import Generation, NameRule, WrittenBy
 from srfix.serde.errors import RegistryError, UsageError
 from srfix.serde.formats.table import Format, record_name
 from srfix.serde.interface import SchemaLookup, SchemaRegistrar, SerdeContext, Serializer
+from srfix.serde.registries import AnyClient
 from srfix.serde.registry import Schema
 from srfix.serde.serdes import TOPIC_SUBJECT, FramedSerializer, SettledSchema
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
@@ -117,7 +118,7 @@ class WritePlan:
 
 
 def plan_write(
-    registry: _Registry,
+    registry: _Registry | AnyClient,
     topic: str,
     columns: Columns | SparkSchema | None = None,
     *,
@@ -202,7 +203,7 @@ def plan_write(
         if declared is not None or exists:
             raise UsageError("schema= says all that is written under: give no columns, schema_id or version beside it.")
         serializer = kind.for_schema(
-            registry,  # type: ignore[arg-type]  # what it lacks is said when it is asked
+            registry,  # what it lacks is said when it is asked
             schema,
             **own,  # type: ignore[arg-type]
         )
