@@ -28,6 +28,7 @@ from srfix.serde.deserializer import (
 from srfix.serde.formats.avro.read import ReaderSchema
 from srfix.serde.formats.json_schema import reference_name
 from srfix.serde.formats.table import Format
+from srfix.serde.html import preformatted
 from srfix.serde.interface import Deserializer
 from srfix.serde.registries import AnyClient, usable_registry
 from srfix.serde.resolve import Resolver
@@ -123,6 +124,9 @@ class ReadPlan:
         from pyspark.sql.types import StructType
 
         return StructType.fromJson(json.loads(self.spark_schema()))
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.explain())
 
     def explain(self, extended: bool = False) -> str:
         """The plan for a person, in at most ten lines: columns, which ids are read, whose rows are bad and why, which

@@ -16,6 +16,7 @@ from srfix.serde.columns import Columns, half_of
 from srfix.serde.connect import Generation, NameRule, WrittenBy
 from srfix.serde.errors import RegistryError, UsageError
 from srfix.serde.formats.table import Format, record_name
+from srfix.serde.html import preformatted
 from srfix.serde.interface import SchemaLookup, SchemaRegistrar, SerdeContext, Serializer
 from srfix.serde.registries import AnyClient
 from srfix.serde.registry import Schema
@@ -101,6 +102,9 @@ class WritePlan:
     def context(self) -> SerdeContext:
         """What the serializer is called with, beside a row."""
         return SerdeContext(self.topic, self.role, [] if self.framing is Framing.HEADER_GUID else None)
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.explain())
 
     def explain(
         self, frame: SparkSchema | None = None, *, from_: str | Sequence[str] | None = None, extended: bool = False
