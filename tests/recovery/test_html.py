@@ -64,7 +64,7 @@ PLAN = Plan(
             schema_ids=(SchemaId(7),),
         ),
     ),
-    expects=(),
+    expects={},
     actions=(
         Register(step=1, subject=Subject(EVIL), schema_id=SchemaId(7), schema=Schema(text='"string"'), holders=()),
     ),

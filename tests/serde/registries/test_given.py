@@ -36,8 +36,10 @@ from srfix.serde import (
     WindowedDeserializer,
     WindowedSerializer,
     WindowKind,
+    deserialize_many,
     parse_columns,
 )
+from srfix.serde.arrow import from_arrow, to_arrow
 from srfix.serde.interface import Row
 from srfix.serde.registries.given import given_registry, whole_registry
 from srfix.serde.spark import plan_read, plan_write
@@ -127,6 +129,17 @@ class TestTopics:
         assert JsonDeserializer(COLUMNS)(b'{"id":7}', "users") == {"ID": 7, "NAME": None}
         key = WindowedSerializer(JsonSerializer("ID INT KEY"), WindowKind.TIME)
         assert key(None, "users") is None
+
+    def test_batches_take_one_too(self) -> None:
+        read, write = JsonDeserializer(COLUMNS), JsonSerializer(COLUMNS)
+        assert list(deserialize_many([b'{"id":7}'], "users", read)) == [{"ID": 7, "NAME": None}]
+        batch = to_arrow([b'{"id":7}'], "users", read)
+        assert batch.to_pylist() == [{"ID": 7, "NAME": None}]
+        assert from_arrow(batch, write, "users").to_pylist() == [b'{"ID":7,"NAME":null}']
+        for call in (deserialize_many, to_arrow):
+            for wrong in (None, 7, [b"users"], SerdeContext):
+                with pytest.raises(UsageError, match=r"^The context is "):
+                    call([b"{}"], cast("Any", wrong), read)
 
     def test_rows_are_typed(self, server: FixtureRegistry) -> None:
         payload = AvroSerializer(server.url, User)(User(7, None), "users")

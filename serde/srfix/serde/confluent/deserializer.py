@@ -146,7 +146,9 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
         if data is None:
             return True
         topic, field = getattr(ctx, "topic", None), getattr(ctx, "field", None)
-        if not isinstance(data, bytes) or topic is None or field is None or getattr(ctx, "headers", None):
+        if not isinstance(data, bytes) or topic is None or field is None:
+            return False
+        if getattr(ctx, "headers", None) and self._is_named_by_header(cast("Context", ctx)):
             return False
         return (prefix_of(data), topic, field) in self._plans
 

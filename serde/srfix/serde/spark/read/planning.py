@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final, cast, get_args
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import SparkSchema, given_columns
-from srfix.serde.columns import Columns, Half, half_of
+from srfix.serde.column_sources import GivenColumns, given_columns
+from srfix.serde.columns import Half, half_of
 from srfix.serde.errors import (
     ImpossibleSchemaIdError,
     UsageError,
@@ -53,7 +53,7 @@ Instants in microseconds are TIMESTAMP, and local times TIMESTAMP_NTZ, but under
 def plan_read(
     registry: PlanRegistry | AnyClient | None,
     topic: str,
-    columns: Columns | SparkSchema | Newest | None = None,
+    columns: GivenColumns | Newest | None = None,
     *,
     role: Role = Role.VALUE,
     format: Format | None = Format.AVRO,  # noqa: A002 - its name everywhere
@@ -173,7 +173,7 @@ def newest_columns(
 
 def _schemaless(
     topic: str,
-    columns: Columns | SparkSchema | Newest,
+    columns: GivenColumns | Newest,
     *,
     role: Role,
     format_: Format | None,

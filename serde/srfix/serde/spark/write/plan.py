@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import SparkSchema, given_columns
+from srfix.serde.column_sources import GivenColumns, SparkSchema, given_columns
 from srfix.serde.columns import Columns, half_of
 from srfix.serde.connect import Generation, NameRule, WrittenBy
 from srfix.serde.errors import RegistryError, UsageError
@@ -124,7 +124,7 @@ class WritePlan:
 def plan_write(
     registry: _Registry | AnyClient,
     topic: str,
-    columns: Columns | SparkSchema | None = None,
+    columns: GivenColumns | None = None,
     *,
     role: Role = Role.VALUE,
     format: Format = Format.AVRO,  # noqa: A002 - its name everywhere
