@@ -264,6 +264,12 @@ HOSTILE: list[tuple[Callable[[Any], object], str]] = [
     (lambda r: AVRO_READER({"url": 7}), r"^schema_registry_client: "),
     (lambda r: AVRO_READER({"urll": "http://x"}), r"^schema_registry_client: There is no registry property "),
     (lambda r: AVRO_READER({}), r"^schema_registry_client: "),
+    (
+        lambda r: AVRO_READER(r, COLUMNS),
+        r"^schema_str holds columns \(ID, …\), and no schema\. Pass them by name: columns=",
+    ),
+    (lambda r: AVRO_WRITER(r, COLUMNS), r"^schema_str holds columns"),
+    (lambda r: JSON_WRITER(COLUMNS, r), r"^schema_str holds columns"),
     (lambda r: AVRO_READER(COLUMNS, r), r"^schema_str is of the type RegistryClient;"),
     (lambda r: AVRO_READER(r, columns=7), r"^Columns are of the type int\."),
     (lambda r: AVRO_READER(r, columns=b"ID INT"), r"^Columns are of the type bytes\."),
@@ -307,3 +313,19 @@ def test_what_is_wrong_is_refused_with_a_sentence(
 ) -> None:
     with pytest.raises((UsageError, ColumnError), match=message):
         call(ours)
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        {"url": "http://u:secret@bad host:x"},
+        {"url": "http://r", "basic.auth.user.info": "secret"},
+        {"url": "http://r", "bearer.auth.credentials.source": "OAUTHBEARER", "bearer.auth.token": "secret"},
+        {"url": "http://r", "bearer.auth.token": "secret", "basic.auth.user.info": "u:secret"},
+    ],
+)
+def test_no_secret_of_a_configuration_is_told(conf: dict[str, str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        AvroDeserializer(conf)
+    assert "secret" not in repr(caught.value)
+    assert "secret" not in repr(caught.value.__cause__)

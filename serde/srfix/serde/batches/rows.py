@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from srfix.serde.arguments import usable_context
 from srfix.serde.bounds import payload_bounds, remember
@@ -147,7 +147,7 @@ def usable_contexts(ctx: GivenContexts) -> Contexts:
         return usable_context(ctx)
     for each in ctx[:1]:  # one of many: what they are is alike
         usable_context(each)
-    return ctx
+    return cast("Contexts", ctx)
 
 
 def contexts_of(ctx: GivenContexts, rows: int) -> Sequence[Context]:

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from typing import cast
 
-from srfix.serde.errors import UsageError
+from srfix.serde.columns import parse_columns
+from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.registries import AnyClient, AnySchema, is_registry
+
+
+def check_no_columns(schema_str: object) -> None:
+    """:raises UsageError: if columns stand where the schema belongs."""
+    if not isinstance(schema_str, str) or schema_str.lstrip()[:1] in ("", "{", "[", '"'):
+        return
+    try:
+        columns = parse_columns(schema_str)
+    except ColumnError:
+        return
+    raise UsageError(
+        f"schema_str holds columns ({columns[0].name}, …), and no schema. Pass them by name: columns='ID BIGINT, …'."
+    )
 
 
 def in_order(

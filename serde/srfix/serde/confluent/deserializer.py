@@ -9,6 +9,7 @@ from uuid import UUID
 from srfix.serde.arguments import usable_context, usable_payload
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.columns import roles_of
+from srfix.serde.confluent.argument_order import check_no_columns
 from srfix.serde.confluent.config import Conf, check_callable, settings
 from srfix.serde.confluent.framing import SchemaId, deserializer_of, header_role
 from srfix.serde.confluent.rules import Direction, check_migrations, check_rules
@@ -56,6 +57,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
     ) -> None:
         check_callable("from_dict", from_dict, "(dict, context) -> object")
         asked = settings(self._kind, conf)
+        check_no_columns(schema_str)
         given = given_schema(schema_str, self._schema_type, self._prepare)
         framings = deserializer_of(asked.id_deserializer)
         self._identify = None if isinstance(framings, frozenset) else framings

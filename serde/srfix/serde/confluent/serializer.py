@@ -8,6 +8,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from srfix.serde.arguments import plain_row, usable_context
+from srfix.serde.confluent.argument_order import check_no_columns
 from srfix.serde.confluent.config import Conf, check_callable, settings
 from srfix.serde.confluent.framing import SchemaId, add_header, required_guid, serializer_of
 from srfix.serde.confluent.rules import Direction, check_rules
@@ -63,6 +64,7 @@ class ConfluentSerializer(ConfluentSerde):
     ) -> None:
         check_callable("to_dict", to_dict, "(object, context) -> dict")
         asked = settings(self._kind, conf)
+        check_no_columns(schema_str)
         given = given_schema(schema_str, self._schema_type, self._prepare)
         self._framing = serializer_of(asked.id_serializer)
         self._start(client, asked, make, needs_client=True)
